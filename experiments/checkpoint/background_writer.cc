@@ -7,7 +7,8 @@ namespace syncopate::experiments {
 
 // Training comes first, but a checkpoint must also complete on a busy machine.
 BackgroundWriter::BackgroundWriter(Threads& threads)
-    : monitor_(threads.make_monitor()),
+    : clock_(threads.clock()),
+      monitor_(threads.make_monitor()),
       thread_(threads.start(
           "checkpoint writer", [this] { run(); }, Threads::Priority::kBackground)) {}
 
@@ -35,9 +36,9 @@ void BackgroundWriter::submit(Write write) {
   monitor_->notify_all();
 }
 
-void BackgroundWriter::finish() {
+void BackgroundWriter::finish_by(TimePoint deadline) {
   const std::lock_guard lock(*monitor_);
-  while (write_) monitor_->wait();
+  while (write_ && clock_.now() < deadline) monitor_->wait_until(deadline);
   failure_.rethrow();
 }
 

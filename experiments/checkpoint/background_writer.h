@@ -31,11 +31,14 @@ class BackgroundWriter {
   // Hands over the state that begin() has returned, and returns at once.
   void submit(Write write);
   // Waits until nothing is being written any more.
-  void finish();
+  void finish() { finish_by(TimePoint::max()); }
+  // The same, but no longer than until then.
+  void finish_by(TimePoint deadline);
 
  private:
   void run();
 
+  const Clock& clock_;
   TrainingState state_;  // owned by the caller while `write_` is null, else by the thread
   const std::unique_ptr<Monitor> monitor_;
   Write write_;

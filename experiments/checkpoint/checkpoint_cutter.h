@@ -21,6 +21,10 @@ struct CutterOptions {
   int worker = 0;  // the rank
   CheckpointInterval interval;
   bool together = true;  // whether workers move together, as in CheckpointPolicy
+  // The one of the last step is not left out because the one before is still being written: nothing is trained
+  // meanwhile that waiting would hold up. It waits for so long.
+  std::int64_t last_step = 0;
+  Duration patience{};
   Digests digests = Digests::kNo;
 };
 

@@ -93,10 +93,23 @@ Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
   return given;
 }
 
+// The same command can only find what it has left where it says so.
+Status check_auto_resume(const RunRequest& config) {
+  if (config.resume != "auto") return {};
+  if (!config.output) {
+    return Status::invalid_argument(
+        "--resume=auto: goes on in the folder of --output; give --output=DIR, the same each time");
+  }
+  if (config.checkpoint_every) return {};
+  return Status::invalid_argument(
+      "--resume=auto: goes on from a checkpoint; give --checkpoint-every, as in --checkpoint-every=1epoch");
+}
+
 Result<CommandLine> run_line(const GivenOptions& given) {
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, apply_options(given));
   SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {presumed(config)}));
   SYNCOPATE_RETURN_IF_ERROR(check(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_auto_resume(config));
   CommandLine line;
   line.config = config;
   line.given = given;

@@ -107,6 +107,16 @@ const std::vector<Topic>& topics() {
        "TOML for each exercise. It ends with 0 if all are right, with 7 otherwise. A file that ends in .toml is a "
        "demonstration of your own.",
        {"demo"}},
+      {"evaluate",
+       "Evaluate",
+       {"evaluate results/first", "evaluate results/first/checkpoints/step-000400",
+        "evaluate model.safetensors --dataset=mnist --predictions=predictions.csv"},
+       "evaluate takes the weights that a run has left (its results, a checkpoint, or a file of weights) and says "
+       "their loss and accuracy on the test set, bit by bit as the run's last evaluation would. What model they are of "
+       "and which data they learnt stands with them; --model, --dataset, --data-dir, --test-samples, --pixel-scale and "
+       "the like say otherwise. --predictions=FILE writes what each image is taken for: index, label, predicted class "
+       "and its probability, as CSV.",
+       {"evaluate"}},
       {"predictions",
        "Predictions",
        {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
@@ -332,6 +342,7 @@ std::string usage_text(int columns) {
          "  run_experiment why FOLDER...      where the time of a finished run went\n"
          "  run_experiment report FOLDER...   a page of a finished run, for a browser\n"
          "  run_experiment demo [NAME]        a question, runs that answer it, and exercises\n"
+         "  run_experiment evaluate FOLDER    loss and accuracy of the weights of a run, a checkpoint or a file\n"
          "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
          "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"
@@ -341,8 +352,7 @@ std::string usage_text(int columns) {
 
 std::string first_page(int columns) {
   std::string text = usage_text(columns) + "\nTo begin with\n" +
-                     examples_text({"--mode=ps --servers=2", "--mode=allreduce --workers=2",
-                                    "compare --workers=2 --modes=allreduce,ps:async"}) +
+                     examples_text({"--mode=ps --servers=2", "compare --workers=2 --modes=allreduce,ps:async"}) +
                      "\nTopics: --help=TOPIC shows one, --help=OPTION all about an option, --help=all everything\n";
   std::vector<std::string> alone;  // topics of one command, by its name
   for (const Topic& topic : topics()) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "common/text/number.h"
@@ -32,6 +34,7 @@ constexpr double kLeastSeconds = 0.1, kMostSeconds = 1000000;
 }  // namespace
 
 Result<CheckpointInterval> CheckpointInterval::parse(std::string_view text) {
+  if (const std::optional<double> epochs = epochs_of(text)) return CheckpointInterval{.epochs = *epochs};
   if (text.ends_with('s')) {
     const std::optional<double> seconds = parse_number<double>(text.substr(0, text.size() - 1));
     if (seconds && *seconds >= kLeastSeconds && *seconds <= kMostSeconds)
@@ -43,16 +46,21 @@ Result<CheckpointInterval> CheckpointInterval::parse(std::string_view text) {
   return Status::invalid_argument(fmt::format("must be {}", forms()));
 }
 
-const char* CheckpointInterval::forms() { return "STEPS (1 to 1000000000) or SECONDSs (0.1s to 1000000s)"; }
+const char* CheckpointInterval::forms() { return EvaluationInterval::forms(); }
 
 std::string CheckpointInterval::to_string() const {
-  return steps > 0 ? fmt::format("{}", steps) : fmt::format("{}s", seconds);
+  return EvaluationInterval{.steps = steps, .seconds = seconds, .epochs = epochs}.to_string();
+}
+
+CheckpointInterval CheckpointInterval::in_steps(std::int64_t steps_per_epoch, std::int64_t period) const {
+  if (epochs == 0) return *this;
+  const double periods = epochs * static_cast<double>(steps_per_epoch) / static_cast<double>(period);
+  return {.steps = std::max<std::int64_t>(1, std::llround(periods)) * period};
 }
 
 Result<EvaluationInterval> EvaluationInterval::parse(std::string_view text) {
-  if (const std::optional<double> epochs = epochs_of(text)) return EvaluationInterval{.epochs = *epochs};
   if (const Result<CheckpointInterval> same = CheckpointInterval::parse(text); same.ok()) {
-    return EvaluationInterval{.steps = same->steps, .seconds = same->seconds};
+    return EvaluationInterval{.steps = same->steps, .seconds = same->seconds, .epochs = same->epochs};
   }
   return Status::invalid_argument(fmt::format("must be {}", forms()));
 }

@@ -10,12 +10,17 @@
 
 namespace syncopate::experiments {
 
-// CheckpointInterval: how often a run writes checkpoints, by steps or by seconds.
+// CheckpointInterval: how often a run writes checkpoints. Exactly one of the three is above 0.
 struct CheckpointInterval {
-  std::int64_t steps = 0;  // 0: the interval is in seconds
+  std::int64_t steps = 0;
   double seconds = 0;
+  double epochs = 0;
 
-  // Reads "200" as steps, and "30s" or "0.5s" as seconds. Fails with invalid argument for anything else.
+  // Returns the same with its epochs as steps: the nearest multiple of `period` steps above 0.
+  CheckpointInterval in_steps(std::int64_t steps_per_epoch, std::int64_t period) const;
+
+  // Reads "200" as steps, "30s" or "0.5s" as seconds, and "0.5epochs" or "1epoch" as epochs. Fails with invalid
+  // argument for anything else.
   static Result<CheckpointInterval> parse(std::string_view text);
   static const char* forms();
   // Returns the text that parse() reads.

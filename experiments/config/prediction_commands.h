@@ -12,7 +12,12 @@ inline constexpr std::string_view kPredictionCommands[] = {"reproduce", "predict
 inline constexpr std::string_view kWhyCommand = "why";
 inline constexpr std::string_view kReportCommand = "report";
 
-inline bool reads_finished_runs(std::string_view word) { return word == kWhyCommand || word == kReportCommand; }
+// The command that evaluates a run's weights.
+inline constexpr std::string_view kEvaluateCommand = "evaluate";
+
+inline bool reads_finished_runs(std::string_view word) {
+  return word == kWhyCommand || word == kReportCommand || word == kEvaluateCommand;
+}
 
 // The command that runs demonstrations.
 inline constexpr std::string_view kDemoCommand = "demo";

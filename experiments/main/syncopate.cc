@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/os/exhaustion.h"
@@ -33,7 +35,9 @@
 #include "experiments/lab/predict/prediction_line.h"
 #include "experiments/lab/report/evaluation_charts.h"
 #include "experiments/lab/report/plot.h"
+#include "experiments/lab/report/kept_results.h"
 #include "experiments/lab/report/summary_text.h"
+#include "experiments/lab/run/auto_resume.h"
 #include "experiments/lab/run/console.h"
 #include "experiments/lab/run/run_job.h"
 #include "experiments/lab/run_page/report_line.h"
@@ -49,7 +53,26 @@ void complain(const std::string& message) {
   write_out(stderr, fmt::format("run_experiment: {}\n", printable_lines(message)));
 }
 
+// For --resume=auto: sees what is there, and makes room for the run. Returns nothing if the run is completed already.
+Result<std::optional<AutoResume>> take_up(const ResolvedRun& config) {
+  SYNCOPATE_ASSIGN_OR_RETURN(AutoResume found, AutoResume::look(config));
+  if (!found.line().empty()) write_out(stdout, printable_lines(found.line()) + "\n");
+  if (found.kind() == AutoResume::Kind::kCompleted) return std::optional<AutoResume>();
+  if (!config.dry_run) SYNCOPATE_RETURN_IF_ERROR(found.set_aside());
+  return std::optional<AutoResume>(std::move(found));
+}
+
 ExitCode run_one(const ResolvedRun& config, const Survey& survey, Interrupts& interrupts, bool plots) {
+  std::optional<AutoResume> taken_up;  // nobody else writes there until the run has ended
+  if (resumes_here(config)) {
+    Result<std::optional<AutoResume>> found = take_up(config);
+    if (!found.ok()) {
+      complain(found.status().message());
+      return exit_code_of(found.status());
+    }
+    if (!*found) return ExitCode::kSuccess;
+    taken_up = std::move(*found);
+  }
   if (config.dry_run) {
     const Result<std::string> text = dry_run_text(config, survey);
     if (!text.ok()) {

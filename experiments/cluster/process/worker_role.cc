@@ -158,6 +158,8 @@ Status Worker::prepare_checkpoints() {
                                 .worker = context_.rank,
                                 .interval = *config_.checkpoint_every,
                                 .together = moves_together(config_),
+                                .last_step = total_steps(),
+                                .patience = from_seconds(config_.timeout_seconds / 4),
                                 .digests = context_.control.checkpoint_terms().digests},
                   *forms_, context_.host.threads(), [this, writer](const CheckpointReport& report) {
                     context_.control.report_checkpoint(writer, report);

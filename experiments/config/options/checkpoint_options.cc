@@ -15,7 +15,7 @@ OptionSpec checkpoint_every() {
                     .placeholder = "INTERVAL",
                     .sentence =
                         "Writes all that training needs to go on into the results, in the background: 200 every "
-                        "200 steps of a worker, 30s every 30 seconds.",
+                        "200 steps of a worker, 30s every 30 seconds, 1epoch after each epoch.",
                     .range = CheckpointInterval::forms(),
                     .usual = "never",
                     .is_text = true};
@@ -53,8 +53,9 @@ void add_checkpoint_options(std::vector<OptionSpec>& table) {
                           .placeholder = "DIR",
                           .sentence = "Goes on from the newest whole checkpoint of a run's results, or from "
                                       "the checkpoint that lies there, up to the end that --epochs or --steps "
-                                      "say; results go to a folder of their own.",
-                          .range = "a run's results, or a checkpoint",
+                                      "say; results go to a folder of their own. auto: goes on in --output, where the "
+                                      "same command was interrupted; the first time, it begins there.",
+                          .range = "a run's results, a checkpoint, or auto",
                           .usual = "none",
                           .in_file = false},
                          &C::resume, "checkpoint"));

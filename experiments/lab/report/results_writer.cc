@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
 #include "common/os/whole_file.h"
 #include "experiments/checkpoint/safetensors.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/report/kept_results.h"
 #include "experiments/lab/report/summary_json.h"
 
 namespace syncopate::experiments {
@@ -19,9 +21,9 @@ constexpr Duration kFlushEvery = std::chrono::seconds(1);
 // Enough for the summary of a run and the beginning of its steps: a disk with less counts as full.
 constexpr std::size_t kProbeBytes = 4 * 1024 * 1024;
 
-Status make_empty_folder(const std::string& directory) {
-  SYNCOPATE_RETURN_IF_ERROR(check_output(directory));
-  const Status made = make_folder(directory + "/logs");
+Status make_results_folder(const ResolvedRun& config) {
+  SYNCOPATE_RETURN_IF_ERROR(check_output(config));
+  const Status made = make_folder(config.output + "/logs");
   return made.ok() ? made : Status(made.code(), made.message() + "; --output=DIR names another place for results");
 }
 
@@ -69,16 +71,21 @@ std::string evals_csv_row(int repeat, const EvalRecord& eval) {
                      cell(eval.figures.hit_rate), cell(eval.figures.ndcg));
 }
 
-Status check_output(const std::string& directory) {
+Status check_output(const ResolvedRun& config) {
+  const std::string& directory = config.output;
   std::error_code ignored;
   if (!fs::is_directory(directory, ignored) || fs::is_empty(directory, ignored)) return {};
+  const auto stays = [](const fs::directory_entry& entry) {
+    return stays_for_resume(entry.path().filename().string());
+  };
+  if (resumes_here(config) && std::ranges::all_of(fs::directory_iterator(directory, ignored), stays)) return {};
   return Status::invalid_argument(
       fmt::format("--output={}: holds files already; name another directory, or remove it", directory));
 }
 
 Result<ResultsWriter> ResultsWriter::create(const ResolvedRun& config, const Environment& environment) {
   const std::string& directory = config.output;
-  SYNCOPATE_RETURN_IF_ERROR(make_empty_folder(directory));
+  SYNCOPATE_RETURN_IF_ERROR(make_results_folder(config));
   SYNCOPATE_RETURN_IF_ERROR(prove_writable(directory));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(directory + "/config.toml", to_toml(config)));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(directory + "/environment.json", environment_json(environment, config)));

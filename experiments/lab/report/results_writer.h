@@ -31,13 +31,13 @@ std::string evals_csv_header();
 std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step);
 std::string evals_csv_row(int repeat, const EvalRecord& eval);
 
-// Checks whether results can go to `directory`, as far as is possible without creating it. Fails with invalid argument
-// if it already has results.
-Status check_output(const std::string& directory);
+// Checks whether results can go to config.output, as far as is possible without creating it. Fails with invalid
+// argument if it already has results; those that a run of --resume=auto goes on from may stay.
+Status check_output(const ResolvedRun& config);
 
 class ResultsWriter {
  public:
-  // Creates `directory` (which must be empty or not exist yet) with its logs/, checks that some megabytes can be
+  // Creates config.output (which check_output must accept) with its logs/, checks that some megabytes can be
   // written, and writes config.toml and environment.json. Fails with invalid argument if it already has results.
   static Result<ResultsWriter> create(const ResolvedRun& config, const Environment& environment);
 

@@ -8,7 +8,6 @@
 
 #include "common/os/resource_limits.h"
 #include "common/text/format.h"
-#include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/plan/descriptor_need.h"
@@ -17,6 +16,7 @@
 #include "experiments/config/evaluation_points.h"
 #include "experiments/config/rules/config_rules.h"
 #include "experiments/config/rules/fault_rules.h"
+#include "experiments/lab/report/kept_results.h"
 #include "experiments/lab/report/machine_state.h"
 #include "experiments/lab/report/results_writer.h"
 #include "experiments/lab/report/run_report.h"
@@ -24,8 +24,8 @@
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/carry_out.h"
 #include "experiments/lab/run/recorder.h"
+#include "experiments/lab/run/resumption.h"
 #include "worker/data/batch_loader.h"
-#include "worker/work.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -133,12 +133,6 @@ void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
   result.facts.outcome = verdict;
 }
 
-// What a run that writes checkpoints, or resumes from one, needs besides its options.
-struct Resumption {
-  std::optional<CheckpointKey> key = {};  // from --checkpoint-key-file
-  std::string manifest_digest = {};       // of the checkpoint that it resumes from
-};
-
 std::optional<CheckpointKeeperOptions> checkpoints_of(const ResolvedRun& config, const JobFacts& job,
                                                       const std::string& run_id, const Resumption& resumption) {
   if (!config.checkpoint_every) return std::nullopt;
@@ -150,46 +144,6 @@ std::optional<CheckpointKeeperOptions> checkpoints_of(const ResolvedRun& config,
                                  .run_id = run_id,
                                  .facts = facts_of(config, job.layout, job.steps_per_epoch),
                                  .key = resumption.key};
-}
-
-// Returns after how many updates training ends: with backup workers there are more of them than steps of all workers.
-std::int64_t updates_of(const ResolvedRun& config, std::int64_t total_steps) {
-  return worker::UntilUpdated::updates_of(total_steps * config.workers, batches_a_step(config));
-}
-
-// Finds the checkpoint to resume from, if any, and says which ones could not be used. Reads the key, which stays in
-// this process.
-Status find_resumed(JobFacts& job, Console& console, JobResult& result, Resumption& resumption) {
-  const ResolvedRun& config = result.config;
-  if (config.checkpoint_key_file) {
-    Result<CheckpointKey> key = CheckpointKey::read(*config.checkpoint_key_file);
-    if (!key.ok()) return Status::invalid_argument("--checkpoint-key-file: " + key.status().message());
-    resumption.key = std::move(*key);
-  }
-  if (!config.resume) return {};
-  const StateForms forms(job.layout, job.local_layout);
-  const auto check = [&](const Manifest& manifest) {
-    return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch),
-                        updates_of(config, job.total_steps));
-  };
-  Result<FoundCheckpoint> found =
-      newest_checkpoint(*config.resume, forms, check, resumption.key ? &*resumption.key : nullptr);
-  if (!found.ok()) return found.status().in("--resume=" + *config.resume);
-  // Refusing it would protect nobody: an attacker who changed it can have removed the authentication, too.
-  if (found->checkpoint.claims_authentication() && !resumption.key) {
-    found->passed_over.push_back(
-        fmt::format("checkpoint {} is authenticated, and no key was given: whether somebody has changed it is not "
-                    "checked; --checkpoint-key-file=FILE names the key",
-                    found->checkpoint.folder()));
-  }
-  for (const std::string& line : found->passed_over) console.warn(line);
-  result.facts.events.insert(result.facts.events.end(), found->passed_over.begin(), found->passed_over.end());
-  resumption.manifest_digest = found->checkpoint.digest();
-  job.first_step = found->checkpoint.manifest().step;
-  job.batches_done = batches_done(found->checkpoint.manifest(), config);
-  result.facts.resumed_at = job.first_step;
-  result.facts.resumed_from = found->checkpoint.folder();
-  return {};
 }
 
 EvaluationRecord evaluations_of(const ResolvedRun& config, const JobFacts& job, const Recorder& recorder,
@@ -245,12 +199,21 @@ void settle_trace(const JobFacts& job, ResolvedRun& config) {
   config.trace->first = steps.first;
 }
 
+// Processes are told after how many steps, which a number of epochs is for them. A checkpoint is of a meeting of
+// workers that make steps of their own.
+void settle_checkpoints(const JobFacts& job, ResolvedRun& config) {
+  const bool meets = config.mode == Mode::kPs && config.consistency.updates_together();
+  config.checkpoint_every =
+      config.checkpoint_every->in_steps(job.steps_per_epoch, meets ? config.consistency.period() : 1);
+}
+
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
                 ResultsWriter& results, SoloTimes& solo, Interrupts& interrupts, Console& console, JobResult& result) {
   ResolvedRun config = result.config;
   config.seed += static_cast<std::uint64_t>(repeat);
   if (repeat > 0) config.trace.reset();
   if (config.trace) settle_trace(job, config);
+  if (config.checkpoint_every) settle_checkpoints(job, config);
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
   Recorder recorder(config, job, results, console);
   const CoordinatorOptions options{.total_steps = job.total_steps,
@@ -320,9 +283,10 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   result.config = config;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
   Result<JobFacts> job = prepare(result.config, data_facts_of(result.config));
-  Resumption resumption;
-  if (const Status status = job.ok() ? find_resumed(*job, console, result, resumption) : job.status(); !status.ok()) {
-    fail(result, exit_code_of(status), status.message());
+  const Result<Resumption> resumption =
+      job.ok() ? find_resumed(result.config, *job, result.facts, console) : Result<Resumption>(job.status());
+  if (!resumption.ok()) {
+    fail(result, exit_code_of(resumption.status()), resumption.status().message());
     return result;
   }
   const Cluster cluster = cluster_of(result.config, survey);
@@ -351,7 +315,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   }
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
     if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
-    run_repeat(*job, survey, resumption, repeat, *results, solo, interrupts, console, result);
+    run_repeat(*job, survey, *resumption, repeat, *results, solo, interrupts, console, result);
   }
   const Status written = results->write_summary(result.reports, result.facts);
   if (!written.ok()) fail(result, ExitCode::kOutput, written.message());
@@ -363,7 +327,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   dry.config = config;
   const JobPlan plan = make_plan(config, run_id_of(config, 0), cluster_of(config, survey));
   SYNCOPATE_RETURN_IF_ERROR(check_descriptors(config, plan, descriptor_limit()));
-  SYNCOPATE_RETURN_IF_ERROR(check_output(config.output));
+  if (!resumes_here(config)) SYNCOPATE_RETURN_IF_ERROR(check_output(config));
   std::string text = to_text(plan, config.cluster == ClusterKind::kReal ? own_program() : "");
   for (const std::string& caution : cautions(config)) text += "\nwarning: " + caution + "\n";
   // A data set that is generated is not generated for this: its size is known.
@@ -376,8 +340,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   }
   if (!job.ok()) return job.status();
   Console console;
-  Resumption resumption;
-  SYNCOPATE_RETURN_IF_ERROR(find_resumed(*job, console, dry, resumption));
+  SYNCOPATE_RETURN_IF_ERROR(find_resumed(config, *job, dry.facts, console).status());
   if (config.mode != Mode::kPs) return text;
   return text + "\n" + to_text(report_sharding(config, job->layout));
 }

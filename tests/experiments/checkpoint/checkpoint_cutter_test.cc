@@ -15,13 +15,18 @@ using testing_support::TemporaryFolder;
 
 class ACutter : public testing::Test {
  protected:
-  std::unique_ptr<CheckpointCutter> cutter(const CheckpointInterval& interval, bool together = true) {
-    return std::make_unique<CheckpointCutter>(
-        CutterOptions{.folder = folder_.path(), .writer = "worker-0", .interval = interval, .together = together},
-        forms_, os_threads(), [this](const CheckpointReport& report) {
-          const std::lock_guard lock(mutex_);
-          reports_.push_back(report);
-        });
+  std::unique_ptr<CheckpointCutter> cutter(const CheckpointInterval& interval, bool together = true,
+                                           std::int64_t last_step = 0) {
+    return std::make_unique<CheckpointCutter>(CutterOptions{.folder = folder_.path(),
+                                                            .writer = "worker-0",
+                                                            .interval = interval,
+                                                            .together = together,
+                                                            .last_step = last_step,
+                                                            .patience = std::chrono::seconds(60)},
+                                              forms_, os_threads(), [this](const CheckpointReport& report) {
+                                                const std::lock_guard lock(mutex_);
+                                                reports_.push_back(report);
+                                              });
   }
   Status take(TrainingState& state) {
     state.merge(small_worker(0));
@@ -51,6 +56,20 @@ TEST_F(ACutter, BySteps) {
   EXPECT_EQ(reports_[0].membership_epoch, 2);
   EXPECT_EQ(reports_[0].part.writer, "worker-0");
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / attempt_name(3, 2) / reports_[0].part.files[0].name));
+}
+
+// However long the one before takes: nothing is trained any more that would wait.
+TEST_F(ACutter, OfTheLastStepIsNeverLeftOutForTheOneBefore) {
+  for (std::int64_t last = 2; last <= 40; last += 2) {
+    reports_.clear();
+    const auto cutter = this->cutter({.steps = 1}, true, last);
+    cutter->begin(0, last - 2, Share::kAll);
+    do_step(*cutter, last - 1);
+    do_step(*cutter, last);
+    cutter->finish();
+    ASSERT_THAT(reports_, SizeIs(2));
+    for (const CheckpointReport& report : reports_) EXPECT_EQ(report.kind, Kind::kWritten) << report.reason;
+  }
 }
 
 TEST_F(ACutter, ByOrderAtTheStepThatWasNamed) {

@@ -15,9 +15,10 @@ ResolvedRun config_of(std::vector<const char*> flags) {
   return line.ok() ? resolved(line->config) : ResolvedRun();
 }
 
-TEST(CheckpointOptions, TakeStepsOrSeconds) {
+TEST(CheckpointOptions, TakeStepsSecondsOrEpochs) {
   EXPECT_EQ(config_of({"--checkpoint-every=200"}).checkpoint_every, (CheckpointInterval{.steps = 200}));
   EXPECT_EQ(config_of({"--checkpoint-every=0.5s", "--keep=3"}).checkpoint_every, (CheckpointInterval{.seconds = 0.5}));
+  EXPECT_EQ(config_of({"--checkpoint-every=1epoch"}).checkpoint_every, (CheckpointInterval{.epochs = 1}));
   EXPECT_FALSE(config_of({}).checkpoint_every);
   for (const char* wrong : {"--checkpoint-every=0", "--checkpoint-every=s", "--checkpoint-every=0s",
                             "--checkpoint-every=-1s", "--checkpoint-every=1m", "--checkpoint-every=nans"}) {
@@ -45,6 +46,12 @@ TEST(CheckpointOptions, NameAKeyWhereCheckpointsAreWrittenOrRead) {
 TEST(CheckpointOptions, AreOfOneRun) {
   EXPECT_THAT(refusal({"--checkpoint-every=5", "--repeat=3"}), HasSubstr("leave --repeat out"));
   EXPECT_THAT(refusal({"--resume=there", "--repeat=3"}), HasSubstr("--resume=there"));
+}
+
+TEST(CheckpointOptions, GoOnByThemselvesWhereTheyAreFoundAgain) {
+  EXPECT_THAT(refusal({"--resume=auto", "--checkpoint-every=1epoch"}), HasSubstr("give --output=DIR"));
+  EXPECT_THAT(refusal({"--resume=auto", "--output=there"}), HasSubstr("give --checkpoint-every"));
+  EXPECT_EQ(config_of({"--resume=auto", "--output=there", "--checkpoint-every=1epoch"}).resume, "auto");
 }
 
 TEST(CheckpointOptions, AreNotForComparisons) {

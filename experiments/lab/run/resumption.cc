@@ -1,0 +1,69 @@
+#include "experiments/lab/run/resumption.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "experiments/checkpoint/checkpoint_store.h"
+#include "experiments/checkpoint/run_facts.h"
+#include "experiments/lab/report/kept_results.h"
+#include "worker/work.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Returns after how many updates training ends: with backup workers there are more of them than steps of all workers.
+std::int64_t updates_of(const ResolvedRun& config, std::int64_t total_steps) {
+  return worker::UntilUpdated::updates_of(total_steps * config.workers, batches_a_step(config));
+}
+
+// Returns where to look for the checkpoint to resume from, if the run resumes. One of --resume=auto that was ended
+// after its last checkpoint goes on from the one before.
+std::optional<std::string> resumed_folder(const ResolvedRun& config, std::int64_t updates) {
+  if (!resumes_here(config)) return config.resume;
+  const CheckpointStore store(config.output + "/checkpoints");
+  const std::vector<std::int64_t> steps = store.steps();
+  if (steps.empty()) return std::nullopt;
+  const auto before_the_end = std::ranges::find_if(steps, [&](std::int64_t step) { return step < updates; });
+  const bool is_newest = before_the_end == steps.begin() || before_the_end == steps.end();
+  return is_newest ? store.folder() : store.path_of(*before_the_end);
+}
+
+}  // namespace
+
+Result<Resumption> find_resumed(const ResolvedRun& config, JobFacts& job, RunFacts& facts, Console& console) {
+  Resumption resumption;
+  if (config.checkpoint_key_file) {
+    Result<CheckpointKey> key = CheckpointKey::read(*config.checkpoint_key_file);
+    if (!key.ok()) return Status::invalid_argument("--checkpoint-key-file: " + key.status().message());
+    resumption.key = std::move(*key);
+  }
+  const std::optional<std::string> folder = resumed_folder(config, updates_of(config, job.total_steps));
+  if (!folder) return resumption;
+  const StateForms forms(job.layout, job.local_layout);
+  const auto check = [&](const Manifest& manifest) {
+    return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch),
+                        updates_of(config, job.total_steps));
+  };
+  Result<FoundCheckpoint> found = newest_checkpoint(*folder, forms, check, resumption.key ? &*resumption.key : nullptr);
+  if (!found.ok()) return found.status().in("--resume=" + *config.resume);
+  // Refusing it would protect nobody: an attacker who changed it can have removed the authentication, too.
+  if (found->checkpoint.claims_authentication() && !resumption.key) {
+    found->passed_over.push_back(
+        fmt::format("checkpoint {} is authenticated, and no key was given: whether somebody has changed it is not "
+                    "checked; --checkpoint-key-file=FILE names the key",
+                    found->checkpoint.folder()));
+  }
+  for (const std::string& line : found->passed_over) console.warn(line);
+  facts.events.insert(facts.events.end(), found->passed_over.begin(), found->passed_over.end());
+  resumption.manifest_digest = found->checkpoint.digest();
+  job.first_step = found->checkpoint.manifest().step;
+  job.batches_done = batches_done(found->checkpoint.manifest(), config);
+  facts.resumed_at = job.first_step;
+  facts.resumed_from = found->checkpoint.folder();
+  return resumption;
+}
+
+}  // namespace syncopate::experiments
