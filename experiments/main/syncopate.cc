@@ -32,6 +32,7 @@
 #include "experiments/lab/compare/finished_runs.h"
 #include "experiments/lab/convergence/convergence_run.h"
 #include "experiments/lab/demo/demo_line.h"
+#include "experiments/lab/evaluate/evaluate_line.h"
 #include "experiments/lab/predict/prediction_line.h"
 #include "experiments/lab/report/evaluation_charts.h"
 #include "experiments/lab/report/plot.h"
@@ -290,6 +291,7 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (is_why_line(argc, argv)) return show(why_answer({argv + 1, argv + argc}));
   if (is_report_line(argc, argv)) return show(report_answer({argv + 1, argv + argc}));
   if (is_demo_line(argc, argv)) return run_demonstration({argv + 1, argv + argc});
+  if (is_evaluate_line(argc, argv)) return show(evaluate_answer({argv + 1, argv + argc}));
   Result<CommandLine> command = parse_command_line(argc, argv);
   if (!command.ok()) {
     complain(command.status().message());

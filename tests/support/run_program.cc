@@ -22,7 +22,7 @@ namespace syncopate::testing_support {
 namespace {
 
 // Commands that take no folder for results, nor a device.
-constexpr std::string_view kWithoutRuns[] = {"profile", "calibrate", "predict", "why", "report"};
+constexpr std::string_view kWithoutRuns[] = {"profile", "calibrate", "predict", "why", "report", "evaluate"};
 
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 constexpr Duration kForever = std::chrono::seconds(60) * kSlowness;

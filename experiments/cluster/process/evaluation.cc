@@ -17,6 +17,8 @@ namespace {
 using worker::Out;
 
 constexpr int kFirstPlaces = 10;  // HR@10
+constexpr std::int64_t kMostSamplesABatch = 250;
+constexpr std::int64_t kMostLabelsABatch = 2048;
 
 }  // namespace
 
@@ -59,7 +61,7 @@ Status Evaluation::check(const WeightsSnapshot& snapshot) const {
 }
 
 Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<const float> local_state,
-                                  const TableKeys& rows) {
+                                  const TableKeys& rows, const Visit& visit) {
   for (const std::unique_ptr<worker::Model>& model : models_) backend_->upload(local_state, model->local_state());
   const auto samples = static_cast<double>(data_->size());
   std::int64_t correct = 0;
@@ -75,6 +77,7 @@ Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<cons
     const worker::LossAndCorrect part = model.loss();
     loss += part.loss * static_cast<double>(size) / samples;
     correct += part.correct;
+    if (visit) visit(batch, model.logits());
     if (const std::span<const float> scored = model.scores(); !scored.empty()) {
       scores.insert(scores.end(), scored.begin(), scored.end());
       labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
@@ -139,6 +142,10 @@ worker::BatchView Evaluation::read(std::int64_t begin, std::int64_t size) {
   labels_.resize(count * static_cast<std::size_t>(form.labels));
   worker::read_batch(*data_, indices_, 0, {.values = values_, .ids = ids_, .labels = labels_});
   return {values_, labels_, ids_};
+}
+
+std::int64_t evaluation_batch(const worker::Dataset& data) {
+  return std::clamp<std::int64_t>(kMostLabelsABatch / data.form().labels, 1, kMostSamplesABatch);
 }
 
 }  // namespace syncopate::experiments

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,8 +39,12 @@ class Evaluation {
   // is wrong.
   Status check(const WeightsSnapshot& snapshot) const;
 
+  // Sees each batch, one after the other, with its logits, as Model::logits returns them.
+  using Visit = std::function<void(const worker::BatchView& batch, std::span<const float> logits)>;
+
   // Evaluates a snapshot that check accepts: `weights` is laid out as snapshot_layout says.
-  Score run(std::span<const float> weights, std::span<const float> local_state = {}, const TableKeys& rows = {});
+  Score run(std::span<const float> weights, std::span<const float> local_state = {}, const TableKeys& rows = {},
+            const Visit& visit = nullptr);
 
  private:
   Evaluation(const worker::Dataset& data, worker::ComputeBackend& backend, std::int64_t batch)
@@ -61,5 +66,9 @@ class Evaluation {
   TableKeys rows_;                          // rows that the data uses
   std::vector<std::vector<float>> arenas_;  // by model, if there are tables
 };
+
+// Returns how many samples of such data the evaluator takes at a time: as many as the memory of activations allows. The
+// sum of a loss depends on it in its last bits.
+std::int64_t evaluation_batch(const worker::Dataset& data);
 
 }  // namespace syncopate::experiments

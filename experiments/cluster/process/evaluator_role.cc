@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -11,21 +10,12 @@
 #include "experiments/cluster/process/roles.h"
 
 namespace syncopate::experiments {
-namespace {
-
-// The batch of predicted images or characters is limited by the memory of its activations.
-constexpr std::int64_t kBatch = 250;
-constexpr std::int64_t kMostLabels = 2048;
-
-}  // namespace
-
 Status run_evaluator(const RoleContext& context) {
   SYNCOPATE_ASSIGN_OR_RETURN(const std::shared_ptr<const worker::DatasetPair> data,
                              context.host.open_data(context.config));
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(context.config);
-  const std::int64_t batch = std::clamp<std::int64_t>(kMostLabels / data->test->form().labels, 1, kBatch);
-  SYNCOPATE_ASSIGN_OR_RETURN(Evaluation evaluation,
-                             Evaluation::create(model_spec(context.config), *data->test, *backend, batch));
+  SYNCOPATE_ASSIGN_OR_RETURN(Evaluation evaluation, Evaluation::create(model_spec(context.config), *data->test,
+                                                                       *backend, evaluation_batch(*data->test)));
 
   bool diverged = false;
   while (true) {

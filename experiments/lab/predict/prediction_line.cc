@@ -72,6 +72,13 @@ Result<std::string> prediction_text(const std::vector<std::string>& words, const
     SYNCOPATE_ASSIGN_OR_RETURN(const AdviseRequest request, parse_advise_request(options));
     return advise_text(request);
   }
+  // Elsewhere predict is a word for what a trained model does.
+  if (!options.empty() && !options.front().starts_with("--")) {
+    return Status::invalid_argument(
+        fmt::format("predict: says how long steps will take, without a run; what a model takes each image for, says "
+                    "evaluate {} --predictions=FILE.csv",
+                    options.front()));
+  }
   SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request(options));
   return predict_text(request, run);
 }

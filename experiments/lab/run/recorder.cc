@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/lab/evaluate/model_options.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -75,8 +77,7 @@ void Recorder::on_final_weights(std::span<const float> weights, std::span<const 
   for (std::size_t table = 0; table < rows.size(); ++table) {
     keys.push_back({job_.layout.tensors()[table].name + ".rows", {rows[table].begin(), rows[table].end()}});
   }
-  note(results_.write_model(layout, values, keys,
-                            {{"model", config_.model}, {"dataset", config_.dataset}, {"mode", name_of(config_.mode)}}));
+  note(results_.write_model(layout, values, keys, model_metadata(config_)));
 }
 
 void Recorder::on_report(const std::string& line) { console_.warn(line); }

@@ -1,0 +1,33 @@
+#include "experiments/lab/evaluate/model_options.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "experiments/config/options/option_table.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr std::array<std::string_view, 2> kOfThisMachine{"data-dir", "backend"};
+
+}  // namespace
+
+const std::vector<std::string>& model_options() {
+  static const std::vector<std::string> names{"model",        "dataset",   "data-dir",   "train-samples",
+                                              "test-samples", "context",   "table-rows", "embeddings",
+                                              "augment",      "data-seed", "backend",    "pixel-scale"};
+  return names;
+}
+
+std::map<std::string, std::string> model_metadata(const ResolvedRun& config) {
+  std::map<std::string, std::string> metadata{{"mode", name_of(config.mode)}};
+  for (const OptionSpec& option : option_table()) {
+    const bool is_of_model = std::ranges::find(model_options(), option.name) != model_options().end() &&
+                             std::ranges::find(kOfThisMachine, option.name) == kOfThisMachine.end();
+    if (is_of_model && option.has_effect(config)) metadata[option.name] = option.get(config);
+  }
+  return metadata;
+}
+
+}  // namespace syncopate::experiments
