@@ -343,11 +343,9 @@ std::string usage_text(int columns) {
          "  run_experiment report FOLDER...   a page of a finished run, for a browser\n"
          "  run_experiment demo [NAME]        a question, runs that answer it, and exercises\n"
          "  run_experiment evaluate FOLDER    loss and accuracy of the weights of a run, a checkpoint or a file\n"
-         "  run_experiment profile [OPTIONS]  measures a model's step, as a file that stands for it\n"
-         "  run_experiment calibrate          measures this machine, as a cluster to simulate\n"
+         "  run_experiment profile, calibrate measure a model's step, and this machine, to simulate them\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"
-         "  run_experiment predict [OPTIONS]  a step's time in closed form\n"
-         "  run_experiment advise [OPTIONS]   the best way to run a job, by the same forms\n";
+         "  run_experiment predict, advise    a step's time in closed form; the best way to run a job by it\n";
 }
 
 std::string first_page(int columns) {

@@ -180,7 +180,7 @@ Status AutoResume::set_aside() {
   std::vector<std::string> names = names_in(folder_);
   std::erase_if(names, stays_for_resume);
   // The settings go last, since they say what the rest is of.
-  std::ranges::stable_partition(names, [](const std::string& name) { return name != kSettingsFile; });
+  std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != kSettingsFile; });
   for (const std::string& name : names) {
     std::error_code error;
     fs::rename(fs::path(folder_) / name, fs::path(aside_) / name, error);
