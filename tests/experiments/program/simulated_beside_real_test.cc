@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,9 +34,15 @@ double step_of(const Flags& flags, const Flags& before = {}) {
   return summary_of(flags, before)["step_split_ms"]["step"].get<double>();
 }
 
-void expect_alike(double simulated, double real) {
-  EXPECT_LT(simulated, kMostOffByLoad * real);
-  EXPECT_GT(simulated, real / kMostOffByLoad);
+// What else the machine does makes real runs slower and never faster, so that the fastest of a few counts.
+void expect_alike(double simulated, const std::function<double()>& real) {
+  constexpr int kMostRuns = 4;
+  double fastest = real();
+  for (int runs = 1; runs < kMostRuns && simulated <= fastest / kMostOffByLoad; ++runs) {
+    fastest = std::min(fastest, real());
+  }
+  EXPECT_LT(simulated, kMostOffByLoad * fastest);
+  EXPECT_GT(simulated, fastest / kMostOffByLoad);
 }
 
 struct SlowLinkCase {
@@ -53,7 +60,7 @@ class SimulatedBesideReal : public testing::TestWithParam<SlowLinkCase> {};
 
 TEST_P(SimulatedBesideReal, TakesAsLongBehindEmulatedLinks) {
   const Flags flags = kSlowJob + GetParam().flags + Flags{"--workers=4", "--shape=20mbit+1ms"};
-  expect_alike(step_of(flags + Flags{"--cluster=simulated", "--network=fifo"}), step_of(flags));
+  expect_alike(step_of(flags + Flags{"--cluster=simulated", "--network=fifo"}), [&] { return step_of(flags); });
 }
 
 TEST_P(SimulatedBesideReal, TakesAsLongBehindLinksThatTheKernelLimits) {
@@ -61,8 +68,9 @@ TEST_P(SimulatedBesideReal, TakesAsLongBehindLinksThatTheKernelLimits) {
   const NetworkHosts hosts;
   if (!hosts.limit("a", "20mbit") || !hosts.limit("b", "20mbit")) GTEST_SKIP() << "tc has no token bucket filter here";
   const Flags flags = kSlowJob + GetParam().flags;
-  const double real =
-      step_of(flags + Flags{"--hosts=" + NetworkHosts::slots("a:1,b:1"), hosts.remote_shell()}, hosts.on("home"));
+  const auto real = [&] {
+    return step_of(flags + Flags{"--hosts=" + NetworkHosts::slots("a:1,b:1"), hosts.remote_shell()}, hosts.on("home"));
+  };
   expect_alike(step_of(flags + Flags{"--cluster=simulated", "--hosts=2x1", "--shape=20mbit+50us"}), real);
 }
 
