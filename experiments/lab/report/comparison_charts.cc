@@ -37,17 +37,6 @@ IntervalChart speed_ratios(const ComparisonReport& report, const ComparisonFigur
   return chart;
 }
 
-// Returns the round with the median throughput, or the first that there is, whose curve represents the row.
-std::optional<std::size_t> middle_round(const ComparedRow& row) {
-  std::vector<std::size_t> rounds;
-  for (std::size_t round = 0; round < row.rounds.size(); ++round) {
-    if (row.rounds[round] && round < row.evals.size()) rounds.push_back(round);
-  }
-  if (rounds.empty()) return std::nullopt;
-  std::ranges::stable_sort(rounds, {}, [&](std::size_t round) { return row.rounds[round]->samples_per_second; });
-  return rounds[(rounds.size() - 1) / 2];
-}
-
 // What quality is drawn over, and where an evaluation has that.
 struct QualityOver {
   const char* name;

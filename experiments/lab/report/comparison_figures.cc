@@ -181,6 +181,16 @@ std::vector<std::string> machine_lines(const ComparisonReport& report) {
 
 }  // namespace
 
+std::optional<std::size_t> middle_round(const ComparedRow& row) {
+  std::vector<std::size_t> rounds;
+  for (std::size_t round = 0; round < row.rounds.size(); ++round) {
+    if (row.rounds[round]) rounds.push_back(round);
+  }
+  if (rounds.empty()) return std::nullopt;
+  std::ranges::stable_sort(rounds, {}, [&](std::size_t round) { return row.rounds[round]->samples_per_second; });
+  return rounds[(rounds.size() - 1) / 2];
+}
+
 std::vector<RunReport> finished_rounds(const ComparedRow& row) {
   std::vector<RunReport> reports;
   for (const std::optional<RunReport>& round : row.rounds) {

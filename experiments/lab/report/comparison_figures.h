@@ -47,6 +47,10 @@ struct ComparisonFigures {
 // Returns the row's samples per second of the whole job, by round.
 Series throughput_series(const ComparedRow& row);
 
+// Returns the round of median throughput, the slower of two in the middle, which stands for the row; none if none has
+// completed.
+std::optional<std::size_t> middle_round(const ComparedRow& row);
+
 ComparisonFigures figures_of(const ComparisonReport& report);
 
 // Returns "faster", "slower", "no difference shown" or "not judged", for these words for higher and lower.

@@ -62,18 +62,12 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
   run.waterfall = std::move(*waterfall);
   run.causes = causes_of(run.waterfall, run.pace);
   run.predicted_rate = predicted_rate(recorded.config, run.waterfall.ideal_ms / 1e3);
-  run.config = recorded.config;
   return run;
 }
 
 Result<ExplainedRun> explain_run(const std::string& folder) {
   SYNCOPATE_ASSIGN_OR_RETURN(const RecordedRun recorded, read_recorded_run(folder));
   return explain(recorded);
-}
-
-Result<std::string> why_paragraph(const std::string& folder) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const ExplainedRun run, explain_run(folder));
-  return paragraph_of(run);
 }
 
 }  // namespace syncopate::experiments

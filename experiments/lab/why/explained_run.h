@@ -17,7 +17,6 @@ namespace syncopate::experiments {
 
 struct ExplainedRun {
   std::string folder;
-  ResolvedRun config;
   std::string outcome;     // "completed", or what ended it
   std::size_t repeat = 0;  // the one that is explained, of median throughput
   std::size_t repeats = 1;
@@ -51,8 +50,5 @@ Result<ExplainedRun> explain_run(const std::string& folder);
 // Returns two sentences for people: how much of the ideal rate the run reaches, and what costs most; then, if anything
 // does, what to change first. One paragraph, without a line feed at its end.
 std::string paragraph_of(const ExplainedRun& run);
-
-// Reads and explains the run in `folder`; fails as explain_run() does.
-Result<std::string> why_paragraph(const std::string& folder);
 
 }  // namespace syncopate::experiments
