@@ -27,8 +27,9 @@ struct StepRecord {
   Duration compute_core_wait{};  // the part of it up to the end of backward
   Duration launch{};  // on a device, whose clock measures forward and backward: the host's time to enqueue them
   SyncStats sync;
-  std::int64_t samples = 0;
-  double loss = 0;  // mean over this worker's batch
+  std::int64_t samples = 0;  // of this worker's batch; the next two are means over them, and 0 where there are none
+  double loss = 0;
+  double accuracy = 0;  // share of the labels that were predicted, 0 to 1, before the update
 };
 
 class RecordSink {

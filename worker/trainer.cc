@@ -166,7 +166,7 @@ class Training {
     if (!stats.ok()) return stats.status();
     record.sync = *stats;
     record.forward -= stats->forward_wait;
-    record.loss = parts_.model.loss().loss;
+    record_learning(batch, record);
     SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<DeviceTimes> device, device_times());
     if (device) {
       record.launch = record.forward + record.backward;
@@ -183,6 +183,17 @@ class Training {
     record.total = record.end - std::exchange(step_end_, record.end);
     parts_.records.add(record);
     return {};
+  }
+
+  // The model's loss is the mean over the batch's places, times its weight; the record's is that over its samples.
+  void record_learning(const BatchView& batch, StepRecord& record) {
+    if (record.samples == 0) return;
+    const LossAndCorrect learnt = parts_.model.loss();
+    const double full = static_cast<double>(record.samples) / parts_.model.batch_size();
+    record.loss = learnt.loss / (batch.weight * full);
+    if (!batch.labels.empty()) {
+      record.accuracy = static_cast<double>(learnt.correct) / (full * static_cast<double>(batch.labels.size()));
+    }
   }
 
   void begin(Phase phase) {

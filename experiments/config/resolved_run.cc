@@ -82,6 +82,10 @@ bool has_samples_of_its_own(const RunSettings& config) {
 
 bool learns_text(const RunSettings& config) { return config.dataset == "text" || config.dataset == "grammar"; }
 
+bool may_hold_out(const RunSettings& config) {
+  return learns_images(config) || (learns_text(config) && !is_profile(config));
+}
+
 bool is_profile(const RunSettings& config) { return config.model.starts_with(kProfilePrefix); }
 
 std::string model_on_data(const RunSettings& config) {

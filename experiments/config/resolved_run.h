@@ -63,6 +63,9 @@ worker::Shuffle shuffle_of(const RunSettings& config);
 bool has_samples_of_its_own(const RunSettings& config);
 // Returns whether its samples are texts.
 bool learns_text(const RunSettings& config);
+// Returns whether samples of its training set may be held out (worker/data/held_out.h): where the samples of a test set
+// are of the same kind.
+bool may_hold_out(const RunSettings& config);
 // Returns whether the model is a profile (profile_choice.h), of which nothing is learnt: "profile:resnet50".
 inline constexpr std::string_view kProfilePrefix = "profile:";
 bool is_profile(const RunSettings& config);

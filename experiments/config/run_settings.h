@@ -142,6 +142,7 @@ struct RunSettings {
   std::int64_t table_rows = 100000;                                   // recommenders only, where the data does not say
   worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // recommenders only
   bool augment = true;                                                // cifar10 only
+  std::optional<double> validation;                                   // part that is held out; images and texts only
   DataShard shard = DataShard::kRandom;                               // images only
   worker::WeightInit init = worker::WeightInit::kByLayer;             // models of images only
   worker::PixelScale pixel_scale = worker::PixelScale::kShifted;      // images of ink on paper only
@@ -192,6 +193,8 @@ struct RunSettings {
   int warmup_steps = 10;
   double timeout_seconds = 30;
   std::optional<TraceRange> trace;  // none: nothing is traced
+  bool tensorboard = false;
+  std::optional<int> metrics;  // port on which metrics are served, 0: a free one; none: they are not
   bool dry_run = false;
 };
 

@@ -52,7 +52,12 @@ class CifarDataset final : public ImageDataset {
   int label(std::int64_t index) const override { return record(index)[0]; }
 
   void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const override {
-    const Crop crop = crop_seed_ ? draw_crop(*crop_seed_, epoch, index) : Crop();
+    read(index, crop_seed_ ? draw_crop(*crop_seed_, epoch, index) : Crop(), to);
+  }
+  void read_plain(std::int64_t index, const SampleRoom& to) const override { read(index, Crop(), to); }
+
+ private:
+  void read(std::int64_t index, const Crop& crop, const SampleRoom& to) const {
     const std::uint8_t* const planes = record(index).data() + 1;
     if (crop.top != kCropPadding || crop.left != kCropPadding) std::ranges::fill(to.values, 0.0f);
     for (int y = 0; y < kImageSide; ++y) {
@@ -65,7 +70,6 @@ class CifarDataset final : public ImageDataset {
     to.labels[0] = label(index);
   }
 
- private:
   std::span<const std::uint8_t> record(std::int64_t index) const {
     assert(index >= 0 && index < size());
     const FileBytes& file = files_[static_cast<std::size_t>(index / records_per_file_)];

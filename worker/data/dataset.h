@@ -70,6 +70,8 @@ class Dataset {
   // Writes sample `index` of epoch `epoch`: the same for the same arguments and, if samples are drawn (negatives of a
   // recommender), different from epoch to epoch. A test set is read with epoch 0. Thread-safe.
   virtual void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const = 0;
+  // Writes sample `index` as a test set has it, which is the same always and not augmented. Thread-safe.
+  virtual void read_plain(std::int64_t index, const SampleRoom& to) const { read(index, 0, to); }
 
   // Returns the label of sample `index` where it has one, the same in every epoch, that is known without reading the
   // sample; none for all other data sets. Thread-safe.

@@ -182,10 +182,9 @@ class Client final : public ControlClient {
     channel_.post(std::move(message), zmq::message_t(weights.data(), weights.size_bytes()));
   }
 
-  void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss,
-                       const TestFigures& figures) override {
+  void send_evaluation(const WeightsSnapshot& stamp, const EvaluationScores& scores) override {
     ToCoordinator message;
-    *message.mutable_evaluation() = to_wire(stamp, accuracy, loss, figures);
+    *message.mutable_evaluation() = to_wire(stamp, scores);
     channel_.post(std::move(message));
   }
 

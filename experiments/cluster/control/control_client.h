@@ -143,8 +143,7 @@ class ControlClient : public Rendezvous, public RecordSink {
   virtual void send_snapshot(const WeightsSnapshot& stamp, std::span<const float> weights) = 0;
   // Waits for the next snapshot to evaluate; cancelled once there will be no more.
   virtual Result<WeightsSnapshot> next_snapshot() = 0;
-  virtual void send_evaluation(const WeightsSnapshot& stamp, double accuracy, double loss,
-                               const TestFigures& figures) = 0;
+  virtual void send_evaluation(const WeightsSnapshot& stamp, const EvaluationScores& scores) = 0;
 
   // Reports a fact about this process for the record of the run, as in ("collective", "NCCL 2.28.9, Ring").
   virtual void tell(const std::string& name, const std::string& value) = 0;

@@ -8,9 +8,18 @@ double headline_of(double accuracy, const TestFigures& figures) {
   return figures.hit_rate.value_or(figures.auc.value_or(accuracy));
 }
 
+double target_figure_of(double accuracy, const TestFigures& figures,
+                        const std::optional<ValidationFigures>& validation) {
+  return validation ? validation->accuracy : headline_of(accuracy, figures);
+}
+
 const char* headline_name(const TestFigures& figures) {
   if (figures.hit_rate) return "HR@10";
   return figures.auc ? "AUC" : "accuracy";
+}
+
+std::string to_text(const ValidationFigures& figures) {
+  return fmt::format("validation loss {:.4f}, accuracy {:.4f}", figures.loss, figures.accuracy);
 }
 
 std::string to_text(double accuracy, const TestFigures& figures) {

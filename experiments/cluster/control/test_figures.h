@@ -14,10 +14,34 @@ struct TestFigures {
   bool operator==(const TestFigures&) const = default;
 };
 
-// Returns the figure that --target-accuracy refers to: HR@10 or AUC if there is one, else the accuracy.
+// Figures on samples that are held out of the training set (worker/data/held_out.h).
+struct ValidationFigures {
+  double accuracy = 0;  // share of the labels
+  double loss = 0;      // mean over the labels
+
+  bool operator==(const ValidationFigures&) const = default;
+};
+
+// What an evaluation of one snapshot comes to.
+struct EvaluationScores {
+  double accuracy = 0;  // on the test set: share of the labels
+  double loss = 0;      // on the test set: mean over the labels
+  TestFigures figures = {};
+  std::optional<ValidationFigures> validation = {};
+
+  bool operator==(const EvaluationScores&) const = default;
+};
+
+// Returns the headline of the test set: HR@10 or AUC if there is one, else the accuracy.
 double headline_of(double accuracy, const TestFigures& figures);
+// Returns the figure that --target-accuracy refers to: the accuracy on what is held out, if anything is, since a test
+// set by which training is ended is none; else the headline.
+double target_figure_of(double accuracy, const TestFigures& figures,
+                        const std::optional<ValidationFigures>& validation);
 // Returns its name: "HR@10", "AUC" or "accuracy".
 const char* headline_name(const TestFigures& figures);
+// Returns "validation loss 0.1240, accuracy 0.9630".
+std::string to_text(const ValidationFigures& figures);
 // Returns "HR@10 0.6523, NDCG@10 0.3900", "AUC 0.7912" or "accuracy 0.9650".
 std::string to_text(double accuracy, const TestFigures& figures);
 

@@ -66,6 +66,7 @@ control::Step to_wire(const StepRecord& record) {
   step.set_dropped(record.sync.dropped);
   step.set_samples(record.samples);
   step.set_loss(record.loss);
+  step.set_accuracy(record.accuracy);
   if (record.core_wait) step.set_core_wait(record.core_wait->count());
   step.set_compute_core_wait(record.compute_core_wait.count());
   step.set_backward_codec(record.sync.backward_codec.count());
@@ -98,6 +99,7 @@ StepRecord from_wire(const control::Step& step) {
   record.sync.dropped = step.dropped();
   record.samples = step.samples();
   record.loss = step.loss();
+  record.accuracy = step.accuracy();
   if (step.has_core_wait()) record.core_wait = Duration(step.core_wait());
   record.compute_core_wait = Duration(step.compute_core_wait());
   record.sync.backward_codec = Duration(step.backward_codec());
@@ -255,28 +257,34 @@ WeightsSnapshot from_wire(const control::Snapshot& stamp, std::span<const std::b
   return snapshot;
 }
 
-control::Evaluation to_wire(const WeightsSnapshot& evaluated, double accuracy, double loss,
-                            const TestFigures& figures) {
+control::Evaluation to_wire(const WeightsSnapshot& evaluated, const EvaluationScores& scores) {
   control::Evaluation evaluation;
   *evaluation.mutable_snapshot() = to_wire({.point = evaluated.point,
                                             .steps_done = evaluated.steps_done,
                                             .taken = evaluated.taken,
                                             .final = evaluated.final,
                                             .weights = {}});
-  evaluation.set_accuracy(accuracy);
-  evaluation.set_loss(loss);
-  if (figures.auc) evaluation.set_auc(*figures.auc);
-  if (figures.hit_rate) evaluation.set_hit_rate(*figures.hit_rate);
-  if (figures.ndcg) evaluation.set_ndcg(*figures.ndcg);
+  evaluation.set_accuracy(scores.accuracy);
+  evaluation.set_loss(scores.loss);
+  if (scores.figures.auc) evaluation.set_auc(*scores.figures.auc);
+  if (scores.figures.hit_rate) evaluation.set_hit_rate(*scores.figures.hit_rate);
+  if (scores.figures.ndcg) evaluation.set_ndcg(*scores.figures.ndcg);
+  if (scores.validation) {
+    evaluation.set_validation_accuracy(scores.validation->accuracy);
+    evaluation.set_validation_loss(scores.validation->loss);
+  }
   return evaluation;
 }
 
-TestFigures figures_of(const control::Evaluation& evaluation) {
-  TestFigures figures;
-  if (evaluation.has_auc()) figures.auc = evaluation.auc();
-  if (evaluation.has_hit_rate()) figures.hit_rate = evaluation.hit_rate();
-  if (evaluation.has_ndcg()) figures.ndcg = evaluation.ndcg();
-  return figures;
+EvaluationScores scores_of(const control::Evaluation& evaluation) {
+  EvaluationScores scores{.accuracy = evaluation.accuracy(), .loss = evaluation.loss()};
+  if (evaluation.has_auc()) scores.figures.auc = evaluation.auc();
+  if (evaluation.has_hit_rate()) scores.figures.hit_rate = evaluation.hit_rate();
+  if (evaluation.has_ndcg()) scores.figures.ndcg = evaluation.ndcg();
+  if (evaluation.has_validation_accuracy() && evaluation.has_validation_loss()) {
+    scores.validation = {.accuracy = evaluation.validation_accuracy(), .loss = evaluation.validation_loss()};
+  }
+  return scores;
 }
 
 }  // namespace syncopate::experiments

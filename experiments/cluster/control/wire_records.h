@@ -53,7 +53,7 @@ WeightsSnapshot from_wire(const control::Snapshot& snapshot, std::span<const std
 TableKeys rows_of(const control::Snapshot& snapshot);
 
 // Takes only the stamp of the snapshot that was evaluated.
-control::Evaluation to_wire(const WeightsSnapshot& evaluated, double accuracy, double loss, const TestFigures& figures);
-TestFigures figures_of(const control::Evaluation& evaluation);
+control::Evaluation to_wire(const WeightsSnapshot& evaluated, const EvaluationScores& scores);
+EvaluationScores scores_of(const control::Evaluation& evaluation);
 
 }  // namespace syncopate::experiments

@@ -122,7 +122,11 @@ class Coordinator {
                   message.mutable_impair_links()->set_length(length.count());
                   control_.send(process, message);
                 },
-            .report = [this](const std::string& line) { observer_.on_report(line); }};
+            .report =
+                [this](const std::string& line) {
+                  observer_.on_fault();
+                  observer_.on_report(line);
+                }};
   }
 
   // Messages.
@@ -410,13 +414,15 @@ class Coordinator {
     const control::Snapshot& stamp = evaluation.snapshot();
     weights_.on_evaluated(stamp);
     if (!monitor_.on_evaluation(stamp.point(), stamp.final(), now)) return;
+    const EvaluationScores scores = scores_of(evaluation);
     observer_.on_evaluation({.steps_done = stamp.steps_done(),
                              .taken = TimePoint(Duration(stamp.taken())),
                              .final = stamp.final(),
-                             .accuracy = evaluation.accuracy(),
-                             .loss = evaluation.loss(),
-                             .figures = figures_of(evaluation)});
-    epochs_.on_evaluation(headline_of(evaluation.accuracy(), figures_of(evaluation)));
+                             .accuracy = scores.accuracy,
+                             .loss = scores.loss,
+                             .figures = scores.figures,
+                             .validation = scores.validation});
+    epochs_.on_evaluation(target_figure_of(scores.accuracy, scores.figures, scores.validation));
   }
 
   // Each carries out one action of the monitor.

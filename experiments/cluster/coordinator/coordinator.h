@@ -27,6 +27,7 @@ struct EvaluationResult {
   double accuracy = 0;
   double loss = 0;
   TestFigures figures = {};
+  std::optional<ValidationFigures> validation = {};  // where samples are held out
 };
 
 // Receives the results of a run while it goes on, on the coordinator's thread.
@@ -50,6 +51,8 @@ class RunObserver {
   // process ("worker 1").
   virtual void on_trace(const std::string& /*process*/, std::span<const TraceEvent> /*events*/,
                         std::int64_t /*dropped*/) {}
+  // A fault of --fault has just been injected.
+  virtual void on_fault() {}
   // A message that a person should see, such as the loss of a worker.
   virtual void on_report(const std::string& line) = 0;
   // Called about every 100 ms. A failure (the disk is full) ends the run.

@@ -17,7 +17,7 @@ class EpochSchedule {
     std::int64_t epoch = 0;
   };
 
-  // Training ends with the epoch in which the test set's headline figure reaches `target`; 0: with the last epoch.
+  // Training ends with the epoch in which an evaluation's target_figure_of() reaches `target`; 0: with the last epoch.
   explicit EpochSchedule(double target) : target_(target) {}
 
   void on_evaluation(double figure) { target_reached_ = target_reached_ || (target_ > 0 && figure >= target_); }

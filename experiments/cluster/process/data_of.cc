@@ -1,7 +1,10 @@
 #include "experiments/cluster/process/data_of.h"
 
+#include <utility>
+
 #include "experiments/config/profile_choice.h"
 #include "worker/data/blank_samples.h"
+#include "worker/data/held_out.h"
 #include "worker/model.h"
 
 namespace syncopate::experiments {
@@ -11,7 +14,9 @@ Result<worker::DatasetPair> open_data_of(const RunSettings& config) {
     return worker::DatasetPair{.train = std::make_unique<worker::BlankSamples>(config.train_samples),
                                .test = std::make_unique<worker::BlankSamples>(1)};
   }
-  return worker::open_dataset(dataset_spec(config), config.data_dir, config.data_seed);
+  SYNCOPATE_ASSIGN_OR_RETURN(worker::DatasetPair data,
+                             worker::open_dataset(dataset_spec(config), config.data_dir, config.data_seed));
+  return worker::hold_out(std::move(data), config.validation.value_or(0));
 }
 
 Result<ParamLayout> layout_of(const ResolvedRun& config) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/text/log.h"
@@ -10,12 +11,28 @@
 #include "experiments/cluster/process/roles.h"
 
 namespace syncopate::experiments {
+namespace {
+
+ValidationFigures validated(Evaluation& validation, const WeightsSnapshot& snapshot) {
+  const Evaluation::Score score = validation.run(snapshot.weights, snapshot.local_state, snapshot.rows);
+  log_info("step {}: validation accuracy {:.4f}, loss {:.4f}", snapshot.steps_done, score.accuracy, score.loss);
+  return {.accuracy = score.accuracy, .loss = score.loss};
+}
+
+}  // namespace
+
 Status run_evaluator(const RoleContext& context) {
   SYNCOPATE_ASSIGN_OR_RETURN(const std::shared_ptr<const worker::DatasetPair> data,
                              context.host.open_data(context.config));
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(context.config);
-  SYNCOPATE_ASSIGN_OR_RETURN(Evaluation evaluation, Evaluation::create(model_spec(context.config), *data->test,
-                                                                       *backend, evaluation_batch(*data->test)));
+  const std::int64_t batch = evaluation_batch(*data->test);
+  SYNCOPATE_ASSIGN_OR_RETURN(Evaluation evaluation,
+                             Evaluation::create(model_spec(context.config), *data->test, *backend, batch));
+  std::optional<Evaluation> validation;
+  if (data->validation) {
+    SYNCOPATE_ASSIGN_OR_RETURN(validation,
+                               Evaluation::create(model_spec(context.config), *data->validation, *backend, batch));
+  }
 
   bool diverged = false;
   while (true) {
@@ -27,11 +44,13 @@ Status run_evaluator(const RoleContext& context) {
     context.activity.rest("evaluating", snapshot->steps_done);
     const Evaluation::Score score = evaluation.run(snapshot->weights, snapshot->local_state, snapshot->rows);
     log_info("step {}: {}, loss {:.4f}", snapshot->steps_done, to_text(score.accuracy, score.figures), score.loss);
+    EvaluationScores scores{.accuracy = score.accuracy, .loss = score.loss, .figures = score.figures};
+    if (validation) scores.validation = validated(*validation, *snapshot);
     if (std::isnan(score.loss) && !std::exchange(diverged, true)) {
       context.control.tell("diverged",
                            fmt::format("at step {} or before it: weights are no numbers", snapshot->steps_done));
     }
-    context.control.send_evaluation(*snapshot, score.accuracy, score.loss, score.figures);
+    context.control.send_evaluation(*snapshot, scores);
   }
 }
 

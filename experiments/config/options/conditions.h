@@ -41,6 +41,9 @@ inline const Condition kOtherHosts{"--hosts that names another host", [](const R
 inline const Condition kSimulated{"--cluster=simulated",
                                   [](const Run& r) { return r.cluster == ClusterKind::kSimulated; }};
 
+inline const Condition kRealHosts{"--cluster=real, whose time is not virtual",
+                                  [](const Run& r) { return r.cluster == ClusterKind::kReal; }};
+
 inline const Condition kSimulatedHosts{
     "--cluster=simulated and --hosts",
     [](const Run& r) { return r.cluster == ClusterKind::kSimulated && is_distributed(r) && !r.hosts.empty(); }};
@@ -112,6 +115,9 @@ inline const Condition kImages{"--dataset=digits, mnist, fashion-mnist or cifar1
                                [](const Run& r) { return learns_images(r); }};
 inline const Condition kInk{"--dataset=digits, mnist or fashion-mnist, and " + kLearns.words,
                             [](const Run& r) { return learns_ink(r); }};
+inline const Condition kHoldsOut{
+    "--dataset=digits, mnist, fashion-mnist, cifar10, text or grammar, and " + kLearns.words,
+    [](const Run& r) { return may_hold_out(r); }};
 inline const Condition kCrops{"--dataset=cifar10", [](const Run& r) { return has_crops(r); }};
 inline const Condition kSizedTables{"--dataset=clicks, zipf-ratings or zipf-clicks",
                                     [](const Run& r) { return sizes_tables(r); }};

@@ -101,6 +101,16 @@ void add_data_options(std::vector<OptionSpec>& table) {
                        conditions::kGeneratedData));
   table.push_back(
       only(number({.group = group,
+                   .name = "validation",
+                   .placeholder = "FRACTION",
+                   .sentence = "Part of the training set that is held out: its last samples, on which the weights are "
+                               "evaluated besides the test set, and by which --target-accuracy then goes.",
+                   .unit = "fraction",
+                   .usual = "none"},
+                  &C::validation, "validation", 0.001, 0.9),
+           conditions::kHoldsOut));
+  table.push_back(
+      only(number({.group = group,
                    .name = "context",
                    .placeholder = "N",
                    .sentence = "Length of a sample of a text: each character is predicted from those before "

@@ -46,8 +46,8 @@ void add_evaluation_options(std::vector<OptionSpec>& table) {
       number({.group = kTrainingGroup,
               .name = "target-accuracy",
               .placeholder = "X",
-              .sentence = "Test accuracy whose first reach is reported, of ratings HR@10, of clicks the AUC; 0 asks "
-                          "for none. Training goes on beyond it.",
+              .sentence = "Test accuracy whose first reach is reported, of ratings HR@10, of clicks the AUC, with "
+                          "--validation the accuracy on what is held out; 0 asks for none. Training goes on beyond it.",
               .unit = "fraction"},
              &C::target_accuracy, "target accuracy", 0.0, 1.0));
   table.push_back(only(flag({.group = kTrainingGroup,

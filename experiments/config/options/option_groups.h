@@ -20,5 +20,6 @@ void add_fault_options(std::vector<OptionSpec>& table);
 void add_survival_options(std::vector<OptionSpec>& table);
 void add_host_options(std::vector<OptionSpec>& table);
 void add_trace_options(std::vector<OptionSpec>& table);
+void add_watch_options(std::vector<OptionSpec>& table);
 
 }  // namespace syncopate::experiments

@@ -326,6 +326,7 @@ void add_run(std::vector<OptionSpec>& table) {
                   &C::stall_warning_seconds, &ResolvedRun::stall_warning_seconds, "stall warning", 0.0, 3600.0),
            conditions::kStalls));
   add_trace_options(table);
+  add_watch_options(table);
   // Not recorded: a record that named its own directory could not be run again.
   table.push_back(text({.group = group,
                         .name = "output",

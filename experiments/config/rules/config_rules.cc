@@ -12,6 +12,7 @@
 #include "experiments/config/rules/rate_rule.h"
 #include "experiments/config/rules/survival_rules.h"
 #include "experiments/config/rules/table_rules.h"
+#include "worker/data/held_out.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -279,10 +280,13 @@ Status validate_batches(const ResolvedRun& config) {
         std::max<std::int64_t>(1, *config.global_batch_size / workers) * workers));
   }
   const std::int64_t global = config.batch_size * workers;
-  if (generates_data(config) && config.drop_last && config.train_samples < global) {
+  const std::int64_t trained = worker::trained_samples(config.train_samples, config.validation.value_or(0));
+  if (generates_data(config) && config.drop_last && trained < global) {
+    const std::string left =
+        config.validation ? fmt::format("{} are left beside --validation={}, and ", trained, *config.validation) : "";
     return Status::invalid_argument(
-        fmt::format("--train-samples={}: must hold one batch of all workers together, here {} samples",
-                    config.train_samples, global));
+        fmt::format("--train-samples={}: {}must hold one batch of all workers together, here {} samples",
+                    config.train_samples, left, global));
   }
   if (config.steps && *config.steps <= config.warmup_steps) {
     return Status::invalid_argument(

@@ -33,10 +33,13 @@ std::vector<RateTrial> trials_of(const RateTuning& tuning, PlannedRun run) {
 
 std::string name_of(const RateTrial& trial) { return fmt::format("{} at {}", trial.label, trial.rate); }
 
+// A rate is chosen by what is held out, where anything is.
 void add_result(RateTrial& trial, const RunReport& report) {
-  trial.quality.push_back(report.final_test_accuracy ? headline_of(*report.final_test_accuracy, report.final_figures)
-                                                     : kNone);
-  trial.loss.push_back(report.final_test_loss.value_or(kNone));
+  const std::optional<ValidationFigures>& held_out = report.final_validation;
+  trial.quality.push_back(report.final_test_accuracy
+                              ? target_figure_of(*report.final_test_accuracy, report.final_figures, held_out)
+                              : kNone);
+  trial.loss.push_back(held_out ? held_out->loss : report.final_test_loss.value_or(kNone));
 }
 
 std::string edge_text(const RateChoice& choice) {

@@ -28,13 +28,19 @@ std::string joined(const std::vector<Field>& fields, int least_importance) {
   return text;
 }
 
+std::string training_text(const Progress& progress) {
+  if (!progress.loss) return {};
+  if (!progress.holds_out) return fmt::format("loss {:.4f}", *progress.loss);
+  return fmt::format("train loss {:.4f}, accuracy {:.4f}", *progress.loss, progress.train_accuracy);
+}
+
 }  // namespace
 
 std::string to_text(const Progress& progress, std::size_t columns) {
   std::vector<Field> fields{
       {fmt::format("epoch {}/{}", std::min(progress.epoch + 1, progress.epochs), progress.epochs), 2},
       {fmt::format("step {}/{}", progress.step, progress.steps), 3},
-      {progress.loss ? fmt::format("loss {:.4f}", *progress.loss) : std::string(), 4},
+      {training_text(progress), 4},
       {"", 1},
       {fmt::format("mean {} samples/s, {} ms/step", format_count(progress.samples_per_second),
                    format_ms(progress.step_ms)),
@@ -45,7 +51,9 @@ std::string to_text(const Progress& progress, std::size_t columns) {
        4}};
   if (progress.accuracy) {
     fields[3].text =
-        fmt::format("{} at epoch {:.3g}", to_text(*progress.accuracy, progress.figures), progress.evaluated_epoch);
+        fmt::format("{} at epoch {:.3g}",
+                    progress.validation ? to_text(*progress.validation) : to_text(*progress.accuracy, progress.figures),
+                    progress.evaluated_epoch);
   }
   int least = 0;
   while (joined(fields, least).size() > columns && least < 4) ++least;
@@ -65,7 +73,7 @@ void ProgressTracker::add(int worker, const StepRecord& step) {
   batches_ = std::max(batches_, step.position + job_.batches_an_update);
   first_ = std::min(first_, step.end - step.total);
   newest_ = std::max(newest_, step.end);
-  recent_.push_back({step.end, step.total, step.samples, step.loss});
+  recent_.push_back({step.end, step.total, step.samples, step.loss, step.accuracy});
   while (recent_.front().end < newest_ - kRecent) recent_.pop_front();
 }
 
@@ -84,7 +92,7 @@ std::int64_t ProgressTracker::steps_finished() const {
 }
 
 Progress ProgressTracker::progress() const {
-  Progress progress{.is_virtual = job_.is_virtual};
+  Progress progress{.is_virtual = job_.is_virtual, .holds_out = job_.holds_out};
   progress.step = steps_finished();
   progress.steps = job_.total_steps;
   // A line at the end of an epoch belongs to that epoch, not to the next.
@@ -93,23 +101,27 @@ Progress ProgressTracker::progress() const {
   if (newest_eval_) {
     progress.accuracy = newest_eval_->accuracy;
     progress.figures = newest_eval_->figures;
+    progress.validation = newest_eval_->validation;
     progress.evaluated_epoch = newest_eval_->epoch;
   }
   if (recent_.empty()) return progress;
   TimePoint begin = TimePoint::max();
   Duration total{};
   std::int64_t samples = 0;
-  double loss = 0;
+  double loss = 0, accuracy = 0;
   for (const Sample& sample : recent_) {
     begin = std::min(begin, sample.end - sample.total);
     total += sample.total;
     samples += sample.samples;
-    loss += sample.loss;
+    loss += sample.loss * static_cast<double>(sample.samples);
+    accuracy += sample.accuracy * static_cast<double>(sample.samples);
   }
-  const auto count = static_cast<double>(recent_.size());
   progress.samples_per_second = newest_ > begin ? static_cast<double>(samples) / seconds(newest_ - begin) : 0;
-  progress.step_ms = seconds(total) * 1e3 / count;
-  if (job_.learns) progress.loss = loss / count;
+  progress.step_ms = seconds(total) * 1e3 / static_cast<double>(recent_.size());
+  if (samples > 0) {
+    if (job_.learns) progress.loss = loss / static_cast<double>(samples);
+    progress.train_accuracy = accuracy / static_cast<double>(samples);
+  }
   progress.seconds_left = seconds_left();
   return progress;
 }

@@ -27,14 +27,20 @@ struct Progress {
   // The newest evaluation, and the epoch at which it was taken.
   std::optional<double> accuracy;
   TestFigures figures = {};
+  // What the same evaluation gave on samples that are held out; the line then shows it, and not the test set.
+  std::optional<ValidationFigures> validation = {};
+  double train_accuracy = 0;  // mean over the last two seconds
   double evaluated_epoch = 0;
   double seconds_left = 0;  // estimated from the pace of the whole run so far
   bool is_virtual = false;  // all times are those of a simulated cluster
+  bool holds_out = false;   // the training's accuracy is shown, too
 };
 
 // Returns a line such as
 //   "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650 at epoch 1.5  mean 41,250 samples/s, 1.55 ms/step  ETA 12
 //   s".
+// Where samples are held out, the loss and the accuracy of training and of validation:
+//   "... train loss 0.1234, accuracy 0.9671  validation loss 0.1240, accuracy 0.9630 at epoch 1.5  ...".
 // If that is longer than `columns`, the least important parts are left out first: the means, the accuracy, the epoch,
 // the step. The loss and the time left stay.
 std::string to_text(const Progress& progress, std::size_t columns = std::string::npos);
@@ -54,6 +60,7 @@ class ProgressTracker {
     int batches_an_update = 1;
     bool is_virtual = false;  // as in Progress
     bool learns = true;       // or there is no loss
+    bool holds_out = false;   // samples, to validate on
   };
 
   explicit ProgressTracker(const Job& job);
@@ -76,6 +83,7 @@ class ProgressTracker {
     Duration total;
     std::int64_t samples;
     double loss;
+    double accuracy;
   };
 
   std::int64_t steps_finished() const;

@@ -41,10 +41,13 @@ std::string steps_csv_header() {
   return "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,exposed_wait_us,"
          "optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,staleness_mean,staleness_max,"
          "dropped,core_wait_us,compute_core_wait_us,backward_codec_us,last_shard,last_shard_us,"
-         "samples,loss\n";
+         "samples,accuracy,loss\n";
 }
 
-std::string evals_csv_header() { return "repeat,epoch,step,samples_seen,training_s,accuracy,loss,auc,hr10,ndcg10\n"; }
+std::string evals_csv_header() {
+  return "repeat,epoch,step,samples_seen,training_s,accuracy,loss,auc,hr10,ndcg10,validation_accuracy,validation_loss,"
+         "train_loss,train_accuracy\n";
+}
 
 std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step) {
   const auto us = [](Duration duration) { return microseconds(duration); };
@@ -55,20 +58,23 @@ std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRe
       "{},"
       "{:.4g},"
       "{},{},{:.1f},{},{:.1f},"
-      "{},{:.6g}\n",
+      "{},{:.6g},{:.6g}\n",
       repeat, worker, step.step, step.epoch, step.position, seconds(step.end - origin), us(step.total), us(step.data),
       us(step.forward), us(step.backward), us(step.straggle), us(sync.exposed_wait), us(sync.optimizer),
       us(sync.communication), us(sync.codec), us(sync.copy), us(step.launch), sync.bytes_out, sync.bytes_in,
       sync.staleness_mean, sync.staleness_max, sync.dropped, if_known(us(step.core_wait.value_or(Duration::zero()))),
       if_known(us(step.compute_core_wait)), us(sync.backward_codec),
-      sync.last_shard < 0 ? "" : std::to_string(sync.last_shard), us(sync.last_shard_alone), step.samples, step.loss);
+      sync.last_shard < 0 ? "" : std::to_string(sync.last_shard), us(sync.last_shard_alone), step.samples,
+      step.accuracy, step.loss);
 }
 
 std::string evals_csv_row(int repeat, const EvalRecord& eval) {
   const auto cell = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : ""; };
-  return fmt::format("{},{:.6g},{},{},{:.6f},{:.6g},{:.6g},{},{},{}\n", repeat, eval.epoch, eval.step,
+  const std::optional<ValidationFigures>& held_out = eval.validation;
+  return fmt::format("{},{:.6g},{},{},{:.6f},{:.6g},{:.6g},{},{},{},{},{},{},{}\n", repeat, eval.epoch, eval.step,
                      eval.samples_seen, eval.training_seconds, eval.accuracy, eval.loss, cell(eval.figures.auc),
-                     cell(eval.figures.hit_rate), cell(eval.figures.ndcg));
+                     cell(eval.figures.hit_rate), cell(eval.figures.ndcg), held_out ? cell(held_out->accuracy) : "",
+                     held_out ? cell(held_out->loss) : "", cell(eval.train_loss), cell(eval.train_accuracy));
 }
 
 Status check_output(const ResolvedRun& config) {

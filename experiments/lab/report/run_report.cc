@@ -170,7 +170,7 @@ double used_samples(std::span<const StepRecord> steps) {
 
 void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
   TimePoint first = TimePoint::max(), last = TimePoint::min();
-  std::vector<double> last_losses;
+  double last_loss = 0, last_samples = 0;
   double dropped = 0, used = 0;
   for (const WorkerSteps& worker : workers) {
     for (const StepRecord& step : worker.steps) {
@@ -181,7 +181,10 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
       dropped += step.sync.dropped;
     }
     used += used_samples(worker.steps);
-    if (!worker.lost && !worker.steps.empty()) last_losses.push_back(worker.steps.back().loss);
+    if (worker.lost || worker.steps.empty()) continue;
+    const StepRecord& step = worker.steps.back();
+    last_loss += step.loss * static_cast<double>(step.samples);
+    last_samples += static_cast<double>(step.samples);
   }
   if (report.total_steps > 0) {
     report.training_seconds = seconds(last - first);
@@ -191,7 +194,7 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
   if (report.training_seconds > 0) {
     report.samples_per_second = static_cast<double>(report.used_samples) / report.training_seconds;
   }
-  if (!last_losses.empty()) report.final_train_loss = mean(last_losses);
+  if (last_samples > 0) report.final_train_loss = last_loss / last_samples;
 }
 
 void report_evals(std::span<const EvalRecord> evals, double target_accuracy, RunReport& report) {
@@ -199,6 +202,7 @@ void report_evals(std::span<const EvalRecord> evals, double target_accuracy, Run
   report.final_test_accuracy = evals.back().accuracy;
   report.final_test_loss = evals.back().loss;
   report.final_figures = evals.back().figures;
+  report.final_validation = evals.back().validation;
   if (target_accuracy <= 0) return;
   const std::optional<TargetCrossing> crossing = target_crossing(evals, target_accuracy);
   if (!crossing) return;
@@ -207,7 +211,7 @@ void report_evals(std::span<const EvalRecord> evals, double target_accuracy, Run
   report.seconds_to_target_resolution = crossing->resolution_seconds;
 }
 
-double headline(const EvalRecord& eval) { return headline_of(eval.accuracy, eval.figures); }
+double target_figure(const EvalRecord& eval) { return target_figure_of(eval.accuracy, eval.figures, eval.validation); }
 
 }  // namespace
 
@@ -276,7 +280,8 @@ std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals,
   std::vector<const EvalRecord*> ascending;
   for (const EvalRecord& eval : evals) ascending.push_back(&eval);
   std::ranges::stable_sort(ascending, {}, &EvalRecord::training_seconds);
-  const auto reached = std::ranges::find_if(ascending, [&](const auto* eval) { return headline(*eval) >= target; });
+  const auto reached =
+      std::ranges::find_if(ascending, [&](const auto* eval) { return target_figure(*eval) >= target; });
   if (reached == ascending.end()) return std::nullopt;
   const EvalRecord& after = **reached;
   const auto samples_after = static_cast<double>(after.samples_seen);
@@ -284,7 +289,7 @@ std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals,
     return TargetCrossing{after.training_seconds, samples_after, after.training_seconds, samples_after};
   const EvalRecord& before = **(reached - 1);
   const auto samples_before = static_cast<double>(before.samples_seen);
-  const double part = (target - headline(before)) / (headline(after) - headline(before));
+  const double part = (target - target_figure(before)) / (target_figure(after) - target_figure(before));
   TargetCrossing crossing{.resolution_seconds = after.training_seconds - before.training_seconds,
                           .resolution_samples = samples_after - samples_before};
   crossing.seconds = before.training_seconds + part * crossing.resolution_seconds;

@@ -33,6 +33,11 @@ struct EvalRecord {
   double accuracy = 0;            // on the test set
   double loss = 0;                // mean over the test set
   TestFigures figures = {};
+  std::optional<ValidationFigures> validation = {};  // where samples are held out
+  // Over the batches that all workers trained since the evaluation before, each with the weights that it met; empty if
+  // there were none.
+  std::optional<double> train_loss = {};
+  std::optional<double> train_accuracy = {};
 };
 
 struct WorkerSteps {
@@ -115,6 +120,7 @@ struct RunReport {
   std::optional<double> final_test_accuracy;
   std::optional<double> final_test_loss;
   TestFigures final_figures;
+  std::optional<ValidationFigures> final_validation;
   // When the target was first crossed, between two evaluations (target_crossing). Empty if it was not, or if there
   // was no target.
   std::optional<double> seconds_to_target;

@@ -24,12 +24,15 @@ struct Mean {
 
 std::vector<StalenessBin> staleness_histogram(std::span<const StepRecord* const> steps) {
   std::map<std::int64_t, Mean> of_epoch;
-  for (const StepRecord* step : steps) of_epoch[step->epoch].add(step->loss);
+  for (const StepRecord* step : steps) {
+    if (step->samples > 0) of_epoch[step->epoch].add(step->loss);
+  }
   struct Losses {
     Mean loss, excess;
   };
   std::map<std::int64_t, Losses> of_staleness;
   for (const StepRecord* step : steps) {
+    if (step->samples == 0) continue;
     Losses& losses = of_staleness[std::llround(step->sync.staleness_mean)];
     losses.loss.add(step->loss);
     losses.excess.add(step->loss - of_epoch[step->epoch].value());

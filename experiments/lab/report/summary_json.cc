@@ -86,6 +86,14 @@ Json window_json(const std::optional<SteadyWindow>& window) {
   return {{"seconds", window->seconds}, {"samples_per_second", window->samples_per_second}, {"steps", window->steps}};
 }
 
+std::optional<double> validation_accuracy_of(const RunReport& report) {
+  return report.final_validation ? std::optional(report.final_validation->accuracy) : std::nullopt;
+}
+
+std::optional<double> validation_loss_of(const RunReport& report) {
+  return report.final_validation ? std::optional(report.final_validation->loss) : std::nullopt;
+}
+
 Json machine_json(const std::optional<MachineLoad>& load) {
   if (!load) return nullptr;
   return {{"seconds", load->seconds},
@@ -111,6 +119,8 @@ Json report_json(const RunReport& report) {
           {"final_test_auc", or_null(report.final_figures.auc)},
           {"final_test_hr10", or_null(report.final_figures.hit_rate)},
           {"final_test_ndcg10", or_null(report.final_figures.ndcg)},
+          {"final_validation_accuracy", or_null(validation_accuracy_of(report))},
+          {"final_validation_loss", or_null(validation_loss_of(report))},
           {"final_train_loss", or_null(report.final_train_loss)},
           {"seconds_to_target", or_null(report.seconds_to_target)},
           {"samples_to_target", or_null(report.samples_to_target)},

@@ -189,6 +189,11 @@ std::string target_text(const RunReport& report) {
 std::string learning_lines(const ResolvedRun& config, const RunReport& report, std::optional<double> best_loss) {
   std::string text;
   if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
+  if (report.final_validation) {
+    text += line("validation loss", loss_text(config, report.final_validation->loss));
+    text += line("  accuracy", fmt::format("{:.2f} %, of the training set's last samples, which are held out",
+                                           100 * report.final_validation->accuracy));
+  }
   if (report.final_test_loss) text += line("test loss", loss_text(config, *report.final_test_loss));
   if (best_loss) text += fmt::format("  best reachable loss {:.4f}\n", *best_loss);
   if (report.final_test_accuracy) {
@@ -199,7 +204,8 @@ std::string learning_lines(const ResolvedRun& config, const RunReport& report, s
   }
   text += line("training time", training_text(report));
   if (config.target_accuracy > 0) {
-    text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy), target_text(report));
+    text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy),
+                 target_text(report) + (report.final_validation ? ", by what is held out" : ""));
   }
   return text;
 }
@@ -306,6 +312,10 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
   for (const std::string& event : facts.events) text += line("event", event);
   if (facts.outcome != "completed") text += line("outcome", facts.outcome);
   if (facts.trace) text += line("trace", trace_text(config, *facts.trace));
+  if (config.tensorboard) {
+    text += line("tensorboard",
+                 fmt::format("{0}/tensorboard; tensorboard --logdir={0}/tensorboard shows it", config.output));
+  }
   return text + line("results", config.output);
 }
 

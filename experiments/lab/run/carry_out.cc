@@ -67,6 +67,7 @@ class WholeModelObserver final : public RunObserver {
     for (TraceEvent& event : whole) event.bytes *= scale_;
     observer_.on_trace(process, whole, dropped);
   }
+  void on_fault() override { observer_.on_fault(); }
   void on_report(const std::string& line) override { observer_.on_report(line); }
   Status on_tick(TimePoint now) override { return observer_.on_tick(now); }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "experiments/lab/evaluate/model_options.h"
 
@@ -15,11 +16,13 @@ constexpr Duration kRecordsAreIn = std::chrono::seconds(1);
 
 }  // namespace
 
-Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter& results, Console& console)
+Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter& results, Console& console,
+                   std::vector<RunWatcher*> watchers)
     : config_(config),
       job_(job),
       results_(results),
       console_(console),
+      watchers_(std::move(watchers)),
       tracker_({.workers = config.workers,
                 .steps_per_epoch = job.steps_per_epoch,
                 .total_steps = job.total_steps,
@@ -27,7 +30,8 @@ Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter
                 .by_position = shares_work(config) || batches_a_step(config) < config.workers,
                 .batches_an_update = shares_work(config) ? 1 : batches_a_step(config),
                 .is_virtual = config.cluster == ClusterKind::kSimulated,
-                .learns = !is_profile(config)}),
+                .learns = !is_profile(config),
+                .holds_out = config.validation.has_value()}),
       workers_(static_cast<std::size_t>(config.workers)),
       epochs_shown_(job.first_step / job.steps_per_epoch),
       epochs_evaluated_(epochs_shown_) {
@@ -47,6 +51,7 @@ void Recorder::on_training_begins(TimePoint now) {
   training_ = true;
   origin_ = now;
   results_.begin_repeat(now);
+  for (RunWatcher* watcher : watchers_) watcher->begin(now);
 }
 
 void Recorder::on_steps(int worker, std::span<const StepRecord> steps) {
@@ -55,6 +60,7 @@ void Recorder::on_steps(int worker, std::span<const StepRecord> steps) {
     note(logs_[static_cast<std::size_t>(worker)].log.add(step));
     results_.add(worker, step);
     tracker_.add(worker, step);
+    for (RunWatcher* watcher : watchers_) watcher->add(worker, step);
     furthest_step_ = std::max(furthest_step_, step.step + 1);
   }
 }
@@ -80,16 +86,22 @@ void Recorder::on_final_weights(std::span<const float> weights, std::span<const 
   note(results_.write_model(layout, values, keys, model_metadata(config_)));
 }
 
+void Recorder::on_fault() {
+  for (RunWatcher* watcher : watchers_) watcher->fault_injected();
+}
+
 void Recorder::on_report(const std::string& line) { console_.warn(line); }
 
 void Recorder::on_worker_lost(int rank) {
   workers_[static_cast<std::size_t>(rank)].lost = true;
   tracker_.worker_lost(rank);
+  for (RunWatcher* watcher : watchers_) watcher->worker_lost(rank);
 }
 
 void Recorder::on_worker_joined(int rank) {
   workers_[static_cast<std::size_t>(rank)].lost = false;
   tracker_.worker_joined(rank);
+  for (RunWatcher* watcher : watchers_) watcher->worker_joined(rank);
 }
 
 Status Recorder::on_tick(TimePoint now) {
@@ -98,6 +110,9 @@ Status Recorder::on_tick(TimePoint now) {
   // Messages that workers sent during the absence arrive now.
   if (attention_->absence(now) > Duration::zero()) records_are_in_ = now + kRecordsAreIn;
   if (now >= records_are_in_) record_evaluations(now - kRecordsAreIn);
+  for (RunWatcher* watcher : watchers_) {
+    note(watcher->tick(now, now >= records_are_in_ ? now - kRecordsAreIn : TimePoint::min()));
+  }
   if (training_) {
     const Progress progress = tracker_.progress();
     console_.progress(progress, now);
@@ -129,23 +144,29 @@ void Recorder::record_evaluations(TimePoint taken_before) {
   for (const EvaluationResult& result : waiting_) {
     if (!due(result)) continue;
     const double epoch = static_cast<double>(result.steps_done) / static_cast<double>(job_.steps_per_epoch);
+    count_steps_until(result.taken);
+    const TrainedSince trained = std::exchange(since_evaluation_, {});
     const EvalRecord record{.epoch = epoch,
                             .step = result.steps_done,
-                            .samples_seen = samples_until(result.taken),
+                            .samples_seen = samples_,
                             .training_seconds = seconds(result.taken - origin_),
                             .accuracy = result.accuracy,
                             .loss = result.loss,
-                            .figures = result.figures};
+                            .figures = result.figures,
+                            .validation = result.validation,
+                            .train_loss = trained.mean(trained.loss),
+                            .train_accuracy = trained.mean(trained.accuracy)};
     evals_.push_back(record);
     results_.add(record);
     tracker_.add(record);
+    for (RunWatcher* watcher : watchers_) watcher->add(record);
     if (!result.final) ++points_evaluated_;
     show_evaluation(record);
   }
   std::erase_if(waiting_, due);
 }
 
-std::int64_t Recorder::samples_until(TimePoint time) {
+void Recorder::count_steps_until(TimePoint time) {
   for (Worker& worker : logs_) {
     const Result<StepLog::View> view = worker.log.all();
     if (!view.ok()) {
@@ -154,16 +175,20 @@ std::int64_t Recorder::samples_until(TimePoint time) {
     }
     const std::span<const StepRecord> steps = view->steps();
     for (; worker.counted < steps.size() && steps[worker.counted].end <= time; ++worker.counted) {
-      samples_ += steps[worker.counted].samples;
+      const StepRecord& step = steps[worker.counted];
+      samples_ += step.samples;
+      since_evaluation_.samples += step.samples;
+      since_evaluation_.loss += step.loss * static_cast<double>(step.samples);
+      since_evaluation_.accuracy += step.accuracy * static_cast<double>(step.samples);
     }
   }
-  return samples_;
 }
 
 Status Recorder::finish() {
   record_evaluations(TimePoint::max());
   if (training_) show_finished_epoch(last_tick_);
   note(results_.flush());
+  for (RunWatcher* watcher : watchers_) note(watcher->end());
   for (std::size_t rank = 0; rank < logs_.size(); ++rank) {
     Result<StepLog::View> view = logs_[rank].log.all();
     note(view.status());

@@ -10,6 +10,7 @@
 #include "common/param_layout.h"
 #include "experiments/cluster/control/attention.h"
 #include "experiments/cluster/coordinator/coordinator.h"
+#include "experiments/lab/board/run_watcher.h"
 #include "experiments/lab/report/progress.h"
 #include "experiments/lab/report/results_writer.h"
 #include "experiments/lab/report/step_log.h"
@@ -31,8 +32,9 @@ struct JobFacts {
 
 class Recorder final : public RunObserver {
  public:
-  // Records one repeat of a run. All four outlive the recorder.
-  Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter& results, Console& console);
+  // Records one repeat of a run, and shows it to `watchers` while it goes on. All outlive the recorder.
+  Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter& results, Console& console,
+           std::vector<RunWatcher*> watchers = {});
 
   void on_training_begins(TimePoint now) override;
   void on_steps(int worker, std::span<const StepRecord> steps) override;
@@ -45,6 +47,7 @@ class Recorder final : public RunObserver {
   void on_trace(const std::string& process, std::span<const TraceEvent> events, std::int64_t dropped) override {
     trace_.add(process, events, dropped);
   }
+  void on_fault() override;
   void on_report(const std::string& line) override;
   Status on_tick(TimePoint now) override;
 
@@ -73,8 +76,8 @@ class Recorder final : public RunObserver {
   void show_evaluation(const EvalRecord& record);
   // Records evaluations once the records of all steps that were finished before their snapshots have arrived.
   void record_evaluations(TimePoint taken_before);
-  // Returns the samples of all workers until `time`. Times must ascend, so that counted records need not be read again.
-  std::int64_t samples_until(TimePoint time);
+  // Counts the steps of all workers until `time`. Times must ascend, so that counted records need not be read again.
+  void count_steps_until(TimePoint time);
   // Keeps the first failure to write, which ends the run.
   void note(const Status& status) {
     if (failure_.ok()) failure_ = status;
@@ -84,6 +87,7 @@ class Recorder final : public RunObserver {
   const JobFacts& job_;
   ResultsWriter& results_;
   Console& console_;
+  const std::vector<RunWatcher*> watchers_;
   ProgressTracker tracker_;
   TimePoint origin_{};
   bool training_ = false;
@@ -94,7 +98,15 @@ class Recorder final : public RunObserver {
   };
   std::vector<Worker> logs_;  // by rank; empty if their files could not be created
   std::vector<WorkerSteps> workers_;
-  std::int64_t samples_ = 0;
+  std::int64_t samples_ = 0;  // of all workers, as far as they have been counted
+  // Sums over the counted steps since the last evaluation, by sample.
+  struct TrainedSince {
+    double loss = 0, accuracy = 0;
+    std::int64_t samples = 0;
+    std::optional<double> mean(double sum) const {
+      return samples > 0 ? std::optional(sum / static_cast<double>(samples)) : std::nullopt;
+    }
+  } since_evaluation_;
   std::int64_t points_evaluated_ = 0;
   std::int64_t furthest_step_ = 0;
   std::vector<EvaluationResult> waiting_;  // not recorded yet

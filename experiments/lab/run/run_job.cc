@@ -16,6 +16,7 @@
 #include "experiments/config/evaluation_points.h"
 #include "experiments/config/rules/config_rules.h"
 #include "experiments/config/rules/fault_rules.h"
+#include "experiments/lab/board/run_boards.h"
 #include "experiments/lab/report/kept_results.h"
 #include "experiments/lab/report/machine_state.h"
 #include "experiments/lab/report/results_writer.h"
@@ -25,7 +26,10 @@
 #include "experiments/lab/run/carry_out.h"
 #include "experiments/lab/run/recorder.h"
 #include "experiments/lab/run/resumption.h"
+#include "experiments/lab/run/run_environment.h"
 #include "worker/data/batch_loader.h"
+#include "worker/data/held_out.h"
+#include "worker/work.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -88,44 +92,6 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
                   .best_loss = data->best_loss};
 }
 
-// Returns the GPUs of `machine` that the plan's workers on `host` compute on.
-std::vector<std::string> gpus_used(const JobPlan& plan, const std::string& host, const Machine& machine) {
-  std::vector<std::string> names;
-  for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
-    const bool used = std::ranges::any_of(plan.processes, [&](const ProcessSpec& process) {
-      return process.host == host && process.gpu == static_cast<int>(gpu);
-    });
-    if (used) names.push_back(machine.gpus[gpu].name);
-  }
-  return names;
-}
-
-Environment environment_of(const JobPlan& plan, const Cluster& cluster, const Survey& survey) {
-  Environment environment = this_environment();
-  if (survey.hosts.empty()) environment.gpus = gpus_used(plan, own_host(), survey.here);
-  for (std::size_t i = 0; i < survey.hosts.size(); ++i) {
-    const std::string& name = cluster.hosts[i].name;
-    const auto count = [&](Role role) {
-      return static_cast<int>(std::ranges::count_if(
-          plan.processes, [&](const ProcessSpec& process) { return process.host == name && process.role == role; }));
-    };
-    const Environment& there = survey.hosts[i].environment;
-    environment.hosts.push_back({.name = name,
-                                 .workers = count(Role::kWorker),
-                                 .servers = count(Role::kServer),
-                                 .own_name = there.host,
-                                 .kernel = there.kernel,
-                                 .cpu_model = there.cpu_model,
-                                 .cores = there.cores,
-                                 .memory_gib = there.memory_gib,
-                                 .vector_set = there.vector_set,
-                                 .gpus = gpus_used(plan, name, survey.hosts[i].machine)});
-    const std::vector<std::string>& gpus = environment.hosts.back().gpus;
-    environment.gpus.insert(environment.gpus.end(), gpus.begin(), gpus.end());
-  }
-  return environment;
-}
-
 void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
   if (result.exit != ExitCode::kSuccess) return;  // the first failure is the one that counts
   result.exit = exit;
@@ -184,6 +150,7 @@ void forget_final_figures(RunReport& report) {
   report.final_test_accuracy.reset();
   report.final_test_loss.reset();
   report.final_figures = {};
+  report.final_validation.reset();
 }
 
 // Returns the number of workers that compute on this host's processors.
@@ -207,15 +174,22 @@ void settle_checkpoints(const JobFacts& job, ResolvedRun& config) {
       config.checkpoint_every->in_steps(job.steps_per_epoch, meets ? config.consistency.period() : 1);
 }
 
+RunMetrics* metrics_of(const std::unique_ptr<MetricsService>& service) {
+  return service == nullptr ? nullptr : &service->metrics();
+}
+
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
-                ResultsWriter& results, SoloTimes& solo, Interrupts& interrupts, Console& console, JobResult& result) {
+                ResultsWriter& results, RunMetrics* metrics, SoloTimes& solo, Interrupts& interrupts, Console& console,
+                JobResult& result) {
   ResolvedRun config = result.config;
   config.seed += static_cast<std::uint64_t>(repeat);
   if (repeat > 0) config.trace.reset();
   if (config.trace) settle_trace(job, config);
   if (config.checkpoint_every) settle_checkpoints(job, config);
   const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
-  Recorder recorder(config, job, results, console);
+  Result<RunBoards> boards = RunBoards::create(config, metrics, repeat, job.total_steps, job.first_step);
+  if (!boards.ok()) return fail(result, exit_code_of(boards.status()), boards.status().message());
+  Recorder recorder(config, job, results, console, boards->watchers());
   const CoordinatorOptions options{.total_steps = job.total_steps,
                                    .batches_done = job.batches_done,
                                    .local_state_size = job.local_layout.size(),
@@ -295,11 +269,17 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
     fail(result, exit_code_of(status), status.message());
     return result;
   }
+  const Result<std::unique_ptr<MetricsService>> metrics = MetricsService::start(result.config);
+  if (!metrics.ok()) {
+    fail(result, exit_code_of(metrics.status()), metrics.status().message());
+    return result;
+  }
   Result<ResultsWriter> results = ResultsWriter::create(result.config, environment_of(plan, cluster, survey));
   if (!results.ok()) {
     fail(result, exit_code_of(results.status()), results.status().message());
     return result;
   }
+  if (*metrics != nullptr) console.say((*metrics)->text());
   result.facts.parameters = static_cast<std::int64_t>(job->layout.parameter_count());
   result.facts.steps_per_epoch = job->steps_per_epoch;
   result.facts.straggler = result.config.stragglers.to_string();
@@ -315,7 +295,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   }
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
     if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
-    run_repeat(*job, survey, *resumption, repeat, *results, solo, interrupts, console, result);
+    run_repeat(*job, survey, *resumption, repeat, *results, metrics_of(*metrics), solo, interrupts, console, result);
   }
   const Status written = results->write_summary(result.reports, result.facts);
   if (!written.ok()) fail(result, ExitCode::kOutput, written.message());
@@ -331,8 +311,9 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   std::string text = to_text(plan, config.cluster == ClusterKind::kReal ? own_program() : "");
   for (const std::string& caution : cautions(config)) text += "\nwarning: " + caution + "\n";
   // A data set that is generated is not generated for this: its size is known.
-  Result<JobFacts> job = generates_data(config) ? prepare(config, DataFacts{config.train_samples})
-                                                : prepare(config, data_facts_of(config));
+  const std::int64_t trained = worker::trained_samples(config.train_samples, config.validation.value_or(0));
+  Result<JobFacts> job =
+      generates_data(config) ? prepare(config, DataFacts{trained}) : prepare(config, data_facts_of(config));
   // Data may still have to be copied here.
   if (job.status().code() == Code::kNotFound) {
     return text + fmt::format("{}the run would end with exit code {}: {}\n", kDryRunHindrance,

@@ -127,19 +127,18 @@ std::vector<TrainingPiece> training_pieces(std::vector<StepRow> steps, std::size
   double samples = 0;
   for (std::size_t begin = 0; begin < steps.size(); begin += each) {
     const std::size_t end = std::min(begin + each, steps.size());
-    double sum = 0;
-    int losses = 0;
+    double sum = 0, learnt = 0;
     for (std::size_t i = begin; i < end; ++i) {
       samples += steps[i].samples;
       if (!std::isfinite(steps[i].loss)) continue;
-      sum += steps[i].loss;
-      ++losses;
+      sum += steps[i].loss * steps[i].samples;
+      learnt += steps[i].samples;
     }
-    if (losses == 0) continue;
+    if (learnt == 0) continue;
     pieces.push_back({.seconds = steps[end - 1].end / 1e3,
                       .steps = static_cast<double>(end),
                       .samples = samples,
-                      .loss = sum / losses});
+                      .loss = sum / learnt});
   }
   return pieces;
 }

@@ -47,7 +47,7 @@ const Harness control_messages("control_messages", [](Bytes bytes) {
   if (message.has_steps()) take_steps(message.steps());
   if (message.has_snapshot()) take_snapshot(message.snapshot());
   if (message.has_trace()) take_trace(message.trace());
-  if (message.has_evaluation()) (void)figures_of(message.evaluation());
+  if (message.has_evaluation()) (void)scores_of(message.evaluation());
   if (message.has_heartbeat() && message.heartbeat().has_collective()) {
     (void)from_wire(message.heartbeat().collective());
   }

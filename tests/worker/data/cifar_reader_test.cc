@@ -132,6 +132,18 @@ TEST_F(CifarReader, ShowsTheDrawnCropOfTheImageInPaddingAndItsMirrorImage) {
   EXPECT_NEAR(flipped, 500, 100);
 }
 
+TEST_F(CifarReader, ShowsAnImageAsItIsWhereItIsReadPlain) {
+  const Bytes bytes = drawn_records();
+  const auto cropped = open_cifar10(std::vector{folder_.write("a", bytes)}, 2, 7);
+  ASSERT_TRUE(cropped.ok());
+  ASSERT_NE(draw_crop(7, 0, 1), Crop()) << "epoch 0 would show another";
+  std::vector<float> values(3072, -99.0f);
+  int label = -1;
+  (*cropped)->read_plain(1, {.values = values, .labels = {&label, 1}});
+  const std::vector<float> expected = shown(bytes, 1, Crop());
+  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], 1e-5f) << i;
+}
+
 TEST(DrawCrop, DependsOnSeedEpochAndImageAlone) {
   EXPECT_EQ(draw_crop(1, 2, 3), draw_crop(1, 2, 3));
   int same[3] = {};

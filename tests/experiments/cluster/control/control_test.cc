@@ -290,12 +290,14 @@ TEST_F(Control, CarriesSnapshotsBothWays) {
 }
 
 TEST_F(Control, SendsOfAnEvaluationTheFiguresThatThereAre) {
-  client_->send_evaluation({}, 0.5, 0.25, {.auc = {}, .hit_rate = 0.75, .ndcg = 0.375});
-  const std::optional<Received> sent = coordinator_.next(ToCoordinator::kEvaluation);
-  ASSERT_TRUE(sent);
-  EXPECT_EQ(sent->message.evaluation().accuracy(), 0.5);
-  EXPECT_EQ(sent->message.evaluation().loss(), 0.25);
-  EXPECT_EQ(figures_of(sent->message.evaluation()), (TestFigures{.auc = {}, .hit_rate = 0.75, .ndcg = 0.375}));
+  const EvaluationScores ranked{.accuracy = 0.5, .loss = 0.25, .figures = {.auc = {}, .hit_rate = 0.75, .ndcg = 0.375}};
+  const EvaluationScores validated{.accuracy = 0.5, .loss = 0.25, .validation = {{.accuracy = 0.75, .loss = 0.125}}};
+  for (const EvaluationScores& scores : {ranked, validated}) {
+    client_->send_evaluation({}, scores);
+    const std::optional<Received> sent = coordinator_.next(ToCoordinator::kEvaluation);
+    ASSERT_TRUE(sent);
+    EXPECT_EQ(scores_of(sent->message.evaluation()), scores);
+  }
 }
 
 TEST_F(Control, CarriesLocalStatesToTheCoordinatorAndTheirMeanBack) {

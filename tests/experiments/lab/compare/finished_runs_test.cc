@@ -42,14 +42,21 @@ class FinishedRuns : public testing::Test {
     report.staleness_max = 7;
     report.memory.all = 1 << 20;
     report.final_test_accuracy = 0.9, report.final_test_loss = 0.25;
+    report.final_validation = ValidationFigures{.accuracy = 0.85, .loss = 0.375};
     report.seconds_to_target = 3.5, report.samples_to_target = 4096;
     RunFacts facts;
     facts.parameters = 1000, facts.steps_per_epoch = 100;
     facts.seeds = {run.seed};
     Environment environment;
     environment.host = "here", environment.cores = 2;
-    const EvalRecord eval{
-        .epoch = 1, .step = 100, .samples_seen = 6400, .training_seconds = 2, .accuracy = 0.8, .loss = 0.5};
+    const EvalRecord eval{.epoch = 1,
+                          .step = 100,
+                          .samples_seen = 6400,
+                          .training_seconds = 2,
+                          .accuracy = 0.8,
+                          .loss = 0.5,
+                          .validation = {{.accuracy = 0.75, .loss = 0.625}},
+                          .train_loss = 0.25};
     const std::string folder = path(name);
     EXPECT_TRUE(make_folder(folder).ok());
     EXPECT_TRUE(write_whole_file(folder + "/config.toml", to_toml(run)).ok());
@@ -89,12 +96,16 @@ TEST_F(FinishedRuns, AreReadAsTheyWereWritten) {
   EXPECT_EQ(row.rounds[0]->split_ms.exposed_wait, 1);
   EXPECT_EQ(row.rounds[0]->staleness_max, 7);
   EXPECT_EQ(row.rounds[0]->final_test_accuracy, 0.9);
+  EXPECT_EQ(row.rounds[0]->final_validation, (ValidationFigures{.accuracy = 0.85, .loss = 0.375}));
   EXPECT_EQ(row.rounds[0]->seconds_to_target, 3.5);
   EXPECT_EQ(row.rounds[0]->samples_to_target, 4096);
   EXPECT_EQ(row.rounds[0]->memory.all, 1 << 20);
   ASSERT_THAT(row.evals[0], SizeIs(1));
   EXPECT_EQ(row.evals[0][0].accuracy, 0.8);
   EXPECT_EQ(row.evals[0][0].samples_seen, 6400);
+  EXPECT_EQ(row.evals[0][0].validation, (ValidationFigures{.accuracy = 0.75, .loss = 0.625}));
+  EXPECT_EQ(row.evals[0][0].train_loss, 0.25);
+  EXPECT_EQ(row.evals[0][0].train_accuracy, std::nullopt);
   EXPECT_THAT(report->config_toml, AllOf(HasSubstr("batch-size = 16"), HasSubstr("workers = 4")));
 }
 

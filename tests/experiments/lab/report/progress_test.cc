@@ -111,6 +111,20 @@ TEST(ProgressTracker, SaysOfWhenItsNewestEvaluationIs) {
   EXPECT_EQ(tracker.progress().evaluated_epoch, 0.5);
 }
 
+TEST(ProgressTracker, ShowsTrainingAndValidationSideBySideWhereSamplesAreHeldOut) {
+  ProgressTracker tracker({.workers = 1, .steps_per_epoch = 100, .total_steps = 100, .holds_out = true});
+  for (int i = 0; i < 4; ++i) {
+    StepRecord step = step_of(i, milliseconds(100 * (i + 1)), milliseconds(100));
+    step.loss = i;
+    step.accuracy = 0.25 * i;
+    tracker.add(0, step);
+  }
+  tracker.add(EvalRecord{.epoch = 0.5, .accuracy = 0.25, .validation = {{.accuracy = 0.5, .loss = 2}}});
+  const std::string line = to_text(tracker.progress());
+  EXPECT_THAT(line, testing::HasSubstr("  train loss 1.5000, accuracy 0.3750  validation loss 2.0000, accuracy 0.5000 "
+                                       "at epoch 0.5  "));
+}
+
 TEST(ProgressTracker, CountsTheJobWhereWorkersShareIt) {
   ProgressTracker tracker(
       {.workers = 2, .steps_per_epoch = 5, .total_steps = 10, .first_step = 1, .by_position = true});

@@ -66,6 +66,7 @@ StepRecord sample_step() {
   step.sync.dropped = 0.25;
   step.samples = 64;
   step.loss = 0.25;
+  step.accuracy = 0.875;
   step.core_wait = std::chrono::microseconds(30);
   step.compute_core_wait = std::chrono::microseconds(20);
   step.sync.backward_codec = std::chrono::microseconds(40);
@@ -79,13 +80,16 @@ TEST(Csv, HasAValueForEachColumn) {
   EXPECT_EQ(row,
             "2,1,7,1,0,0.500000,2000.0,10.0,500.0,900.0,70.0,300.5,100.0,400.0,80.0,50.0,60.0,1000,2000,1.500,3,0.25,"
             "30.0,20.0,40.0,2,250.0,"
-            "64,0.25\n");
+            "64,0.875,0.25\n");
   EXPECT_EQ(std::ranges::count(row, ','), std::ranges::count(steps_csv_header(), ','));
   const std::string eval = evals_csv_row(
       1, {.epoch = 2, .step = 30, .samples_seen = 400, .training_seconds = 0.5, .accuracy = 0.975, .loss = 0.125});
-  EXPECT_EQ(eval, "1,2,30,400,0.500000,0.975,0.125,,,\n");
+  EXPECT_EQ(eval, "1,2,30,400,0.500000,0.975,0.125,,,,,,,\n");
   const std::string ranked = evals_csv_row(0, {.figures = {.auc = {}, .hit_rate = 0.625, .ndcg = 0.375}});
-  EXPECT_THAT(ranked, testing::EndsWith(",0,0,,0.625,0.375\n"));
+  EXPECT_THAT(ranked, testing::EndsWith(",0,0,,0.625,0.375,,,,\n"));
+  const std::string validated =
+      evals_csv_row(0, {.validation = {{.accuracy = 0.75, .loss = 0.5}}, .train_loss = 0.25, .train_accuracy = 0.875});
+  EXPECT_THAT(validated, testing::EndsWith(",0,0,,,,0.75,0.5,0.25,0.875\n"));
   EXPECT_EQ(std::ranges::count(eval, ','), std::ranges::count(evals_csv_header(), ','));
 }
 

@@ -156,6 +156,17 @@ TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
   EXPECT_THAT(text, Not(HasSubstr("time to")));
 }
 
+TEST(Summary, ShowsValidationAndSaysThatTheTargetGoesByIt) {
+  RunReport report = sample_report(41000);
+  report.final_validation = ValidationFigures{.accuracy = 0.9625, .loss = 0.125};
+  ResolvedRun config = ps_config();
+  config.target_accuracy = 0.95;
+  const std::string text = summary_text(config, {&report, 1}, {});
+  EXPECT_THAT(text, HasSubstr("\n  validation loss   0.1250\n"
+                              "    accuracy        96.25 %, of the training set's last samples, which are held out\n"));
+  EXPECT_THAT(text, HasSubstr("\n  time to 95 %      5.5 s, 60,000 samples, by what is held out\n"));
+}
+
 TEST(Summary, ShowsTheTestLossBesideTheBestThatCanBeReached) {
   RunReport report = sample_report(41000);
   report.final_test_loss = 0.5;

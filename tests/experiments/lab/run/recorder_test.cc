@@ -114,6 +114,32 @@ TEST_F(RecorderTest, CountsEachSampleOnceHoweverOftenItEvaluates) {
   EXPECT_TRUE(std::ranges::all_of(recorder.workers(), is_last_step));
 }
 
+TEST_F(RecorderTest, RecordsWhatTrainingCameToSinceTheLastEvaluation) {
+  Recorder& recorder = begin();
+  StepRecord record;
+  record.samples = 10;
+  for (int i = 0; i < 4; ++i) {
+    record.step = i;
+    record.end = kBegin + (i + 1) * 1s;
+    record.loss = 4 - i;
+    record.accuracy = 0.25 * i;
+    if (i == 3) record.samples = 30;
+    recorder.on_steps(i % 2, std::vector{record});
+  }
+  recorder.on_evaluation({.taken = kBegin + 2500ms, .accuracy = 0.5, .validation = {{.accuracy = 0.25, .loss = 3}}});
+  recorder.on_evaluation({.taken = kBegin + 4500ms, .accuracy = 0.5});
+  recorder.on_evaluation({.taken = kBegin + 4600ms, .final = true, .accuracy = 0.5});
+  ASSERT_TRUE(recorder.finish().ok());
+  const std::vector<EvalRecord>& evals = recorder.evals();
+  ASSERT_EQ(evals.size(), 3u);
+  EXPECT_EQ(evals[0].train_loss, 3.5);
+  EXPECT_EQ(evals[0].train_accuracy, 0.125);
+  EXPECT_EQ(evals[0].validation, (ValidationFigures{.accuracy = 0.25, .loss = 3}));
+  EXPECT_EQ(evals[1].train_loss, (10 * 2 + 30 * 1) / 40.0) << "by sample";
+  EXPECT_EQ(evals[1].train_accuracy, (10 * 0.5 + 30 * 0.75) / 40);
+  EXPECT_EQ(evals[2].train_loss, std::nullopt) << "nothing was trained in between";
+}
+
 TEST_F(RecorderTest, LeavesWarmUpOutOfTheReport) {
   config_.warmup_steps = 2;
   begin();
