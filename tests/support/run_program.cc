@@ -200,6 +200,25 @@ void Program::expect_no_sanitizer_reports() const {
   }
 }
 
+std::vector<std::string> Program::column(const std::string& file, const std::string& name) const {
+  const auto cells_of = [](const std::string& line) {
+    std::vector<std::string> cells;
+    for (std::size_t begin = 0; begin <= line.size();) {
+      const std::size_t end = std::min(line.find(',', begin), line.size());
+      cells.push_back(line.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return cells;
+  };
+  const std::vector<std::string> lines = lines_of(text_of(output_ / file));
+  std::vector<std::string> column;
+  if (lines.empty()) return column;
+  const std::vector<std::string> names = cells_of(lines.front());
+  const auto place = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  for (std::size_t i = 1; i < lines.size(); ++i) column.push_back(cells_of(lines[i]).at(place));
+  return column;
+}
+
 nlohmann::json Program::summary() const {
   const nlohmann::json json = nlohmann::json::parse(text_of(output_ / "summary.json"), nullptr, false);
   return json.is_discarded() ? nlohmann::json() : json;

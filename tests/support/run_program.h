@@ -85,6 +85,8 @@ class Program {
   std::vector<float> weights() const;
   std::string errors() const { return text_of(folder_.path() / "err.txt"); }
   std::string steps_csv() const { return text_of(output_ / "steps.csv"); }
+  // Returns the cells of one column of a table without quotes ("steps.csv"), without its name.
+  std::vector<std::string> column(const std::string& file, const std::string& name) const;
 
  private:
   void add_usual(std::vector<std::string>& flags) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "common/text/format.h"
 #include "experiments/cluster/control/test_figures.h"
@@ -17,6 +18,7 @@ constexpr std::size_t kMostTrainingPieces = 100;
 constexpr std::size_t kMostThroughputPieces = 60;
 constexpr std::size_t kStepsOfAPiece = 4;  // of each worker, at least
 constexpr int kGreyLine = 8;
+constexpr int kHeldOutColour = 4, kHeldOutMarker = 1;
 
 // What a chart is drawn over, and where it finds that.
 struct Across {
@@ -55,9 +57,23 @@ Chart switchable(const ReportedRun& run, const std::string& title, const ChartAx
 }
 
 ChartSeries of_evaluations(const ReportedRun& run, const Across& across, const std::string& name, int colour,
-                           double (*figure)(const EvalRecord&)) {
+                           std::optional<double> (*figure)(const EvalRecord&)) {
   ChartSeries series{.name = name, .points = {}, .colour = colour};
-  for (const EvalRecord& eval : run.evals) series.points.push_back({across.of_eval(eval, run), figure(eval)});
+  for (const EvalRecord& eval : run.evals) {
+    if (const std::optional<double> y = figure(eval)) series.points.push_back({across.of_eval(eval, run), *y});
+  }
+  return series;
+}
+
+// Adds curves of what was held out and of training, where the run has them.
+void add_if_any(ChartSeries series, std::vector<ChartSeries>& all) {
+  if (!series.points.empty()) all.push_back(std::move(series));
+}
+
+ChartSeries of_validation(const ReportedRun& run, const Across& across, const std::string& name,
+                          std::optional<double> (*figure)(const EvalRecord&)) {
+  ChartSeries series = of_evaluations(run, across, name, kHeldOutColour, figure);
+  series.marker = kHeldOutMarker;
   return series;
 }
 
@@ -69,8 +85,15 @@ Chart loss_chart(const ReportedRun& run, int colour) {
   Chart chart = switchable(run, "Loss", {.label = "loss, nats", .from_zero = true}, [&](const Across& across) {
     ChartSeries training{.name = "training, mean of batches", .points = {}, .marked = false, .colour = kGreyLine};
     for (const TrainingPiece& piece : pieces) training.points.push_back({piece.*across.of_piece, piece.loss});
-    return std::vector{std::move(training), of_evaluations(run, across, "test set", colour,
-                                                           [](const EvalRecord& eval) { return eval.loss; })};
+    std::vector<ChartSeries> all{std::move(training)};
+    all.push_back(of_evaluations(run, across, "test set", colour,
+                                 [](const EvalRecord& eval) { return std::optional(eval.loss); }));
+    add_if_any(of_validation(run, across, "validation",
+                             [](const EvalRecord& eval) {
+                               return eval.validation ? std::optional(eval.validation->loss) : std::nullopt;
+                             }),
+               all);
+    return all;
   });
   chart.note = fmt::format("Training loss: means of {} steps of all workers each.", (steps + most - 1) / most);
   return chart;
@@ -78,10 +101,26 @@ Chart loss_chart(const ReportedRun& run, int colour) {
 
 Chart quality_chart(const ReportedRun& run, int colour) {
   const std::string name = run.evals.empty() ? "accuracy" : headline_name(run.evals.back().figures);
-  return switchable(run, "Quality on the test set", {.label = "test " + name, .most = 1}, [&](const Across& across) {
-    return std::vector{of_evaluations(run, across, "test " + name, colour,
-                                      [](const EvalRecord& eval) { return headline_of(eval.accuracy, eval.figures); })};
+  const bool holds_out = !run.evals.empty() && run.evals.back().validation.has_value();
+  const ChartAxis y{.label = holds_out ? name : "test " + name, .most = 1};
+  Chart chart = switchable(run, holds_out ? "Quality" : "Quality on the test set", y, [&](const Across& across) {
+    std::vector<ChartSeries> all{of_evaluations(run, across, "test " + name, colour, [](const EvalRecord& eval) {
+      return std::optional(headline_of(eval.accuracy, eval.figures));
+    })};
+    if (!holds_out) return all;
+    add_if_any(of_validation(run, across, "validation",
+                             [](const EvalRecord& eval) {
+                               return eval.validation ? std::optional(eval.validation->accuracy) : std::nullopt;
+                             }),
+               all);
+    ChartSeries training =
+        of_evaluations(run, across, "training", kGreyLine, [](const EvalRecord& eval) { return eval.train_accuracy; });
+    training.marked = false;
+    add_if_any(std::move(training), all);
+    return all;
   });
+  if (holds_out) chart.note = "Training: mean over the batches since the evaluation before, each before its update.";
+  return chart;
 }
 
 ChartSeries level(const std::string& name, double value, int colour) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -38,6 +40,34 @@ TEST(DropLast, OffTrainsEachSampleOnceAnEpochInEveryMode) {
   }
   EXPECT_EQ(summary_of_odd_set({"--batch-size=32"})["steps_per_epoch"], 20);
   EXPECT_EQ(summary_of_odd_set({"--batch-size=32"})["total_samples"], 1280);
+}
+
+// The loss of a batch that is not full is the mean over the samples that it has.
+TEST(DropLast, OffRecordsLossesAndAccuraciesOfTheSamplesThatThereAre) {
+  const auto last_step = [](const Flags& flags) {
+    Program program(kOddSet + Flags{"--drop-last=off"} + flags);
+    const ProgramEnd end = program.wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    const auto column = [&](const char* name) { return program.column("steps.csv", name); };
+    const std::vector<std::string> steps = column("step"), sizes = column("samples"), losses = column("loss"),
+                                   accuracies = column("accuracy");
+    double samples = 0, loss = 0, correct = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i] != "20") continue;
+      const double of_batch = std::stod(sizes[i]);
+      samples += of_batch;
+      loss += of_batch * std::stod(losses[i]);
+      correct += of_batch * std::stod(accuracies[i]);
+    }
+    EXPECT_EQ(samples, 10);
+    EXPECT_NEAR(correct, std::round(correct), 1e-3);
+    return std::pair(loss / samples, correct);
+  };
+  const auto [loss, correct] = last_step({"--batch-size=32"});
+  EXPECT_GT(loss, 0.1);
+  const auto [loss_of_two, correct_of_two] = last_step({"--mode=allreduce", "--workers=2", "--batch-size=16"});
+  EXPECT_NEAR(loss_of_two, loss, 1e-3 * loss);
+  EXPECT_NEAR(correct_of_two, correct, 0.1);
 }
 
 // `compare` proves over its first 30 steps that synchronous modes follow one curve, or fails.

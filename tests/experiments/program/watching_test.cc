@@ -34,27 +34,6 @@ using Flags = std::vector<std::string>;
 
 const Flags kWatched{"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096", "--test-samples=512"};
 
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::size_t begin = 0;
-  while (begin <= line.size()) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    cells.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return cells;
-}
-
-// The cells of one column of evals.csv.
-std::vector<std::string> column_of(const Program& program, const std::string& name) {
-  const std::vector<std::string> lines = lines_of(text_of(program.output() / "evals.csv"));
-  const std::vector<std::string> names = cells_of(lines.front());
-  const auto place = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
-  std::vector<std::string> column;
-  for (std::size_t i = 1; i < lines.size(); ++i) column.push_back(cells_of(lines[i]).at(place));
-  return column;
-}
-
 class Validation : public testing::TestWithParam<Flags> {};
 
 INSTANTIATE_TEST_SUITE_P(In, Validation,
@@ -72,12 +51,12 @@ TEST_P(Validation, IsMeasuredAtEachPointOnSamplesThatNobodyTrains) {
   EXPECT_EQ(summary["steps_per_epoch"], 3072 / (16 * workers)) << "1,024 of 4,096 samples are held out";
   EXPECT_GT(summary["final_validation_accuracy"].get<double>(), 0.3);
   EXPECT_GT(summary["final_validation_loss"].get<double>(), 0);
-  const std::vector<std::string> validation = column_of(program, "validation_accuracy");
+  const std::vector<std::string> validation = program.column("evals.csv", "validation_accuracy");
   EXPECT_THAT(validation, testing::Contains(testing::Not("")));
   EXPECT_THAT(validation, testing::Not(testing::Contains("")));
-  EXPECT_NE(validation, column_of(program, "accuracy"));
-  EXPECT_NE(column_of(program, "train_loss").front(), "");
-  EXPECT_GT(std::stod(column_of(program, "train_accuracy").front()), 0.1);
+  EXPECT_NE(validation, program.column("evals.csv", "accuracy"));
+  EXPECT_NE(program.column("evals.csv", "train_loss").front(), "");
+  EXPECT_GT(std::stod(program.column("evals.csv", "train_accuracy").front()), 0.1);
   EXPECT_THAT(end.out, ContainsRegex("evaluated  train loss [0-9.]+, accuracy [0-9.]+  validation loss [0-9.]+, "
                                      "accuracy [0-9.]+  test loss"));
   EXPECT_THAT(end.out, HasSubstr("\n  validation loss   "));
@@ -89,7 +68,7 @@ TEST(ValidationSet, LeavesTheTestSetAndTheWeightsOfWhatIsTrainedAlone) {
   Program repeated(kWatched + Flags{"--mode=local", "--steps=20", "--validation=0.25"});
   ASSERT_EQ(with.wait().exit_code, 0);
   ASSERT_EQ(repeated.wait().exit_code, 0);
-  EXPECT_EQ(column_of(with, "validation_loss"), column_of(repeated, "validation_loss"));
+  EXPECT_EQ(with.column("evals.csv", "validation_loss"), repeated.column("evals.csv", "validation_loss"));
 }
 
 TEST(ValidationSet, DecidesWhenTheTargetIsReached) {

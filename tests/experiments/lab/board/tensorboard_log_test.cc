@@ -94,7 +94,7 @@ TEST_F(TensorBoardLogTest, WritesTheBytesThatTensorBoardHasRead) {
   TensorBoardLog log = make();
   for (std::int64_t step = 0; step < 4; ++step) {
     for (int worker : {0, 1})
-      log.add(worker, logged_step(step, 2, (step + 1) * 500ms + worker * 1ms, 2.0 - 0.5 * step));
+      log.add(worker, logged_step(step, 2, (step + 1) * 500ms + worker * 1ms, 2.0 - 0.5 * static_cast<double>(step)));
   }
   log.add(EvalRecord{.epoch = 1,
                      .step = 4,

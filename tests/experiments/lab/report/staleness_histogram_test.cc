@@ -9,6 +9,7 @@ StepRecord stale_step(std::int64_t epoch, double staleness, double loss) {
   StepRecord step;
   step.epoch = epoch;
   step.sync.staleness_mean = staleness;
+  step.samples = 1;
   step.loss = loss;
   return step;
 }
@@ -30,6 +31,15 @@ TEST(StalenessHistogram, CountsStepsByTheirRoundedStaleness) {
   EXPECT_EQ(bins[1].steps, 2);
   EXPECT_EQ(bins[1].loss, 3);
   EXPECT_EQ(bins[2].staleness, 7);
+}
+
+TEST(StalenessHistogram, LeavesOutStepsWithoutSamplesWhichHaveNoLoss) {
+  StepRecord empty = stale_step(0, 0, 0);
+  empty.samples = 0;
+  const std::vector<StalenessBin> bins = bins_of(std::vector{stale_step(0, 0, 3), empty});
+  ASSERT_EQ(bins.size(), 1u);
+  EXPECT_EQ(bins[0].steps, 1);
+  EXPECT_EQ(bins[0].loss, 3);
 }
 
 // In each epoch the stale step has the higher loss; over all, it seems to have the lower one.

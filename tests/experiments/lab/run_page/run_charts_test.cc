@@ -85,6 +85,14 @@ TEST(TrainingPieces, LeaveOutLossesThatAreNoNumbers) {
   EXPECT_THAT(training_pieces({}, 5), IsEmpty());
 }
 
+TEST(TrainingPieces, WeighBatchesByTheirSamples) {
+  std::vector<StepRow> steps = two_workers(1).recorded.steps;
+  steps[0].loss = 1;
+  steps[1].samples = 16;
+  steps[1].loss = 6;
+  EXPECT_THAT(training_pieces(steps, 1), ElementsAre(Field(&TrainingPiece::loss, 2.0)));
+}
+
 TEST(ThroughputOverTime, SpreadsAStepOverTheTimeThatItTook) {
   // Until 5 ms one worker trains, until 40 ms both, and then the other one.
   const std::vector<ThroughputPiece> pieces = throughput_over_time(two_workers(4).recorded.steps, 9);
@@ -112,6 +120,23 @@ TEST(CurveCharts, CanBeDrawnOverTimeStepsAndSamples) {
   EXPECT_EQ(loss.series[1].points[0].x, 0.02);
   EXPECT_EQ(loss.others[0].series[1].points[0].x, 4) << "256 samples in batches of 64";
   EXPECT_EQ(loss.others[1].series[1].points[0].x, 256);
+}
+
+TEST(CurveCharts, ShowTrainingAndWhatWasHeldOutBesideTheTestSet) {
+  ReportedRun run = two_workers(40);
+  EXPECT_THAT(std::get<Chart>(curve_charts(run)[1]).series, SizeIs(1)) << "nothing is held out";
+  run.evals[0].validation = ValidationFigures{.accuracy = 0.8, .loss = 0.5};
+  run.evals[0].train_accuracy = 0.85;
+  const std::vector<AnyChart> charts = curve_charts(run);
+  const Chart& loss = std::get<Chart>(charts[0]);
+  ASSERT_THAT(loss.series, SizeIs(3));
+  EXPECT_EQ(loss.series[2].name, "validation");
+  EXPECT_EQ(loss.series[2].points[0].y, 0.5);
+  const Chart& quality = std::get<Chart>(charts[1]);
+  ASSERT_THAT(quality.series, SizeIs(3));
+  EXPECT_EQ(quality.series[1].points[0].y, 0.8);
+  EXPECT_EQ(quality.series[2].name, "training");
+  EXPECT_EQ(quality.others[1].series[2].points[0].x, 256);
 }
 
 TEST(CurveCharts, ShowWhatWouldBeIdealBesideWhatWas) {
