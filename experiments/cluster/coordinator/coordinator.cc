@@ -3,22 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "common/os/exhaustion.h"
-#include "experiments/checkpoint/checkpoint.h"
-#include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/control/control_thread.h"
 #include "experiments/cluster/control/trace_records.h"
 #include "experiments/cluster/control/wire_records.h"
-#include "experiments/cluster/coordinator/batch_queue.h"
-#include "experiments/cluster/coordinator/epoch_schedule.h"
 #include "experiments/cluster/coordinator/fault_injector.h"
+#include "experiments/cluster/coordinator/process_clocks.h"
+#include "experiments/cluster/coordinator/process_ends.h"
 #include "experiments/cluster/coordinator/rendezvous_groups.h"
 #include "experiments/cluster/coordinator/run_checkpoints.h"
+#include "experiments/cluster/coordinator/shared_batches.h"
+#include "experiments/cluster/coordinator/training_terms.h"
 #include "experiments/cluster/coordinator/worker_weights.h"
 #include "experiments/config/toml.h"
 
@@ -29,17 +28,6 @@ using control::FromCoordinator;
 using control::ToCoordinator;
 
 constexpr Duration kTick = std::chrono::milliseconds(100);
-// How long mpirun has to end itself once its processes have ended.
-constexpr Duration kCarrierPatience = std::chrono::seconds(5);
-
-std::string last_line_of(const std::string& file) {
-  std::ifstream lines(file);
-  std::string line, last = "it printed nothing";
-  while (std::getline(lines, line)) {
-    if (line.find_first_not_of(" \t-") != std::string::npos) last = line;
-  }
-  return last + " (" + file + ")";
-}
 
 class Coordinator {
  public:
@@ -61,16 +49,20 @@ class Coordinator {
                   .resume = options.resume,
                   .has_target = config.target_accuracy > 0},
                  clock_.now()),
-        clock_offsets_(plan.processes.size()),
-        takes_snapshots_(plan.processes.size()),
+        clocks_(plan, clock_, control_),
         traces_(plan.processes.size(), trace_capacity_of(config)),
-        epochs_(config.stop_at_target ? config.target_accuracy : 0),
+        terms_(config, plan, monitor_, control_),
         weights_(plan, options.local_state_size, has_replicas_of_their_own(config) ? config.workers : 0, monitor_,
                  control_, observer),
         checkpoints_(config, options.local_state_size > 0),
-        faults_(config, options.total_steps, plan, hands()) {
+        faults_(config, options.total_steps, plan, hands_on(runtime, monitor_, observer)),
+        ends_(runtime, monitor_,
+              {.last_words = options.last_words_time, .finished = from_seconds(config.timeout_seconds) / 2},
+              [this] { receive_all(); }) {
     if (shares_work(config)) {
-      batches_.emplace(options.total_steps * config.workers, config.workers, options.batches_done);
+      batches_.emplace(config, plan,
+                       BatchQueue(options.total_steps * config.workers, config.workers, options.batches_done), monitor_,
+                       control_);
     }
   }
 
@@ -79,10 +71,10 @@ class Coordinator {
     SYNCOPATE_RETURN_IF_ERROR(runtime_.start());
     while (!monitor_.over() || !runtime_.empty()) {
       runtime_.wait_for_news(std::min(kTick, std::max(Duration::zero(), faults_.next() - clock_.now())));
-      if (const Duration absence = monitor_.notice_absence(clock_.now()); all_ended_) *all_ended_ += absence;
+      ends_.forgive(monitor_.notice_absence(clock_.now()));
       if (runtime_.take_interrupt()) monitor_.on_interrupt(clock_.now());
       receive_all();
-      for (const EndedChild& ended : runtime_.take_ended()) on_ended(ended);
+      ends_.take();
       const TimePoint now = clock_.now();
       if (const std::string shortage = runtime_.take_shortage(); !shortage.empty()) report(shortage);
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
@@ -94,13 +86,14 @@ class Coordinator {
       }
       checkpoints_.act(now);
       weights_.pass_on();
-      tell_snapshot_terms();
-      end_carriers(now);
+      terms_.tell_changes();
+      ends_.end_carriers(now);
     }
     report_untrained();
+    outcome_.clock_uncertainty = clocks_.uncertainty();
     outcome_.checkpoints = checkpoints_.finish(clock_.now());
     outcome_.verdict = monitor_.verdict();
-    outcome_.stopped_at_target = epochs_.has_ended();
+    outcome_.stopped_at_target = terms_.has_ended_early();
     outcome_.lost_evaluator = monitor_.evaluations().given_up();
     outcome_.is_final_evaluated = !monitor_.evaluations().is_final_missing();
     faults_.end();
@@ -110,27 +103,6 @@ class Coordinator {
   }
 
  private:
-  // Returns how faults are injected into the processes.
-  FaultInjector::Hands hands() {
-    return {.still_there = [this](std::size_t process) { return monitor_.still_there(process); },
-            .trains = [this](std::size_t process) { return monitor_.trains(process); },
-            .signal = [this](std::size_t process, int signal) { return runtime_.signal_process(process, signal); },
-            .impair_links =
-                [this](std::size_t process, LinkFault fault, Duration length) {
-                  FromCoordinator message;
-                  message.mutable_impair_links()->set_fault(to_wire(fault));
-                  message.mutable_impair_links()->set_length(length.count());
-                  control_.send(process, message);
-                },
-            .report =
-                [this](const std::string& line) {
-                  observer_.on_fault();
-                  observer_.on_report(line);
-                }};
-  }
-
-  // Messages.
-
   void receive_all() {
     while (std::optional<ControlServer::Received> received = control_.receive()) {
       monitor_.on_heard(received->process, clock_.now());
@@ -150,7 +122,7 @@ class Coordinator {
       case ToCoordinator::kSteps:
         return on_steps(process, message.steps(), now);
       case ToCoordinator::kEpochQuestion:
-        return on_epoch_question(process, message.epoch_question().epoch(), now);
+        return terms_.on_epoch_question(process, message.epoch_question().epoch(), now);
       case ToCoordinator::kJoinRequest:
         return on_join_request(process, message.join_request().after(), now);
       case ToCoordinator::kTrouble: {
@@ -166,21 +138,20 @@ class Coordinator {
       case ToCoordinator::kLocalState:
         return weights_.on_local_state(process, message.local_state());
       case ToCoordinator::kSnapshot:
-        return weights_.on_snapshot(process, message.snapshot(), std::move(weights), clock_offsets_[process]);
+        return weights_.on_snapshot(process, message.snapshot(), std::move(weights), clocks_.offset(process));
       case ToCoordinator::kEvaluation:
         return on_evaluation(message.evaluation(), now);
       case ToCoordinator::kFact:
         return observer_.on_fact(message.fact().name(), message.fact().value());
       case ToCoordinator::kClockQuestion:
-        return tell_time(process, message.clock_question(), now);
+        return clocks_.on_question(process, message.clock_question(), now);
       case ToCoordinator::kClockReport:
-        clock_offsets_[process] = Duration(message.clock_report().offset());
-        outcome_.clock_uncertainty[plan_.processes[process].name()] = Duration(message.clock_report().uncertainty());
-        return;
+        return clocks_.on_report(process, message.clock_report());
       case ToCoordinator::kStepAnnouncement:
         return on_step_announcement(process, message.step_announcement().step(), now);
       case ToCoordinator::kBatchRequest:
-        return on_batch_request(process, message.batch_request());
+        if (batches_) batches_->on_request(process, message.batch_request());
+        return;
       case ToCoordinator::kLeaveQuestion: {
         monitor_.on_leaving(process);
         FromCoordinator answer;
@@ -242,13 +213,13 @@ class Coordinator {
     std::vector<StepRecord> records;
     for (const control::Step& step : steps.steps()) {
       records.push_back(from_wire(step));
-      records.back().end += clock_offsets_[process];
+      records.back().end += clocks_.offset(process);
     }
     if (!records.empty()) {
       faults_.on_steps(process, records.back().step + 1, now);
       if (batches_) {
-        for (const StepRecord& record : records) batches_->finish(spec.rank, record.position);
-        checkpoints_.on_job_steps(batches_->done() / config_.workers, now);
+        for (const StepRecord& record : records) batches_->on_trained(spec.rank, record.position);
+        checkpoints_.on_job_steps(batches_->steps_done(), now);
       } else if (monitor_.still_there(process)) {  // reports of a worker that was lost meanwhile are ignored
         checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
       }
@@ -259,47 +230,14 @@ class Coordinator {
 
   void on_trace(std::size_t process, const control::Trace& trace) {
     if (!config_.trace) return;
-    const TraceInbox::Batch batch = traces_.take(process, trace, clock_offsets_[process]);
+    const TraceInbox::Batch batch = traces_.take(process, trace, clocks_.offset(process));
     observer_.on_trace(plan_.processes[process].name(), batch.events, batch.dropped);
-  }
-
-  // A request from another membership epoch is not answered: the worker asks again.
-  void on_batch_request(std::size_t process, const control::BatchRequest& request) {
-    const bool is_now = request.membership_epoch() == monitor_.membership().number && monitor_.still_there(process);
-    if (!batches_ || !is_now) return;
-    const int rank = plan_.processes[process].rank;
-    if (request.anew()) {
-      const std::vector<std::int64_t> held(request.held().begin(), request.held().end());
-      batches_->hold_only(rank, held);
-    }
-    FromCoordinator answer;
-    control::BatchLease& lease = *answer.mutable_batch_lease();
-    lease.set_number(request.number());
-    if (const std::optional<BatchRange> drawn = batches_->draw(rank, request.wanted())) {
-      lease.set_begin(drawn->begin);
-      lease.set_end(drawn->end);
-    }
-    control_.send(process, answer);
-  }
-
-  // In a run that was resumed, this is what was done at that time.
-  void go_back_to(const std::string& checkpoint) {
-    const bool is_resumed = checkpoint == options_.resume;
-    const Result<Checkpoint> opened =
-        Checkpoint::open(checkpoint, {.digest = is_resumed ? options_.resume_digest : std::string()});
-    // If it cannot be read, the workers, which also read it, report why.
-    if (opened.ok()) batches_->go_back(batches_done(opened->manifest(), config_));
   }
 
   // A worker that is lost after the others have left cannot be replaced.
   void report_untrained() {
-    if (!batches_ || monitor_.verdict() || epochs_.has_ended()) return;
-    const std::int64_t missing = batches_->batches() - batches_->done();
-    if (missing <= 0) return;
-    report(
-        fmt::format("{} of the job's {} batches were not trained: whoever had drawn them was lost when no other "
-                    "worker was there any more",
-                    missing, batches_->batches()));
+    if (!batches_ || monitor_.verdict() || terms_.has_ended_early()) return;
+    if (const std::string line = batches_->untrained(); !line.empty()) report(line);
   }
 
   void on_step_announcement(std::size_t process, std::int64_t step, TimePoint now) {
@@ -321,14 +259,6 @@ class Coordinator {
     monitor_.on_finished(process, now);
   }
 
-  void tell_time(std::size_t process, const control::ClockQuestion& question, TimePoint received) {
-    FromCoordinator answer;
-    answer.mutable_clock_answer()->set_sent(question.sent());
-    answer.mutable_clock_answer()->set_received(received.time_since_epoch().count());
-    answer.mutable_clock_answer()->set_answered(clock_.now().time_since_epoch().count());
-    control_.send(process, answer);
-  }
-
   void publish(std::size_t process, const control::Publish& publish) {
     std::optional<RendezvousGroups::Answer> complete = groups_.publish(process, publish);
     if (!complete) return;
@@ -339,74 +269,20 @@ class Coordinator {
 
   void on_join_request(std::size_t process, std::int64_t after, TimePoint now) {
     if (monitor_.is_member(process) && monitor_.still_there(process) && monitor_.membership().number > after) {
-      return send_membership(process);
+      return control_.send(process, membership());
     }
     monitor_.on_join_request(process, now);
   }
 
-  void send_membership(std::size_t process) {
+  FromCoordinator membership() const {
     FromCoordinator message;
     *message.mutable_membership() = to_wire(monitor_.membership());
-    control_.send(process, message);
+    return message;
   }
 
-  // Questions of an earlier membership epoch are not answered any more: processes that are still there ask again.
-  void proclaim() {
-    groups_.begin_membership(monitor_.membership().number);
-    epochs_.begin_membership();
-    if (batches_ && !monitor_.membership().restore.empty()) go_back_to(monitor_.membership().restore);
-    if (epochs_.has_begun()) checkpoints_.begin(monitor_.membership(), clock_.now());
+  void send_to_members(const FromCoordinator& message) {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-      if (monitor_.is_member(i) && monitor_.still_there(i)) send_membership(i);
-    }
-  }
-
-  void start_again(std::size_t process) {
-    takes_snapshots_[process] = false;
-    const Status started = runtime_.start_again(process);
-    if (started.ok()) {
-      if (plan_.processes[process].role == Role::kEvaluator) weights_.send_again();
-      return;
-    }
-    observer_.on_report(
-        fmt::format("{} cannot be started again: {}", plan_.processes[process].name(), started.message()));
-    monitor_.on_end(process, {}, clock_.now());
-  }
-
-  void on_epoch_question(std::size_t process, std::int64_t epoch, TimePoint now) {
-    if (epochs_.has_begun()) return answer_epoch({process, epoch});
-    epochs_.hold({process, epoch});
-    monitor_.on_ready_to_train(process, now);
-  }
-
-  void answer_epoch(const EpochSchedule::Question& question) {
-    const auto [process, epoch] = question;
-    FromCoordinator answer;
-    answer.mutable_epoch_answer()->set_epoch(epoch);
-    const bool goes_on = epochs_.go_on(epoch);
-    answer.mutable_epoch_answer()->set_go_on(goes_on);
-    takes_snapshots_[process] = goes_on && is_to_take_snapshots(process);
-    answer.mutable_epoch_answer()->set_snapshots(takes_snapshots_[process]);
-    answer.mutable_epoch_answer()->set_elapsed((clock_.now() - training_began_).count());
-    control_.send(process, answer);
-  }
-
-  // One worker is enough, unless each has weights of its own, whose mean is evaluated.
-  bool is_to_take_snapshots(std::size_t process) {
-    return (has_replicas_of_their_own(config_) || monitor_.chief() == process) && monitor_.wants_snapshots();
-  }
-
-  // Tells workers for which this has changed: the evaluator has fallen behind or caught up, or there is another chief.
-  void tell_snapshot_terms() {
-    if (!epochs_.has_begun() || monitor_.stopping()) return;
-    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-      if (plan_.processes[i].role != Role::kWorker || !monitor_.trains(i)) continue;
-      const bool wanted = is_to_take_snapshots(i);
-      if (takes_snapshots_[i] == wanted) continue;
-      takes_snapshots_[i] = wanted;
-      FromCoordinator message;
-      message.mutable_snapshot_terms()->set_wanted(wanted);
-      control_.send(i, message);
+      if (monitor_.is_member(i) && monitor_.still_there(i)) control_.send(i, message);
     }
   }
 
@@ -422,7 +298,7 @@ class Coordinator {
                              .loss = scores.loss,
                              .figures = scores.figures,
                              .validation = scores.validation});
-    epochs_.on_evaluation(target_figure_of(scores.accuracy, scores.figures, scores.validation));
+    terms_.on_evaluation(target_figure_of(scores.accuracy, scores.figures, scores.validation));
   }
 
   // Each carries out one action of the monitor.
@@ -433,11 +309,20 @@ class Coordinator {
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) control_.send(i, message);
   }
   void act(const KillProcess& kill) { runtime_.kill_process(kill.process); }
-  void act(const RestartProcess& restart) { start_again(restart.process); }
+  void act(const RestartProcess& restart) {
+    const ProcessSpec& spec = plan_.processes[restart.process];
+    terms_.on_start_again(restart.process);
+    const Status started = runtime_.start_again(restart.process);
+    if (!started.ok()) {
+      observer_.on_report(fmt::format("{} cannot be started again: {}", spec.name(), started.message()));
+      return monitor_.on_end(restart.process, {}, clock_.now());
+    }
+    if (spec.role == Role::kEvaluator) weights_.send_again();
+  }
   void act(const DropWorker& drop) {
     observer_.on_worker_lost(drop.rank);
     checkpoints_.on_worker_lost(drop.rank);
-    if (batches_) batches_->hold_only(drop.rank, {});
+    if (batches_) batches_->on_worker_lost(drop.rank);
     FromCoordinator message;
     message.mutable_worker_lost()->set_rank(drop.rank);
     for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
@@ -446,17 +331,25 @@ class Coordinator {
     weights_.on_worker_lost();
   }
   void act(const AddWorker& add) { observer_.on_worker_joined(add.rank); }
-  void act(const ReleaseTraining&) { begin_training(); }
-  void act(const BeginMembershipEpoch&) { proclaim(); }
-  void act(const ReportLine& line) { report(line.text); }
-
-  void begin_training() {
-    training_began_ = clock_.now();
-    observer_.on_training_begins(training_began_);
-    checkpoints_.begin(monitor_.membership(), clock_.now());
-    faults_.on_training_begins(clock_.now());
-    for (const EpochSchedule::Question& question : epochs_.begin()) answer_epoch(question);
+  void act(const ReleaseTraining&) {
+    const TimePoint now = clock_.now();
+    observer_.on_training_begins(now);
+    checkpoints_.begin(monitor_.membership(), now);
+    faults_.on_training_begins(now);
+    terms_.begin(now);
   }
+  // Questions of an earlier membership epoch are not answered any more: processes that are still there ask again.
+  void act(const BeginMembershipEpoch&) {
+    groups_.begin_membership(monitor_.membership().number);
+    terms_.begin_membership();
+    if (const std::string& restored = monitor_.membership().restore; batches_ && !restored.empty()) {
+      // A run that was resumed begins from a checkpoint that it has not written itself.
+      batches_->go_back_to(restored, restored == options_.resume ? options_.resume_digest : std::string());
+    }
+    if (terms_.has_begun()) checkpoints_.begin(monitor_.membership(), clock_.now());
+    send_to_members(membership());
+  }
+  void act(const ReportLine& line) { report(line.text); }
 
   void report(const std::string& line) {
     outcome_.reports.push_back(line);
@@ -464,51 +357,15 @@ class Coordinator {
   }
 
   CheckpointKeeper::Callbacks checkpoint_callbacks() {
-    return {.order = [this](std::int64_t membership, std::int64_t step) { order_checkpoint(membership, step); },
+    return {.order =
+                [this](std::int64_t membership, std::int64_t step) {
+                  FromCoordinator message;
+                  message.mutable_checkpoint_order()->set_membership_epoch(membership);
+                  message.mutable_checkpoint_order()->set_step(step);
+                  send_to_members(message);
+                },
             .report = [this](const std::string& line) { report(line); },
             .completed = [this](const std::string& folder) { monitor_.on_checkpoint(folder); }};
-  }
-
-  void order_checkpoint(std::int64_t membership, std::int64_t step) {
-    FromCoordinator message;
-    message.mutable_checkpoint_order()->set_membership_epoch(membership);
-    message.mutable_checkpoint_order()->set_step(step);
-    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-      if (monitor_.is_member(i) && monitor_.still_there(i)) control_.send(i, message);
-    }
-  }
-
-  // Processes.
-
-  void on_ended(const EndedChild& ended) {
-    if (!ended.process) {
-      return monitor_.on_carrier_end(runtime_.carried(), ended.end, ended.name, last_line_of(ended.log_file),
-                                     clock_.now());
-    }
-    // A process that ends well has said so. Its message may arrive late, since it may follow gigabytes of weights.
-    const Duration patience = std::max(
-        options_.last_words_time, ended.end.exit_code == 0 ? from_seconds(config_.timeout_seconds) / 2 : Duration());
-    if (!ended.end.signal) hear_last_words(*ended.process, patience);
-    ProcessEnd end = ended.end;
-    if (end.has_last_words()) end.last_words = last_line_of(ended.log_file);
-    monitor_.on_end(*ended.process, end, clock_.now());
-  }
-
-  // Receives what a process that was not killed sent before it ended.
-  void hear_last_words(std::size_t process, Duration patience) {
-    const TimePoint deadline = clock_.now() + patience;
-    receive_all();
-    while (!monitor_.stopping() && monitor_.still_there(process) && clock_.now() < deadline) {
-      runtime_.wait_for_message(deadline - clock_.now());
-      receive_all();
-    }
-  }
-
-  // What carried the processes has nothing left to carry once they have all ended.
-  void end_carriers(TimePoint now) {
-    if (!monitor_.over()) return;
-    if (!all_ended_) all_ended_ = now;
-    if (now - *all_ended_ >= kCarrierPatience) runtime_.kill_all();
   }
 
   const ResolvedRun& config_;
@@ -519,17 +376,15 @@ class Coordinator {
   const Clock& clock_;
   ControlServer& control_;
   RunMonitor monitor_;
-  std::vector<Duration> clock_offsets_;  // by process: added to its time stamps to convert them to our clock
-  std::vector<bool> takes_snapshots_;    // by process: what it was told last
+  ProcessClocks clocks_;
   TraceInbox traces_;
-  TimePoint training_began_{};
-  std::optional<TimePoint> all_ended_;
   RendezvousGroups groups_;
-  EpochSchedule epochs_;
+  TrainingTerms terms_;
   WorkerWeights weights_;
   RunCheckpoints checkpoints_;
   FaultInjector faults_;
-  std::optional<BatchQueue> batches_;  // set if workers share the job's batches
+  ProcessEnds ends_;
+  std::optional<SharedBatches> batches_;  // set if workers share the job's batches
   RunOutcome outcome_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/text/format.h"
+#include "experiments/cluster/control/wire_records.h"
 #include "experiments/config/fault_text.h"
 #include "experiments/config/rules/fault_rules.h"
 
@@ -146,6 +147,24 @@ std::optional<std::string> FaultInjector::inject(const FaultAction& action) {
   if (kills) killed_.insert(*process);
   const std::string whom = *pid == 0 ? name : fmt::format("{} (pid {})", name, *pid);
   return kills ? "killed " + whom : fmt::format("stopped {} for {:.6g} s", whom, seconds(action.length));
+}
+
+FaultInjector::Hands hands_on(ClusterRuntime& runtime, const RunMonitor& monitor, RunObserver& observer) {
+  return {.still_there = [&monitor](std::size_t process) { return monitor.still_there(process); },
+          .trains = [&monitor](std::size_t process) { return monitor.trains(process); },
+          .signal = [&runtime](std::size_t process, int signal) { return runtime.signal_process(process, signal); },
+          .impair_links =
+              [&runtime](std::size_t process, LinkFault fault, Duration length) {
+                control::FromCoordinator message;
+                message.mutable_impair_links()->set_fault(to_wire(fault));
+                message.mutable_impair_links()->set_length(length.count());
+                runtime.control().send(process, message);
+              },
+          .report =
+              [&observer](const std::string& line) {
+                observer.on_fault();
+                observer.on_report(line);
+              }};
 }
 
 }  // namespace syncopate::experiments

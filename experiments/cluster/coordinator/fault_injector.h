@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "experiments/cluster/coordinator/cluster_runtime.h"
+#include "experiments/cluster/coordinator/coordinator.h"
+#include "experiments/cluster/coordinator/run_monitor.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/cluster/faults/fault_trigger.h"
 #include "experiments/cluster/plan/job_plan.h"
@@ -81,5 +84,8 @@ class FaultInjector {
   TimePoint last_steps_{};                  // when steps were last reported
   bool ended_ = false;
 };
+
+// Returns hands on the processes of a run, which tell `observer` of each fault. All arguments outlive them.
+FaultInjector::Hands hands_on(ClusterRuntime& runtime, const RunMonitor& monitor, RunObserver& observer);
 
 }  // namespace syncopate::experiments
