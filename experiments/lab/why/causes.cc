@@ -101,8 +101,9 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
     case PartKind::kStraggler:
       return Remedy{fmt::format("find out what slows worker {}, or leave it out", costliest_worker(waterfall)), ms};
     case PartKind::kImbalance:
+      if (waterfall.uneven_waits_ms < ms / 2) return Remedy{"find out what makes some steps longer than others", ms};
       return Remedy{"let workers wait for each other less (--consistency=bounded:k, --backup-workers, --sync-every)",
-                    ms};
+                    waterfall.uneven_waits_ms, "nobody waits for another worker, and steps stay as uneven as they are"};
     case PartKind::kCores:
       return Remedy{cores_remedy(pace), ms};
     case PartKind::kLink:

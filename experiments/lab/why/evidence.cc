@@ -37,8 +37,13 @@ std::string straggler_text(const Waterfall& waterfall) {
 
 std::string imbalance_text(const Waterfall& waterfall) {
   const WorkerPace& worst = costliest(waterfall);
-  return fmt::format("worker {} costs most, {:.3g} ms, and {} of all waits for workers are for it", worst.worker,
-                     worst.costs_ms, percent(worst.last_of_steps));
+  std::string text = fmt::format("worker {} costs most, {:.3g} ms, and {} of all waits for workers are for it",
+                                 worst.worker, worst.costs_ms, percent(worst.last_of_steps));
+  double delay = 0;
+  for (const WorkerPace& worker : waterfall.of_workers) delay += worker.delay_ms;
+  delay /= static_cast<double>(waterfall.of_workers.size());
+  if (delay > 0) text += fmt::format("; --straggler delays a step by {:.3g} ms in the mean", delay);
+  return text;
 }
 
 std::string cores_text(const Waterfall& waterfall, const RunPace& pace) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "experiments/lab/report/statistics.h"
 #include "experiments/lab/why/late_workers.h"
@@ -12,6 +13,8 @@ namespace {
 
 // A worker whose median computing is that many times that of most workers is slow in every step.
 constexpr double kSlow = 1.25;
+// The same of its mean delay by --straggler. Drawn delays of all workers have means that differ, but not as much.
+constexpr double kMuchDelayed = 3;
 
 struct WindowOfSteps {
   std::vector<const StepRow*> rows;
@@ -53,13 +56,12 @@ WindowOfSteps window_of(std::span<const StepRow> rows, const RunPace& pace) {
 
 // The sums over the window's steps from which the means are made.
 struct Sums {
-  double data = 0, straggle = 0, cores = 0, codec = 0, optimizer = 0, dropped = 0, other = 0, exchange = 0;
+  double data = 0, cores = 0, codec = 0, optimizer = 0, dropped = 0, other = 0, exchange = 0;
   double compute = 0, total = 0, communication = 0, bytes_out = 0, bytes_in = 0;
-  double wait_for_data = 0, wait_for_straggle = 0, wait_for_cores = 0;
-  std::vector<double> own_compute;        // by worker
-  std::vector<double> waits_for_compute;  // by the worker waited for
+  double wait_for_data = 0, wait_for_cores = 0;
+  std::vector<double> own_compute, own_straggle;              // by worker
+  std::vector<double> waits_for_compute, waits_for_straggle;  // by the worker waited for
   std::vector<double> waits_for;
-  std::vector<double> straggle_of;
   std::vector<double> alone;  // by server
 };
 
@@ -76,10 +78,9 @@ void add_wait(const StepRow& row, const LateWorkers& late, const RunPace& pace, 
     const auto last = static_cast<std::size_t>(wait.worker);
     const auto part = [&](Lateness lateness) { return wait.parts[static_cast<std::size_t>(lateness)]; };
     sums.wait_for_data += part(Lateness::kData);
-    sums.wait_for_straggle += part(Lateness::kStraggle);
     sums.wait_for_cores += part(Lateness::kCores);
     sums.waits_for_compute[last] += part(Lateness::kCompute);
-    sums.straggle_of[last] += part(Lateness::kStraggle);
+    sums.waits_for_straggle[last] += part(Lateness::kStraggle);
     sums.waits_for[last] += wait.ms - part(Lateness::kExchange);
     exchange += part(Lateness::kExchange);
     if (wait.before != nullptr) {
@@ -101,7 +102,8 @@ void add_wait(const StepRow& row, const LateWorkers& late, const RunPace& pace, 
 Sums sums_of(const std::vector<const StepRow*>& rows, const LateWorkers& late, const RunPace& pace) {
   Sums sums;
   const auto workers = static_cast<std::size_t>(pace.workers);
-  for (auto* by_worker : {&sums.own_compute, &sums.waits_for_compute, &sums.waits_for, &sums.straggle_of}) {
+  for (auto* by_worker :
+       {&sums.own_compute, &sums.own_straggle, &sums.waits_for_compute, &sums.waits_for_straggle, &sums.waits_for}) {
     by_worker->assign(workers, 0);
   }
   sums.alone.assign(static_cast<std::size_t>(pace.servers), 0);
@@ -109,8 +111,7 @@ Sums sums_of(const std::vector<const StepRow*>& rows, const LateWorkers& late, c
     const auto worker = static_cast<std::size_t>(row->worker);
     sums.total += row->total;
     sums.data += row->data;
-    sums.straggle += row->straggle;
-    sums.straggle_of[worker] += row->straggle;
+    sums.own_straggle[worker] += row->straggle;
     sums.cores += computing_without_core_ms(*row);
     sums.compute += computed_ms(*row);
     sums.own_compute[worker] += computed_ms(*row);
@@ -142,12 +143,17 @@ std::vector<WorkerPace> paces_of(const std::vector<const StepRow*>& rows, const 
                      .optimizer_ms = median(optimizer),
                      .delay_ms = mean(delay)});
   }
-  std::vector<double> medians;
-  for (const WorkerPace& worker : paces) medians.push_back(worker.compute_ms);
-  std::ranges::sort(medians);
   // The lower one of an even number, so that of two workers the slower one may be slow.
-  const double usual = medians.empty() ? 0 : medians[(medians.size() - 1) / 2];
-  for (WorkerPace& worker : paces) worker.is_slow = worker.compute_ms > kSlow * usual;
+  const auto lower_median = [&](double WorkerPace::*of) {
+    std::vector<double> values;
+    for (const WorkerPace& worker : paces) values.push_back(worker.*of);
+    std::ranges::sort(values);
+    return values.empty() ? 0 : values[(values.size() - 1) / 2];
+  };
+  const double usual = lower_median(&WorkerPace::compute_ms), delay = lower_median(&WorkerPace::delay_ms);
+  for (WorkerPace& worker : paces) {
+    worker.is_slow = worker.compute_ms > kSlow * usual || worker.delay_ms > kMuchDelayed * delay;
+  }
   return paces;
 }
 
@@ -215,19 +221,28 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
   waterfall.exchange_ms = sums.exchange / steps;
   waterfall.communication_ms = sums.communication / steps;
 
-  // Slowness of computing, a worker's own and waits for it, is the straggler's if it is slow in every step.
-  double slow = 0, uneven = 0, waits = 0;
+  // Slowness and delays, a worker's own and waits for it, are the straggler's if it is slow.
+  double slow = 0, uneven = 0, uneven_waits = 0, waits = 0;
   for (const double ms : sums.waits_for) waits += ms;
   for (WorkerPace& worker : waterfall.of_workers) {
     const auto rank = static_cast<std::size_t>(worker.worker);
     const double excess = sums.own_compute[rank] - static_cast<double>(worker.steps) * fastest.compute_ms;
-    const double by_computing = excess + sums.waits_for_compute[rank];
-    (worker.is_slow ? slow : uneven) += by_computing;
-    worker.costs_ms = (by_computing + sums.straggle_of[rank]) / steps;
+    const double own = excess + sums.own_straggle[rank];
+    const double of_others =
+        std::exchange(sums.waits_for_compute[rank], 0) + std::exchange(sums.waits_for_straggle[rank], 0);
+    (worker.is_slow ? slow : uneven) += own + of_others;
+    if (!worker.is_slow) uneven_waits += of_others;
+    worker.costs_ms = (own + of_others) / steps;
     worker.last_of_steps = waits > 0 ? sums.waits_for[rank] / waits : 0;
-    sums.waits_for_compute[rank] = 0;
   }
-  for (const double ms : sums.waits_for_compute) uneven += ms;  // for workers without a step in the window
+  // For workers without a step in the window.
+  for (const auto* left : {&sums.waits_for_compute, &sums.waits_for_straggle}) {
+    for (const double ms : *left) {
+      uneven += ms;
+      uneven_waits += ms;
+    }
+  }
+  waterfall.uneven_waits_ms = uneven_waits / steps;
   std::vector<double> alone = sums.alone;
   for (double& ms : alone) ms /= steps;
   waterfall.exchange = divide_exchange({.exposed_ms = waterfall.exchange_ms,
@@ -246,7 +261,7 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
       case PartKind::kData:
         return (sums.data + sums.wait_for_data) / steps;
       case PartKind::kStraggler:
-        return (sums.straggle + sums.wait_for_straggle + slow) / steps;
+        return slow / steps;
       case PartKind::kImbalance:
         return uneven / steps;
       case PartKind::kCores:

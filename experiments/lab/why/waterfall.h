@@ -25,8 +25,8 @@ namespace syncopate::experiments {
 
 enum class PartKind {
   kData,       // waiting for batches, and for workers that did
-  kStraggler,  // workers that are slow in every step or made slow, and waiting for them
-  kImbalance,  // steps that take some worker longer than the fastest one's median, and waiting for it
+  kStraggler,  // workers that are slow in every step, or made slow where most are not, and waiting for them
+  kImbalance,  // steps that take any other worker longer than the fastest one's median, and waiting for it
   kCores,      // threads that were ready and had no core, and waiting for them
   kCodec,
   kHotShard,    // one server has more bytes than others
@@ -61,7 +61,7 @@ struct WorkerPace {
   double compute_ms = 0;     // the median that the ideal step is chosen from, without its optimizer
   double optimizer_ms = 0;   // median
   double delay_ms = 0;       // by --straggler
-  bool is_slow = false;      // its median is far above that of most workers
+  bool is_slow = false;      // its median, or its delay, is far above that of most workers
   double costs_ms = 0;       // of the mean step of all: its own delay and slowness, and the waits of others for it
   double last_of_steps = 0;  // share of the window's waits for a worker that were for it, by time
 };
@@ -78,6 +78,7 @@ struct Waterfall {
   std::vector<Part> parts;  // each kind once, in the order of kPartKinds
   std::vector<WorkerPace> of_workers;
   ExchangeParts exchange;       // evidence for the parts of the exchange
+  double uneven_waits_ms = 0;   // of kImbalance: waits for workers
   double exchange_ms = 0;       // all waits that were not for workers or cores
   double communication_ms = 0;  // mean time in which an exchange was under way
 

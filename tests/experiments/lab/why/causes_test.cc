@@ -60,6 +60,21 @@ TEST(Causes, PredictTheRateWithoutThem) {
   EXPECT_THAT(causes[0].evidence, HasSubstr("4.0 x the median worker's 10 ms"));
 }
 
+// Workers that wait for nobody still have their own delays.
+TEST(Causes, PromiseOnlyTheWaitsWhereStepsAreUneven) {
+  PlantedSteps steps = alike(4, 10);
+  for (int i = 0; i < 8; ++i) {
+    for (int worker = 0; worker < 4; ++worker) steps[worker].straggle = worker == i % 4 ? 20 : 0;
+    steps.step(0);
+  }
+  const RunPace pace = in_step(4);
+  const std::vector<Cause> causes = causes_of(*make_waterfall(steps.rows(), pace), pace);
+  ASSERT_THAT(names_of(causes), ElementsAre("imbalance"));
+  EXPECT_NEAR(*causes[0].predicted_rate, 4 * 10 / 0.015, 1e-6);
+  EXPECT_THAT(causes[0].change, HasSubstr("wait for each other less"));
+  EXPECT_THAT(causes[0].evidence, HasSubstr("--straggler delays a step by 5 ms in the mean"));
+}
+
 // A ring of four on links that are twice as fast would need half the time.
 TEST(Causes, NameAThinLink) {
   PlantedSteps steps = alike(4, 5);

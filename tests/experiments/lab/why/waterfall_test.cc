@@ -73,6 +73,20 @@ TEST(Waterfall, CallsStepsThatAreLongNowAndThenImbalance) {
   EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 12, kExact);
 }
 
+// As --straggler=all:exp:MS draws them: each is delayed now and then, and in the mean all are alike.
+TEST(Waterfall, CallsDelaysThatAllHaveImbalance) {
+  PlantedSteps steps = even_steps(4);
+  for (int i = 0; i < 16; ++i) {
+    for (int worker = 0; worker < 4; ++worker) steps[worker].straggle = worker == i % 4 ? 12 : 0;
+    steps.step(0);
+  }
+  const auto waterfall = make_waterfall(steps.rows(), in_step(4));
+  EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 0, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 12, kExact);
+  EXPECT_NEAR(waterfall->uneven_waits_ms, 9, kExact) << "3 of the 12 ms are a worker's own delay";
+  for (const WorkerPace& worker : waterfall->of_workers) EXPECT_FALSE(worker.is_slow);
+}
+
 TEST(Waterfall, GivesWaitsForBatchesAndForWorkersThatWaitedToData) {
   PlantedSteps steps = even_steps(2);
   steps[0].data = 4;
