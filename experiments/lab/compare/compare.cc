@@ -13,6 +13,7 @@
 #include "experiments/cluster/host/build_facts.h"
 #include "experiments/config/preset.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/compare/circumstances.h"
 #include "experiments/lab/compare/equality.h"
 #include "experiments/lab/compare/explained_rows.h"
 #include "experiments/lab/compare/kept_runs.h"
@@ -141,8 +142,6 @@ class Comparison {
     return ExitCode::kSuccess;
   }
 
-  bool varies(const std::string& option) const { return std::ranges::find(job_.varied, option) != job_.varied.end(); }
-
   // Says once what a row like:PRESET is like, and is not.
   void note_preset(const std::string& mode) {
     if (!mode.starts_with(kLikeMode)) return;
@@ -157,39 +156,11 @@ class Comparison {
     report_.notes.push_back(std::move(line));
   }
 
-  // Returns what a curve over workers shows that have no core each; empty if all have one, or none is drawn.
-  std::string shared_cores() const {
-    const int cores = report_.machine.cores;
-    const auto shares = [&](const PlannedRun& run) {
-      return run.config.cluster == ClusterKind::kReal && run.config.hosts.empty() &&
-             run.config.device == DeviceKind::kCpu && run.config.workers > cores;
-    };
-    if (!varies("workers") || std::ranges::none_of(runs_, shares)) return {};
-    return fmt::format(
-        "beware: workers beyond {} share this machine's {} cores, so that the curve over them is of shared cores; "
-        "--cluster=simulated gives each a machine of its own",
-        cores, cores);
-  }
-
-  // Notes what changes the machine or its links.
   void note_circumstances() {
-    const auto note = [&](std::string line) {
+    for (const PlannedRun& run : runs_) note_preset(run.mode);
+    for (std::string& line : circumstances_of(runs_, base_, job_.varied, report_.machine.cores)) {
       console_.say(line + "\n");
       report_.notes.push_back(std::move(line));
-    };
-    for (const PlannedRun& run : runs_) note_preset(run.mode);
-    if (const std::string shared = shared_cores(); !shared.empty()) note(shared);
-    if (!base_.stragglers.empty() && !varies("straggler")) {
-      note(fmt::format("straggler {}, in all modes but local", base_.stragglers.to_string()));
-    }
-    if (!base_.faults.empty() && !varies("fault")) {
-      note(fmt::format("fault {}, in all modes but local", base_.faults.to_string()));
-    }
-    if (compresses(base_) && !varies("compress")) {
-      note(fmt::format("--compress={}, in all modes that have it", to_string(base_.compress)));
-    }
-    if (base_.shape && !varies("shape") && base_.cluster == ClusterKind::kReal) {
-      note(fmt::format("link: emulated, {}, in all modes but local", base_.shape->describe()));
     }
   }
 

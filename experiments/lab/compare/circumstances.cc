@@ -1,0 +1,59 @@
+#include "experiments/lab/compare/circumstances.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/config/resolved_run.h"
+
+namespace syncopate::experiments {
+namespace {
+
+bool shares_cores(const ResolvedRun& run, int cores) {
+  return run.cluster == ClusterKind::kReal && run.hosts.empty() && run.device == DeviceKind::kCpu &&
+         run.workers > cores;
+}
+
+// Where computing takes all workers equally long in each step, nobody is ever late.
+bool has_equal_steps(const ResolvedRun& run) {
+  return run.cluster == ClusterKind::kSimulated && run.workers > 1 && run.stragglers.empty();
+}
+
+}  // namespace
+
+std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, const RunSettings& base,
+                                          const std::vector<std::string>& varied, int cores) {
+  std::vector<std::string> lines;
+  const auto varies = [&](const char* option) { return std::ranges::find(varied, option) != varied.end(); };
+  const auto any = [&](auto&& holds) {
+    return std::ranges::any_of(rows, [&](const PlannedRun& row) { return holds(row.config); });
+  };
+  if (varies("workers") && any([&](const ResolvedRun& run) { return shares_cores(run, cores); })) {
+    lines.push_back(fmt::format(
+        "beware: workers beyond {} share this machine's {} cores, so that the curve over them is of shared cores; "
+        "--cluster=simulated gives each a machine of its own",
+        cores, cores));
+  }
+  if (any([](const ResolvedRun& run) { return has_equal_steps(run) && !goes_at_own_pace(run); }) &&
+      any([](const ResolvedRun& run) { return has_equal_steps(run) && goes_at_own_pace(run); })) {
+    lines.push_back(
+        "beware: computing takes every worker equally long in every step, as on no real machine: nobody waits for a "
+        "slower one, and workers that wait for nobody still meet at the servers all at once; --straggler=all:exp:MS "
+        "draws a delay for each step");
+  }
+  if (!base.stragglers.empty() && !varies("straggler")) {
+    lines.push_back(fmt::format("straggler {}, in all modes but local", base.stragglers.to_string()));
+  }
+  if (!base.faults.empty() && !varies("fault")) {
+    lines.push_back(fmt::format("fault {}, in all modes but local", base.faults.to_string()));
+  }
+  if (compresses(base) && !varies("compress")) {
+    lines.push_back(fmt::format("--compress={}, in all modes that have it", to_string(base.compress)));
+  }
+  if (base.shape && !varies("shape") && base.cluster == ClusterKind::kReal) {
+    lines.push_back(fmt::format("link: emulated, {}, in all modes but local", base.shape->describe()));
+  }
+  return lines;
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,67 @@
+#include "experiments/lab/compare/circumstances.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/resolved.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::vector<std::string> lines_of_rows(RunRequest base, const std::vector<ps::Consistency>& rows,
+                                       const std::vector<std::string>& varied = {}) {
+  std::vector<PlannedRun> runs;
+  base.mode = Mode::kPs;
+  for (const ps::Consistency& consistency : rows) {
+    base.consistency = consistency;
+    runs.push_back({.label = "row", .config = resolved(base)});
+  }
+  return circumstances_of(runs, base, varied, 2);
+}
+
+RunRequest simulated_base() {
+  RunRequest base;
+  base.cluster = ClusterKind::kSimulated;
+  base.workers = 4;
+  return base;
+}
+
+const ps::Consistency kSyncRow = *ps::Consistency::parse("sync"), kAsyncRow = *ps::Consistency::parse("async");
+
+TEST(Circumstances, WarnOfStepsThatAreAllEquallyLongWhereThatDecidesBetweenRows) {
+  EXPECT_THAT(lines_of_rows(simulated_base(), {kSyncRow, kAsyncRow}),
+              Contains(HasSubstr("equally long in every step")));
+  EXPECT_THAT(lines_of_rows(simulated_base(), {kSyncRow}), IsEmpty());
+  EXPECT_THAT(lines_of_rows(simulated_base(), {kAsyncRow}), IsEmpty());
+  RunRequest drawn = simulated_base();
+  drawn.stragglers = *worker::Stragglers::parse("all:exp:5");
+  EXPECT_THAT(lines_of_rows(drawn, {kSyncRow, kAsyncRow}), Not(Contains(HasSubstr("equally long"))));
+  RunRequest real = simulated_base();
+  real.cluster = ClusterKind::kReal;
+  EXPECT_THAT(lines_of_rows(real, {kSyncRow, kAsyncRow}), Not(Contains(HasSubstr("equally long"))));
+}
+
+TEST(Circumstances, SayWhatIsTheSameInAllRowsAndNotWhatIsVaried) {
+  RunRequest base;
+  base.workers = 2;
+  base.stragglers = *worker::Stragglers::parse("1:4x");
+  EXPECT_THAT(lines_of_rows(base, {kSyncRow}), Contains("straggler 1:4x, in all modes but local"));
+  EXPECT_THAT(lines_of_rows(base, {kSyncRow}, {"straggler"}), IsEmpty());
+}
+
+TEST(Circumstances, WarnOfACurveOfSharedCores) {
+  RunRequest base;
+  base.workers = 3;
+  EXPECT_THAT(lines_of_rows(base, {kSyncRow}, {"workers"}), Contains(HasSubstr("share this machine's 2 cores")));
+  EXPECT_THAT(lines_of_rows(base, {kSyncRow}), IsEmpty()) << "no curve is drawn";
+  base.workers = 2;
+  EXPECT_THAT(lines_of_rows(base, {kSyncRow}, {"workers"}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
