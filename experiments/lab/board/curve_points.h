@@ -10,7 +10,7 @@
 
 namespace syncopate::experiments {
 
-// Means over the steps since the point before, weighted by samples.
+// Means over the steps since the point before, of losses weighted by samples, of the others by steps.
 struct CurvePoint {
   std::int64_t step = 0;  // steps of the job that had been begun
   TimePoint at{};         // when the last of these steps ended

@@ -66,8 +66,10 @@ void RunMetrics::add(int worker, const StepRecord& step) {
   totals.step_seconds += seconds(step.total);
   totals.wait_seconds += seconds(step.sync.exposed_wait);
   totals.staleness += step.sync.staleness_mean;
-  totals.loss = step.loss;
-  totals.accuracy = step.accuracy;
+  if (step.samples > 0) {
+    totals.loss = step.loss;
+    totals.accuracy = step.accuracy;
+  }
   epoch_ = std::max(epoch_, step.epoch);
 }
 
@@ -152,9 +154,13 @@ std::string RunMetrics::text_of_workers() const {
           });
   if (!learns_) return text;
   of_each("syncopate_train_loss", "gauge", "Mean loss over the worker's last batch.",
-          [&](std::size_t rank, const WorkerTotals& w) { return one("syncopate_train_loss", rank, w.loss); });
+          [&](std::size_t rank, const WorkerTotals& w) {
+            return w.loss ? one("syncopate_train_loss", rank, *w.loss) : "";
+          });
   of_each("syncopate_train_accuracy", "gauge", "Accuracy on the worker's last batch, 0 to 1.",
-          [&](std::size_t rank, const WorkerTotals& w) { return one("syncopate_train_accuracy", rank, w.accuracy); });
+          [&](std::size_t rank, const WorkerTotals& w) {
+            return w.loss ? one("syncopate_train_accuracy", rank, w.accuracy) : "";
+          });
   return text;
 }
 

@@ -38,7 +38,8 @@ class RunMetrics final : public RunWatcher {
   struct WorkerTotals {
     std::int64_t steps = 0, samples = 0, bytes_out = 0, bytes_in = 0;
     double step_seconds = 0, wait_seconds = 0, staleness = 0;
-    double loss = 0, accuracy = 0;  // of the last batch
+    std::optional<double> loss;  // of the last batch; none before the first
+    double accuracy = 0;         // of the same
     bool trains = false;
   };
   // A part of the text each.

@@ -170,6 +170,10 @@ RunRequest equality_job(const RunRequest& base) {
         std::max(job.weight_decay, job.optimizer == OptimizerChoice::kAdamW ? kLeastDecoupledDecay : kLeastDecay);
   }
   job.epsilon = std::max(job.epsilon, kLeastEpsilon);
+  // Nobody wants to watch it.
+  job.trace.reset();
+  job.tensorboard = false;
+  job.metrics.reset();
   return job;
 }
 

@@ -49,7 +49,7 @@ std::string evals_csv_header() {
          "train_loss,train_accuracy\n";
 }
 
-std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step) {
+std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step, bool learns) {
   const auto us = [](Duration duration) { return microseconds(duration); };
   const SyncStats& sync = step.sync;
   const auto if_known = [&](double value) { return step.core_wait ? fmt::format("{:.1f}", value) : ""; };
@@ -58,14 +58,14 @@ std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRe
       "{},"
       "{:.4g},"
       "{},{},{:.1f},{},{:.1f},"
-      "{},{:.6g},{:.6g}\n",
+      "{},{}\n",
       repeat, worker, step.step, step.epoch, step.position, seconds(step.end - origin), us(step.total), us(step.data),
       us(step.forward), us(step.backward), us(step.straggle), us(sync.exposed_wait), us(sync.optimizer),
       us(sync.communication), us(sync.codec), us(sync.copy), us(step.launch), sync.bytes_out, sync.bytes_in,
       sync.staleness_mean, sync.staleness_max, sync.dropped, if_known(us(step.core_wait.value_or(Duration::zero()))),
       if_known(us(step.compute_core_wait)), us(sync.backward_codec),
       sync.last_shard < 0 ? "" : std::to_string(sync.last_shard), us(sync.last_shard_alone), step.samples,
-      step.accuracy, step.loss);
+      learns ? fmt::format("{:.6g},{:.6g}", step.accuracy, step.loss) : ",");
 }
 
 std::string evals_csv_row(int repeat, const EvalRecord& eval) {
@@ -99,7 +99,7 @@ Result<ResultsWriter> ResultsWriter::create(const ResolvedRun& config, const Env
   SYNCOPATE_ASSIGN_OR_RETURN(AppendFile evals, AppendFile::create(directory + "/evals.csv"));
   steps.add(steps_csv_header());
   evals.add(evals_csv_header());
-  ResultsWriter writer(directory, std::move(steps), std::move(evals));
+  ResultsWriter writer(directory, !is_profile(config), std::move(steps), std::move(evals));
   SYNCOPATE_RETURN_IF_ERROR(writer.flush());
   return writer;
 }
@@ -116,7 +116,7 @@ void ResultsWriter::begin_repeat(TimePoint origin) {
 }
 
 void ResultsWriter::add(int worker, const StepRecord& step) {
-  steps_.add(steps_csv_row(repeat_, worker, origin_, step));
+  steps_.add(steps_csv_row(repeat_, worker, origin_, step, learns_ && step.samples > 0));
 }
 
 void ResultsWriter::add(const EvalRecord& eval) { evals_.add(evals_csv_row(repeat_, eval)); }

@@ -27,8 +27,9 @@ namespace syncopate::experiments {
 std::string steps_csv_header();
 std::string evals_csv_header();
 
-// Return one row. `repeat` counts from 0; end_s counts from `origin`, when this repeat's training began.
-std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step);
+// Return one row. `repeat` counts from 0; end_s counts from `origin`, when this repeat's training began. A step that
+// learns nothing has neither loss nor accuracy.
+std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step, bool learns = true);
 std::string evals_csv_row(int repeat, const EvalRecord& eval);
 
 // Checks whether results can go to config.output, as far as is possible without creating it. Fails with invalid
@@ -62,10 +63,11 @@ class ResultsWriter {
                      std::span<const WholeNumbers> whole_numbers, const std::map<std::string, std::string>& metadata);
 
  private:
-  ResultsWriter(std::string directory, AppendFile steps, AppendFile evals)
-      : directory_(std::move(directory)), steps_(std::move(steps)), evals_(std::move(evals)) {}
+  ResultsWriter(std::string directory, bool learns, AppendFile steps, AppendFile evals)
+      : directory_(std::move(directory)), learns_(learns), steps_(std::move(steps)), evals_(std::move(evals)) {}
 
   std::string directory_;
+  bool learns_ = true;
   AppendFile steps_;
   AppendFile evals_;
   int repeat_ = -1;

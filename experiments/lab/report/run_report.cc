@@ -181,6 +181,7 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
       dropped += step.sync.dropped;
     }
     used += used_samples(worker.steps);
+    if (worker.lost) report.lost_workers.push_back(worker.rank);
     if (worker.lost || worker.steps.empty()) continue;
     const StepRecord& step = worker.steps.back();
     last_loss += step.loss * static_cast<double>(step.samples);

@@ -89,6 +89,7 @@ struct RunReport {
   // The samples that the weights have learnt from. It excludes gradients that were dropped because they were late, and
   // steps that were undone and repeated.
   std::int64_t used_samples = 0;
+  std::vector<int> lost_workers;       // ranks that were lost, and had not come back when the run ended
   std::optional<SteadyWindow> window;  // empty if the workers share none: too few steps, or none at the same time
 
   double step_ms_median = 0;

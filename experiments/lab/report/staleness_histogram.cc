@@ -10,14 +10,15 @@ namespace {
 
 constexpr std::size_t kBinsShown = 5;
 
+// The mean of losses, each of a batch of so many samples.
 struct Mean {
   double sum = 0;
-  std::int64_t count = 0;
-  void add(double value) {
-    sum += value;
-    ++count;
+  double samples = 0;
+  void add(double loss, const StepRecord& step) {
+    sum += loss * static_cast<double>(step.samples);
+    samples += static_cast<double>(step.samples);
   }
-  double value() const { return sum / static_cast<double>(count); }
+  double value() const { return sum / samples; }
 };
 
 }  // namespace
@@ -25,21 +26,23 @@ struct Mean {
 std::vector<StalenessBin> staleness_histogram(std::span<const StepRecord* const> steps) {
   std::map<std::int64_t, Mean> of_epoch;
   for (const StepRecord* step : steps) {
-    if (step->samples > 0) of_epoch[step->epoch].add(step->loss);
+    if (step->samples > 0) of_epoch[step->epoch].add(step->loss, *step);
   }
   struct Losses {
     Mean loss, excess;
+    std::int64_t steps = 0;
   };
   std::map<std::int64_t, Losses> of_staleness;
   for (const StepRecord* step : steps) {
     if (step->samples == 0) continue;
     Losses& losses = of_staleness[std::llround(step->sync.staleness_mean)];
-    losses.loss.add(step->loss);
-    losses.excess.add(step->loss - of_epoch[step->epoch].value());
+    losses.loss.add(step->loss, *step);
+    losses.excess.add(step->loss - of_epoch[step->epoch].value(), *step);
+    ++losses.steps;
   }
   std::vector<StalenessBin> bins;
   for (const auto& [staleness, losses] : of_staleness) {
-    bins.push_back({staleness, losses.loss.count, losses.loss.value(), losses.excess.value()});
+    bins.push_back({staleness, losses.steps, losses.loss.value(), losses.excess.value()});
   }
   return bins;
 }
@@ -58,9 +61,9 @@ std::string staleness_text(std::span<const StalenessBin> bins) {
       loss += bin.loss * static_cast<double>(bin.steps);
     }
     const std::int64_t least = bins[begin].staleness, most = bins[end - 1].staleness;
-    text += fmt::format("{}{}: {:.1f} % loss {:.3g}", text.empty() ? "" : ", ",
+    text += fmt::format("{}{}: {:.1f} %{}", text.empty() ? "" : ", ",
                         least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most),
-                        100 * steps / all, loss / steps);
+                        100 * steps / all, std::isnan(loss) ? "" : fmt::format(" loss {:.3g}", loss / steps));
     begin = end;
   }
   return text;

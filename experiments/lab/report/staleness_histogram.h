@@ -13,8 +13,8 @@ namespace syncopate::experiments {
 struct StalenessBin {
   std::int64_t staleness = 0;  // of a step: its mean over shards, rounded to the nearest integer
   std::int64_t steps = 0;
-  double loss = 0;  // mean over these steps
-  // Mean over these steps of their loss minus the mean loss of all steps of the same epoch. Losses fall during
+  double loss = 0;  // mean over the samples of these steps; no number where nothing is learnt
+  // Mean over the same samples of their loss minus the mean loss of all steps of the same epoch. Losses fall during
   // training, so that the early stale steps would otherwise look bad.
   double excess_loss = 0;
 };

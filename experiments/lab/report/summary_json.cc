@@ -127,6 +127,7 @@ Json report_json(const RunReport& report) {
           {"seconds_to_target_resolution", or_null(report.seconds_to_target_resolution)},
           {"training_seconds", report.training_seconds},
           {"used_samples", report.used_samples},
+          {"lost_workers", report.lost_workers},
           {"steady_window", window_json(report.window)},
           {"total_steps", report.total_steps},
           {"total_samples", report.total_samples},

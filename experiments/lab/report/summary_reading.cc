@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -127,6 +128,9 @@ RunReport report_of(const Members& members) {
   report.total_steps = members.count("total_steps");
   report.total_samples = members.count("total_samples");
   report.used_samples = members.count("used_samples");
+  for (const ReadJson& rank : members.list("lost_workers")) {
+    if (rank.is_number_unsigned()) report.lost_workers.push_back(rank.get<int>());
+  }
   if (members.has("steady_window")) {
     const Members window = members.object("steady_window");
     report.window = SteadyWindow{.seconds = window.number("seconds"),
@@ -160,13 +164,14 @@ RunReport report_of(const Members& members) {
   report.staleness_mean = members.number("staleness_mean");
   report.staleness_p95 = members.number("staleness_p95");
   report.staleness_max = members.count("staleness_max");
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   for (const ReadJson& bin : members.list("staleness_histogram")) {
     if (!bin.is_object()) continue;
     const Members of_bin = members.of(bin);
     report.staleness_bins.push_back({.staleness = of_bin.count("staleness"),
                                      .steps = of_bin.count("steps"),
-                                     .loss = of_bin.number("train_loss"),
-                                     .excess_loss = of_bin.number("excess_train_loss")});
+                                     .loss = of_bin.maybe_number("train_loss").value_or(kNone),
+                                     .excess_loss = of_bin.maybe_number("excess_train_loss").value_or(kNone)});
   }
   report.dropped = members.number("dropped");
   report.final_train_loss = members.maybe_number("final_train_loss");

@@ -144,7 +144,7 @@ void Recorder::record_evaluations(TimePoint taken_before) {
   for (const EvaluationResult& result : waiting_) {
     if (!due(result)) continue;
     const double epoch = static_cast<double>(result.steps_done) / static_cast<double>(job_.steps_per_epoch);
-    count_steps_until(result.taken);
+    count_steps_until(result);
     const TrainedSince trained = std::exchange(since_evaluation_, {});
     const EvalRecord record{.epoch = epoch,
                             .step = result.steps_done,
@@ -166,7 +166,12 @@ void Recorder::record_evaluations(TimePoint taken_before) {
   std::erase_if(waiting_, due);
 }
 
-void Recorder::count_steps_until(TimePoint time) {
+void Recorder::count_steps_until(const EvaluationResult& result) {
+  // Where workers go in step, the weights have learnt the same steps of all; else those that had been finished by then.
+  const bool in_step = !goes_at_own_pace(config_);
+  const auto has_part = [&](const StepRecord& step) {
+    return in_step ? step.step < result.steps_done : step.end <= result.taken;
+  };
   for (Worker& worker : logs_) {
     const Result<StepLog::View> view = worker.log.all();
     if (!view.ok()) {
@@ -174,7 +179,7 @@ void Recorder::count_steps_until(TimePoint time) {
       continue;
     }
     const std::span<const StepRecord> steps = view->steps();
-    for (; worker.counted < steps.size() && steps[worker.counted].end <= time; ++worker.counted) {
+    for (; worker.counted < steps.size() && has_part(steps[worker.counted]); ++worker.counted) {
       const StepRecord& step = steps[worker.counted];
       samples_ += step.samples;
       since_evaluation_.samples += step.samples;

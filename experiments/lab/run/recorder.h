@@ -77,7 +77,7 @@ class Recorder final : public RunObserver {
   // Records evaluations once the records of all steps that were finished before their snapshots have arrived.
   void record_evaluations(TimePoint taken_before);
   // Counts the steps of all workers until `time`. Times must ascend, so that counted records need not be read again.
-  void count_steps_until(TimePoint time);
+  void count_steps_until(const EvaluationResult& result);
   // Keeps the first failure to write, which ends the run.
   void note(const Status& status) {
     if (failure_.ok()) failure_ = status;

@@ -37,8 +37,15 @@ void add_learnt(const RunReport& report, FactRows& rows) {
   if (report.final_train_loss) {
     rows.push_back({"training loss of the last batches", fmt::format("{:.4f} nats", *report.final_train_loss)});
   }
+  if (report.final_validation) {
+    rows.push_back({"at the end, on what was held out",
+                    fmt::format("{}, loss {:.4f} nats", percent_of(report.final_validation->accuracy),
+                                report.final_validation->loss)});
+  }
   if (report.seconds_to_target) {
-    rows.push_back({"the target was reached after", format_duration(*report.seconds_to_target)});
+    rows.push_back({report.final_validation ? "the target was reached, by what was held out, after"
+                                            : "the target was reached after",
+                    format_duration(*report.seconds_to_target)});
   }
 }
 
@@ -49,7 +56,8 @@ void add_speed(const ReportedRun& run, FactRows& rows) {
     rows.push_back({"throughput of the whole job", format_count(*report.samples_per_second) + " samples/s"});
   }
   if (report.window) {
-    rows.push_back({"throughput while all workers train, beyond their warm-up",
+    rows.push_back({report.lost_workers.empty() ? "throughput while all workers train, beyond their warm-up"
+                                                : "throughput beyond the warm-up, of the workers that were there",
                     format_count(report.window->samples_per_second) + " samples/s"});
   }
   rows.push_back({"ideal throughput", format_count(waterfall.ideal_rate()) + " samples/s"});
@@ -92,10 +100,16 @@ std::vector<std::vector<std::string>> evaluation_rows(const ReportedRun& run) {
   const std::string quality = run.evals.empty() ? "accuracy" : headline_name(run.evals.back().figures);
   std::vector<std::vector<std::string>> rows = {
       {"epoch", "samples", run.time_label("seconds of training"), "test loss", "test " + quality}};
+  const bool holds_out = !run.evals.empty() && run.evals.back().validation;
+  if (holds_out) rows.front().insert(rows.front().end(), {"validation loss", "validation accuracy"});
   for (const EvalRecord& eval : run.evals) {
     rows.push_back({fmt::format("{:g}", eval.epoch), format_count(static_cast<double>(eval.samples_seen)),
                     fmt::format("{:.3f}", eval.training_seconds), fmt::format("{:.4f}", eval.loss),
                     fmt::format("{:.4f}", headline_of(eval.accuracy, eval.figures))});
+    if (!holds_out) continue;
+    const auto cell = [](double value) { return fmt::format("{:.4f}", value); };
+    rows.back().push_back(eval.validation ? cell(eval.validation->loss) : "");
+    rows.back().push_back(eval.validation ? cell(eval.validation->accuracy) : "");
   }
   return rows;
 }
@@ -110,9 +124,14 @@ std::vector<std::string> warnings_of(const ReportedRun& run) {
   std::vector<std::string> sentences;
   const RunSummary& summary = run.recorded.summary;
   if (summary.outcome != "completed") sentences.push_back("The run did not complete: " + summary.outcome);
+  if (run.explained.first_step > 0) {
+    sentences.push_back(
+        fmt::format("The run went on from a checkpoint: all figures are of what it did from step {} on.",
+                    run.explained.first_step));
+  }
   if (run.explained.repeats > 1) {
     sentences.push_back(fmt::format("All that follows is of repeat {} of {}, that of median throughput.",
-                                    run.explained.repeat, run.explained.repeats));
+                                    run.explained.repeat + 1, run.explained.repeats));
   }
   if (run.report().machine && !run.simulated()) {
     for (const MachineTrouble& trouble : troubles_of(*run.report().machine)) sentences.push_back(trouble.text);

@@ -52,6 +52,19 @@ std::string note_of_workers(const ReportedRun& run) {
   return workers > kMostWorkersShown ? fmt::format("The first {} of {} workers.", kMostWorkersShown, workers) : "";
 }
 
+// The steps of a worker after its warm-up, which begins with its first step: in a run that was resumed, a later one.
+class WarmSteps {
+ public:
+  explicit WarmSteps(const ReportedRun& run) : warmup_(run.explained.pace.warmup_steps) {
+    for (const StepRow& row : run.recorded.steps) first_.try_emplace(row.worker, row.step);
+  }
+  bool contains(const StepRow& row) const { return row.step >= first_.at(row.worker) + warmup_; }
+
+ private:
+  const std::int64_t warmup_;
+  std::map<int, std::int64_t> first_;  // by worker
+};
+
 std::string join_notes(const std::string& first, const std::string& second) {
   return first + (first.empty() || second.empty() ? "" : " ") + second;
 }
@@ -64,10 +77,11 @@ BarChart split_chart(const ReportedRun& run) {
                  .rows = worker_rows(run),
                  .series = {},
                  .note = note_of_workers(run)};
+  WarmSteps warm(run);
   std::map<int, double> steps, reached;
   std::map<std::pair<const StepPart*, int>, double> sums;
   for (const StepRow& row : run.recorded.steps) {
-    if (row.step < run.explained.pace.warmup_steps || row.worker >= kMostWorkersShown) continue;
+    if (!warm.contains(row) || row.worker >= kMostWorkersShown) continue;
     ++steps[row.worker];
     for (const StepPart& part : kStepParts) sums[{&part, row.worker}] += ms_of(part, row);
   }
@@ -131,7 +145,9 @@ BarChart staleness_chart(const ReportedRun& run) {
                                    : fmt::format("{} to {}", bins[kMostBins - 1].staleness, bins[i].staleness);
     chart.rows.push_back(row);
     chart.series[0].bars.push_back(
-        {row, 0, 100 * steps / all, fmt::format("{:.3g} %, loss {:.3f}", 100 * steps / all, losses / steps)});
+        {row, 0, 100 * steps / all,
+         fmt::format("{:.3g} %{}", 100 * steps / all,
+                     std::isnan(losses) ? "" : fmt::format(", loss {:.3f}", losses / steps))});
     steps = losses = 0;
   }
   return chart;
@@ -148,6 +164,7 @@ Chart staleness_loss_chart(const ReportedRun& run) {
                   "steps vary most."};
   if (bins.empty() || bins.back().staleness == 0) return chart;
   for (const StalenessBin& bin : bins) {
+    if (std::isnan(bin.excess_loss)) continue;
     chart.series[0].points.push_back({.x = static_cast<double>(bin.staleness),
                                       .y = bin.excess_loss,
                                       .label = fmt::format("{} step{}", bin.steps, bin.steps == 1 ? "" : "s")});
@@ -192,10 +209,11 @@ BarChart timeline_chart(const ReportedRun& run) {
                  .axis = {.label = run.time_label("ms since the warm-up of all")},
                  .rows = worker_rows(run),
                  .series = {}};
+  WarmSteps warm(run);
   double begin = 0;
   std::vector<double> lengths;
   for (const StepRow& row : run.recorded.steps) {
-    if (row.step < run.explained.pace.warmup_steps) begin = std::max(begin, row.end);
+    if (!warm.contains(row)) begin = std::max(begin, row.end);
     lengths.push_back(row.total);
   }
   if (lengths.empty()) return chart;

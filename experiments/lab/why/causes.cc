@@ -6,45 +6,14 @@
 #include <cmath>
 #include <functional>
 
-#include "prediction/step_prediction.h"
-
 namespace syncopate::experiments {
 namespace {
 
 // Batches of one worker that are small whatever the model, and the least that is usual.
 constexpr double kTinyBatch = 4;
 constexpr double kUsualBatch = 32;
-// Tensors of the model that closed forms are given, since a run's record has only its bytes.
-constexpr int kTensors = 16;
 
 constexpr const char* kWithoutPart = "the waterfall without this part";
-
-// A model of equal tensors, with as many bytes as a worker pushes in a step.
-prediction::ModelProfile evenly_cut(double bytes) {
-  prediction::ModelProfile profile{.model = "run", .source = "a run's bytes"};
-  const auto parameters = std::max<std::int64_t>(1, std::llround(bytes / sizeof(float) / kTensors));
-  for (int i = 0; i < kTensors; ++i) {
-    profile.tensors.push_back(
-        {.name = std::to_string(i), .shape = {parameters}, .parameters = parameters, .forward_flops = 1});
-  }
-  return profile;
-}
-
-// How much shorter a step gets with twice as many servers, by the closed form of synchronous ones; none if the form
-// does not hold for this run.
-std::optional<double> ms_gained_by_servers(const Waterfall& waterfall, const RunPace& pace) {
-  if (!pace.link || pace.lead != 0 || pace.quorum != pace.workers || pace.meets_every != 1) return std::nullopt;
-  const prediction::Network network{
-      .alpha = pace.link->delay_ms / 1e3, .bytes_per_second = pace.link->bytes_per_second, .workers = pace.workers};
-  const prediction::ModelProfile profile = evenly_cut(waterfall.exchange.worker_bytes);
-  const auto step_with = [&](int servers) {
-    return prediction::predict_step(profile, waterfall.ideal_ms / 1e3, network,
-                                    {.exchange = prediction::Exchange::kServers, .servers = servers});
-  };
-  const auto now = step_with(pace.servers), then = step_with(2 * pace.servers);
-  if (!now.ok() || !then.ok()) return std::nullopt;
-  return (now->step - then->step) * 1e3;
-}
 
 // The part's name, with an article where a person would say one.
 std::string phrase_of(PartKind kind) {
@@ -71,12 +40,21 @@ struct Remedy {
   std::string by = kWithoutPart;
 };
 
+double exchange_of(const Waterfall& waterfall) {
+  double ms = 0;
+  for (const PartKind kind : {PartKind::kLink, PartKind::kIncast, PartKind::kHotShard, PartKind::kSlowServer,
+                              PartKind::kServers, PartKind::kDelay, PartKind::kExchange}) {
+    ms += waterfall.part(kind);
+  }
+  return ms;
+}
+
 Remedy more_servers(const Waterfall& waterfall, const RunPace& pace, double part_ms) {
   Remedy remedy{.change = fmt::format("take {} servers (--servers={})", 2 * pace.servers, 2 * pace.servers),
                 .ms_gained = part_ms / 2,
                 .by = "half of this part"};
-  if (const std::optional<double> gained = ms_gained_by_servers(waterfall, pace)) {
-    remedy.ms_gained = std::min(*gained, part_ms);
+  if (pace.ms_gained_by_servers) {
+    remedy.ms_gained = std::clamp(*pace.ms_gained_by_servers, 0.0, exchange_of(waterfall));
     remedy.by = "the closed form of synchronous servers";
   }
   return remedy;
@@ -133,19 +111,11 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
     case PartKind::kExchange:
       return Remedy{"make larger steps (--batch-size), or measure with a known link (--shape)", ms / 2,
                     "half of this part"};
+    case PartKind::kDelays:
     case PartKind::kOther:
       return std::nullopt;
   }
   return std::nullopt;
-}
-
-double exchange_of(const Waterfall& waterfall) {
-  double ms = 0;
-  for (const PartKind kind : {PartKind::kLink, PartKind::kIncast, PartKind::kHotShard, PartKind::kSlowServer,
-                              PartKind::kServers, PartKind::kDelay, PartKind::kExchange}) {
-    ms += waterfall.part(kind);
-  }
-  return ms;
 }
 
 // A step is too small where its exchange takes longer than its computing, and a batch of usual size would change that;

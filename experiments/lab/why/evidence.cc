@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/text/format.h"
 #include "experiments/lab/why/causes.h"
@@ -37,13 +38,8 @@ std::string straggler_text(const Waterfall& waterfall) {
 
 std::string imbalance_text(const Waterfall& waterfall) {
   const WorkerPace& worst = costliest(waterfall);
-  std::string text = fmt::format("worker {} costs most, {:.3g} ms, and {} of all waits for workers are for it",
-                                 worst.worker, worst.costs_ms, percent(worst.last_of_steps));
-  double delay = 0;
-  for (const WorkerPace& worker : waterfall.of_workers) delay += worker.delay_ms;
-  delay /= static_cast<double>(waterfall.of_workers.size());
-  if (delay > 0) text += fmt::format("; --straggler delays a step by {:.3g} ms in the mean", delay);
-  return text;
+  return fmt::format("worker {} costs most, {:.3g} ms, and {} of all waits for workers are for it", worst.worker,
+                     worst.costs_ms, percent(worst.last_of_steps));
 }
 
 std::string cores_text(const Waterfall& waterfall, const RunPace& pace) {
@@ -52,7 +48,7 @@ std::string cores_text(const Waterfall& waterfall, const RunPace& pace) {
   std::string text;
   if (pace.machine) {
     const int servers = pace.processes - pace.workers;
-    text = fmt::format("{} workers{} on {:.3g} core{}", pace.workers,
+    text = fmt::format("{} worker{}{} on {:.3g} core{}", pace.workers, pace.workers == 1 ? "" : "s",
                        servers > 0 ? fmt::format(" and {} server{}", servers, servers == 1 ? "" : "s") : "",
                        pace.machine->cores, pace.machine->cores == 1 ? "" : "s");
     if (pace.machine->others) text += fmt::format("; others use {} of their time", percent(*pace.machine->others));
@@ -142,6 +138,8 @@ std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace
       return waterfall.part(kind) > 0 ? straggler_text(waterfall) : "";
     case PartKind::kImbalance:
       return pace.workers > 1 ? imbalance_text(waterfall) : "";
+    case PartKind::kDelays:
+      return waterfall.part(kind) > 0 ? "by --straggler, of workers that are not slow: they stand for computing" : "";
     case PartKind::kCores:
       return cores_text(waterfall, pace);
     case PartKind::kLink:
@@ -156,8 +154,10 @@ std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace
       return servers_text(waterfall, pace);
     case PartKind::kDelay:
       return pace.link && waterfall.exchange.delay_ms > 0
-                 ? fmt::format("{:.2g} messages one after the other, {:.3g} ms each, at the least", pace.delays_a_step,
-                               pace.link->delay_ms)
+                 ? fmt::format(
+                       "{:.0f} messages of a step that follow each other, but for buckets that overlap, {:.3g} "
+                       "ms each",
+                       std::ceil(pace.delays_a_step), pace.link->delay_ms)
                  : "";
     case PartKind::kExchange:
       return pace.pairs_wait    ? "not recorded: which part of it is waiting for a partner"

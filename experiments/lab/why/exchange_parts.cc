@@ -126,7 +126,8 @@ ExchangeParts divide_exchange(const ExchangeFigures& figures, const RunPace& pac
   parts.incast = std::max(0.0, fan_in - parts.worker_link_ms);
   parts.servers = busy;
   parts.cores = core_wait;
-  parts.delay = parts.delay_ms;
+  // Messages of several buckets may be on their way at once: delays take at most what links leave of the exchange.
+  parts.delay = std::clamp(figures.communication_ms - parts.link - parts.incast, 0.0, parts.delay_ms);
   const double needed = parts.link + parts.incast + parts.servers + parts.cores + parts.delay;
   const double scale = needed > rest ? std::max(0.0, rest) / needed : 1;
   for (double* part : {&parts.link, &parts.incast, &parts.servers, &parts.cores, &parts.delay}) *part *= scale;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -30,12 +31,12 @@ auto parse_file(const std::string& path, std::uint64_t limit, Read&& read) -> de
 
 Result<RecordedRun> read_recorded_run(const std::string& folder) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    return Status::invalid_argument(fmt::format("{}: must be the folder of a finished run, as results/NAME", folder));
-  }
   if (std::filesystem::exists(folder + "/comparison.json", ignored)) {
     return Status::invalid_argument(
         fmt::format("{}: must be the folder of one run; a comparison has one for each run in it", folder));
+  }
+  if (!std::filesystem::exists(folder + "/config.toml", ignored)) {
+    return Status::invalid_argument(fmt::format("{}: must be the folder of a finished run, as results/NAME", folder));
   }
   RecordedRun run{.folder = folder, .config = {}, .summary = {}, .steps = {}};
   SYNCOPATE_ASSIGN_OR_RETURN(run.config, parse_file(folder + "/config.toml", kMostSummaryBytes, from_toml_text));
@@ -47,6 +48,22 @@ Result<RecordedRun> read_recorded_run(const std::string& folder) {
                              }));
   return run;
 }
+
+namespace {
+
+// By the closed form of synchronous servers.
+std::optional<double> ms_gained_by_servers(const ResolvedRun& config, double ideal_ms) {
+  if (!is_ps(config) || consistency_of(config).to_string() != "sync") return std::nullopt;
+  ResolvedRun other = config;
+  other.servers *= 2;
+  const std::optional<double> now = predicted_rate(config, ideal_ms / 1e3);
+  const std::optional<double> then = predicted_rate(other, ideal_ms / 1e3);
+  if (!now || !then) return std::nullopt;
+  const double samples = static_cast<double>(config.workers) * config.batch_size;
+  return 1e3 * (samples / *now - samples / *then);
+}
+
+}  // namespace
 
 Result<ExplainedRun> explain(const RecordedRun& recorded) {
   ExplainedRun run{.folder = recorded.folder,
@@ -60,8 +77,16 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
         fmt::format("{}/steps.csv: has no step, so that there is nothing to explain", recorded.folder));
   }
   run.waterfall = std::move(*waterfall);
+  run.pace.ms_gained_by_servers = ms_gained_by_servers(recorded.config, run.waterfall.ideal_ms);
   run.causes = causes_of(run.waterfall, run.pace);
+  // The form is of full batches and of all workers.
   run.predicted_rate = predicted_rate(recorded.config, run.waterfall.ideal_ms / 1e3);
+  if (run.predicted_rate) {
+    *run.predicted_rate *= run.waterfall.workers * run.waterfall.batch_size /
+                           (static_cast<double>(recorded.config.workers) * recorded.config.batch_size);
+  }
+  run.first_step = std::ranges::min_element(recorded.steps, {}, &StepRow::step)->step;
+  run.job_rate = recorded.summary.reports[recorded.repeat].samples_per_second;
   return run;
 }
 

@@ -26,6 +26,8 @@ struct ExplainedRun {
   // Samples a second by the closed form (predict/run_prediction.h), with this run's ideal step as its computing; empty
   // where there is no form for the run.
   std::optional<double> predicted_rate;
+  std::optional<double> job_rate;  // of the whole job, as its summary has it
+  std::int64_t first_step = 0;     // of the record: above 0 where a run goes on from a checkpoint
 };
 
 // What the folder of a finished run holds that it is explained by.

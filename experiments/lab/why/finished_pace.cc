@@ -59,7 +59,8 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
   RunPace pace{.what = describe(config),
                .workers = config.workers,
                .batch_size = static_cast<double>(config.batch_size),
-               .warmup_steps = config.warmup_steps};
+               .warmup_steps = config.warmup_steps,
+               .lost = {report.lost_workers.begin(), report.lost_workers.end()}};
   set_rule(config, pace);
   if (config.mode == Mode::kPs) {
     pace.servers = config.servers;

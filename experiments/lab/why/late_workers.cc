@@ -6,8 +6,9 @@
 namespace syncopate::experiments {
 namespace {
 
-// Steps that nobody recorded in a row, as where workers were lost: a file that skips more has no such steps.
-constexpr std::int64_t kMostGap = 1000000;
+// Steps that nobody recorded, of all workers together, as where workers were lost: a file that skips more has no such
+// steps.
+constexpr std::size_t kMostGaps = 1000000;
 
 // When the worker had finished its gradients.
 double arrival_of(const StepRow& row, const RunPace& pace) {
@@ -35,33 +36,37 @@ double computed_ms(const StepRow& row) {
 
 LateWorkers::LateWorkers(std::span<const StepRow> rows, const RunPace& pace) : pace_(pace) {
   rows_.resize(static_cast<std::size_t>(pace.workers));
-  std::int64_t steps = 0;
-  const auto most = static_cast<std::int64_t>(rows.size()) + kMostGap;
+  std::size_t steps = 0, places_left = 2 * rows.size() + kMostGaps;
   // A run that goes on from a checkpoint begins with a later step: what is not recorded needs no memory.
   const auto first = std::ranges::min_element(rows, {}, &StepRow::step);
   first_step_ = first == rows.end() ? 0 : first->step;
   for (const StepRow& row : rows) {
-    if (row.worker >= pace.workers || row.step - first_step_ > most) continue;
-    steps = std::max(steps, row.step + 1);
+    if (row.worker >= pace.workers) continue;
     std::vector<const StepRow*>& its = rows_[static_cast<std::size_t>(row.worker)];
     const auto index = static_cast<std::size_t>(row.step - first_step_);
-    if (index >= its.size()) its.resize(index + 1);
-    its[index] = &row;  // one that was undone and made again counts as it was made last
-  }
-  std::vector<Arrival> arrivals;
-  for (std::int64_t step = first_step_; step < steps; ++step) {
-    arrivals.clear();
-    double without_core = 0;
-    for (int worker = 0; worker < pace.workers; ++worker) {
-      const StepRow* const row = row_of(worker, step);
-      if (row == nullptr) continue;
-      arrivals.push_back({arrival_of(*row, pace), worker});
-      without_core = std::max(without_core, woken_late_ms(*row));
+    if (index >= its.size()) {
+      const std::size_t more = index + 1 - its.size();
+      if (more > places_left) continue;
+      places_left -= more;
+      its.resize(index + 1);
     }
-    without_core_.push_back(without_core);
-    std::ranges::sort(arrivals, {}, &Arrival::ms);
-    const auto quorum = static_cast<std::size_t>(std::clamp(pace.quorum, 1, pace.workers));
-    awaited_.push_back(arrivals.empty() ? Arrival() : arrivals[std::min(quorum, arrivals.size()) - 1]);
+    its[index] = &row;  // one that was undone and made again counts as it was made last
+    steps = std::max(steps, index + 1);
+  }
+  std::vector<std::vector<Arrival>> arrivals(steps);
+  without_core_.resize(steps);
+  for (int worker = 0; worker < pace.workers; ++worker) {
+    const std::vector<const StepRow*>& its = rows_[static_cast<std::size_t>(worker)];
+    for (std::size_t index = 0; index < its.size(); ++index) {
+      if (its[index] == nullptr) continue;
+      arrivals[index].push_back({arrival_of(*its[index], pace), worker});
+      without_core_[index] = std::max(without_core_[index], woken_late_ms(*its[index]));
+    }
+  }
+  const auto quorum = static_cast<std::size_t>(std::clamp(pace.quorum, 1, pace.workers));
+  for (std::vector<Arrival>& of_step : arrivals) {
+    std::ranges::sort(of_step, {}, &Arrival::ms);
+    awaited_.push_back(of_step.empty() ? Arrival() : of_step[std::min(quorum, of_step.size()) - 1]);
   }
 }
 

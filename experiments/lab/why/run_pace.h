@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "experiments/cluster/control/server_figures.h"
@@ -22,6 +23,7 @@ struct RunPace {
   int workers = 1;
   double batch_size = 1;  // of a worker's step
   int warmup_steps = 0;   // of each worker, which are left out
+  std::set<int> lost;     // workers that were lost for good: their steps count, but the run went on without them
 
   // A worker whose step is number s waits for the `quorum` first workers to have pushed number s - lead. Empty: no
   // worker waits for others, or which ones is not recorded.
@@ -38,7 +40,9 @@ struct RunPace {
   std::map<int, ServerFigures> of_servers = {};  // of the whole run; empty: not recorded
 
   std::optional<PacedLink> link = {};
-  double delays_a_step = 0;  // one-way delays that an exchange takes at the least, one after the other
+  double delays_a_step = 0;  // one-way delays that follow each other in an exchange, if no two buckets overlap
+  // How much shorter a step gets with twice as many servers, by the closed form; none if it does not hold for this run.
+  std::optional<double> ms_gained_by_servers = {};
   bool is_simulated = false;
   std::optional<MachineLoad> machine = {};
   int processes = 0;  // workers and servers on this host's cores

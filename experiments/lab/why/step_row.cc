@@ -10,7 +10,8 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr int kMostRanks = 100000;  // far more workers and shards than a run can have
+constexpr int kMostRanks = 100000;   // far more workers and shards than a run can have
+constexpr double kMostValue = 1e18;  // far more bytes or microseconds than a step can have
 
 void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
   cells.clear();
@@ -104,7 +105,7 @@ Result<std::vector<StepRow>> read_steps(std::string_view csv, int repeat) {
       if (!is_row) break;
       double value = 0;
       if (column.may_empty && cells[place].empty()) continue;
-      is_row = read_cell(cells[place], value) && (std::isfinite(value) || column.name == kLossColumn);
+      is_row = read_cell(cells[place], value) && (std::abs(value) <= kMostValue || column.name == kLossColumn);
       if (std::isfinite(value)) column.set(row, value);
     }
     if (!is_row || row.worker < 0) return Status::data_loss(fmt::format("line {} is no step, or not whole", number));

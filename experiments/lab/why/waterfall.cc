@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "experiments/lab/report/statistics.h"
@@ -18,7 +19,8 @@ constexpr double kMuchDelayed = 3;
 
 struct WindowOfSteps {
   std::vector<const StepRow*> rows;
-  bool is_shared = true;  // all workers train in it; false: all steps
+  bool is_shared = true;      // all workers train in it; false: all steps
+  double begin = 0, end = 0;  // ms
 };
 
 // The steady window of run_report.h.
@@ -41,23 +43,52 @@ WindowOfSteps window_of(std::span<const StepRow> rows, const RunPace& pace) {
   }
   double begin = 0, end = std::numeric_limits<double>::max();
   bool is_shared = true;
-  for (const Span& span : spans) {
+  for (std::size_t worker = 0; worker < spans.size(); ++worker) {
+    const Span& span = spans[worker];
+    const bool is_lost = pace.lost.contains(static_cast<int>(worker));
+    if (is_lost && !span.is_warm) continue;
     is_shared = is_shared && span.is_warm;
     begin = std::max(begin, span.begin);
-    end = std::min(end, span.end);
+    if (!is_lost) end = std::min(end, span.end);
   }
-  WindowOfSteps window{.rows = {}, .is_shared = is_shared && begin < end};
+  WindowOfSteps window{.rows = {}, .is_shared = is_shared && begin < end, .begin = begin, .end = end};
   for (const StepRow& row : rows) {
     if (!counts(row)) continue;
     if (!window.is_shared || (is_warm(row) && row.end > begin && row.end <= end)) window.rows.push_back(&row);
   }
+  if (!window.is_shared && !window.rows.empty()) {
+    window.begin = std::numeric_limits<double>::max();
+    window.end = 0;
+    for (const StepRow* row : window.rows) {
+      window.begin = std::min(window.begin, row->end - row->total);
+      window.end = std::max(window.end, row->end);
+    }
+  }
   return window;
+}
+
+// How many workers trained, in the mean over the window: each counts with the part of it that its steps take. The
+// step that the window's end cuts is not among them.
+double workers_in(const WindowOfSteps& window, const RunPace& pace) {
+  const double length = window.end - window.begin;
+  std::map<int, std::pair<double, double>> of_workers;  // sum and number of their steps
+  for (const StepRow* row : window.rows) {
+    of_workers[row->worker].first += row->total;
+    of_workers[row->worker].second += 1;
+  }
+  double workers = 0;
+  for (const auto& [worker, steps] : of_workers) {
+    const auto& [sum, count] = steps;
+    const double cut = pace.lost.contains(worker) ? 0 : sum / count;
+    workers += length > 0 ? std::min(1.0, (sum + cut) / length) : 1;
+  }
+  return workers;
 }
 
 // The sums over the window's steps from which the means are made.
 struct Sums {
   double data = 0, cores = 0, codec = 0, optimizer = 0, dropped = 0, other = 0, exchange = 0;
-  double compute = 0, total = 0, communication = 0, bytes_out = 0, bytes_in = 0;
+  double total = 0, communication = 0, bytes_out = 0, bytes_in = 0, samples = 0;
   double wait_for_data = 0, wait_for_cores = 0;
   std::vector<double> own_compute, own_straggle;              // by worker
   std::vector<double> waits_for_compute, waits_for_straggle;  // by the worker waited for
@@ -113,7 +144,7 @@ Sums sums_of(const std::vector<const StepRow*>& rows, const LateWorkers& late, c
     sums.data += row->data;
     sums.own_straggle[worker] += row->straggle;
     sums.cores += computing_without_core_ms(*row);
-    sums.compute += computed_ms(*row);
+    sums.samples += row->samples;
     sums.own_compute[worker] += computed_ms(*row);
     sums.optimizer += row->optimizer;
     sums.dropped += row->dropped;
@@ -167,6 +198,8 @@ const char* name_of(PartKind kind) {
       return "straggler";
     case PartKind::kImbalance:
       return "imbalance";
+    case PartKind::kDelays:
+      return "delays asked for";
     case PartKind::kCores:
       return "oversubscribed cores";
     case PartKind::kLink:
@@ -206,7 +239,7 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
   Sums sums = sums_of(window.rows, LateWorkers(rows, pace), pace);
   const auto steps = static_cast<double>(window.rows.size());
 
-  Waterfall waterfall{.workers = static_cast<double>(pace.workers), .batch_size = pace.batch_size};
+  Waterfall waterfall{.workers = workers_in(window, pace), .batch_size = sums.samples / steps};
   waterfall.steps = static_cast<std::int64_t>(window.rows.size());
   waterfall.has_window = window.is_shared;
   waterfall.core_waits_recorded =
@@ -222,17 +255,17 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
   waterfall.communication_ms = sums.communication / steps;
 
   // Slowness and delays, a worker's own and waits for it, are the straggler's if it is slow.
-  double slow = 0, uneven = 0, uneven_waits = 0, waits = 0;
+  double slow = 0, uneven = 0, uneven_waits = 0, delays = 0, waits = 0;
   for (const double ms : sums.waits_for) waits += ms;
   for (WorkerPace& worker : waterfall.of_workers) {
     const auto rank = static_cast<std::size_t>(worker.worker);
     const double excess = sums.own_compute[rank] - static_cast<double>(worker.steps) * fastest.compute_ms;
-    const double own = excess + sums.own_straggle[rank];
     const double of_others =
         std::exchange(sums.waits_for_compute[rank], 0) + std::exchange(sums.waits_for_straggle[rank], 0);
-    (worker.is_slow ? slow : uneven) += own + of_others;
+    (worker.is_slow ? slow : uneven) += excess + of_others;
+    (worker.is_slow ? slow : delays) += sums.own_straggle[rank];
     if (!worker.is_slow) uneven_waits += of_others;
-    worker.costs_ms = (own + of_others) / steps;
+    worker.costs_ms = (excess + sums.own_straggle[rank] + of_others) / steps;
     worker.last_of_steps = waits > 0 ? sums.waits_for[rank] / waits : 0;
   }
   // For workers without a step in the window.
@@ -249,7 +282,7 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
                                         .communication_ms = waterfall.communication_ms,
                                         .bytes_out = sums.bytes_out / steps,
                                         .bytes_in = sums.bytes_in / steps,
-                                        .rounds = static_cast<double>(rows.size()) / waterfall.workers,
+                                        .rounds = static_cast<double>(rows.size()) / pace.workers,
                                         .step_ms = sums.total / steps,
                                         .alone_ms = std::move(alone)},
                                        pace);
@@ -264,6 +297,8 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
         return slow / steps;
       case PartKind::kImbalance:
         return uneven / steps;
+      case PartKind::kDelays:
+        return delays / steps;
       case PartKind::kCores:
         return (sums.cores + sums.wait_for_cores) / steps + exchange.cores;
       case PartKind::kCodec:

@@ -4,10 +4,13 @@
 // without delays, compression and time without a core, and of the optimizer where that is the worker's own. If all were
 // as fast and nobody waited, the job would have that rate times its workers.
 //
-// The measured step is the mean over steps of the steady window (run_report.h), so that workers x batch / step is the
-// job's rate in it. Each part is a mean over the same steps, and the parts add up to the difference:
+// The measured step is the mean over steps of the steady window (run_report.h). Each part is a mean over the same
+// steps, and the parts add up to the difference:
 //
 //   ideal + sum of parts = measured
+//
+// Rates are those of the workers that trained: workers x batch / step, where a worker that was lost within the window
+// counts with its part of it, and the batch is the mean over the steps' samples.
 //
 // Waits are divided in two: until the last worker that the rule waits for had its gradients (late_workers.h), which
 // goes to what had made that worker late; and the rest, which is the exchange's (exchange_parts.h).
@@ -27,6 +30,7 @@ enum class PartKind {
   kData,       // waiting for batches, and for workers that did
   kStraggler,  // workers that are slow in every step, or made slow where most are not, and waiting for them
   kImbalance,  // steps that take any other worker longer than the fastest one's median, and waiting for it
+  kDelays,     // what --straggler adds to the steps of workers that are not slow: they stand for computing
   kCores,      // threads that were ready and had no core, and waiting for them
   kCodec,
   kHotShard,    // one server has more bytes than others
@@ -42,9 +46,10 @@ enum class PartKind {
 };
 // In the order in which they are shown.
 inline constexpr PartKind kPartKinds[] = {
-    PartKind::kData,     PartKind::kStraggler, PartKind::kImbalance,  PartKind::kCores,   PartKind::kLink,
-    PartKind::kIncast,   PartKind::kHotShard,  PartKind::kSlowServer, PartKind::kServers, PartKind::kDelay,
-    PartKind::kExchange, PartKind::kCodec,     PartKind::kOptimizer,  PartKind::kDropped, PartKind::kOther};
+    PartKind::kData,       PartKind::kStraggler, PartKind::kImbalance, PartKind::kDelays,
+    PartKind::kCores,      PartKind::kLink,      PartKind::kIncast,    PartKind::kHotShard,
+    PartKind::kSlowServer, PartKind::kServers,   PartKind::kDelay,     PartKind::kExchange,
+    PartKind::kCodec,      PartKind::kOptimizer, PartKind::kDropped,   PartKind::kOther};
 
 // "data", "a straggler", "the link": as tables and JSON have them.
 const char* name_of(PartKind kind);
@@ -69,9 +74,9 @@ struct WorkerPace {
 struct Waterfall {
   double ideal_ms = 0;
   double measured_ms = 0;
-  int fastest = 0;  // the worker whose rate is the ideal one
-  double workers = 1;
-  double batch_size = 1;
+  int fastest = 0;          // the worker whose rate is the ideal one
+  double workers = 1;       // that trained, in the mean over the window
+  double batch_size = 1;    // samples, in the mean over its steps
   std::int64_t steps = 0;   // that the means are over
   bool has_window = false;  // false: all steps, since the workers share no steady window
   bool core_waits_recorded = false;

@@ -1,6 +1,7 @@
 #include "experiments/lab/why/why_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,8 @@ namespace {
 
 // Less of a step is not worth a row, unless something is missing there.
 constexpr double kShownPart = 0.0005;
+// A whole job whose rate is below this part of its window's is worth a sentence.
+constexpr double kMuchLess = 0.9;
 
 std::string whole(double part) { return fmt::format("{:.0f} %", 100 * part); }
 
@@ -23,10 +26,21 @@ std::string signed_ms(double ms) { return std::abs(ms) < 0.0005 ? "0" : fmt::for
 
 std::string reached(const ExplainedRun& run) {
   const Waterfall& waterfall = run.waterfall;
-  return fmt::format("{} of ideal: {} of {} samples/s, since a step takes {} ms and not {} ms.",
-                     whole(waterfall.ideal_ms / waterfall.measured_ms), format_count(waterfall.measured_rate()),
-                     format_count(waterfall.ideal_rate()), format_ms(waterfall.measured_ms),
-                     format_ms(waterfall.ideal_ms));
+  std::string text = fmt::format("{} of ideal: {} of {} samples/s, since a step takes {} ms and not {} ms.",
+                                 whole(waterfall.ideal_ms / waterfall.measured_ms),
+                                 format_count(waterfall.measured_rate()), format_count(waterfall.ideal_rate()),
+                                 format_ms(waterfall.measured_ms), format_ms(waterfall.ideal_ms));
+  if (!run.pace.lost.empty()) {
+    text += fmt::format(" Worker{} {} {} lost: the figures are of those that trained.",
+                        run.pace.lost.size() == 1 ? "" : "s", fmt::join(run.pace.lost, ", "),
+                        run.pace.lost.size() == 1 ? "was" : "were");
+  }
+  if (run.job_rate && *run.job_rate < kMuchLess * waterfall.measured_rate()) {
+    text += fmt::format(" That is {}; the whole job made {}.",
+                        waterfall.has_window ? "of the steady window, in which all train at once" : "of all steps",
+                        format_count(*run.job_rate));
+  }
+  return text;
 }
 
 // The share of what was lost.
@@ -68,7 +82,8 @@ std::string waterfall_table(const ExplainedRun& run) {
   std::vector<std::string> evidence{"evidence"};
   double step = waterfall.ideal_ms;
   rows.push_back({"ideal", ms_text(step), format_count(waterfall.rate_of(step))});
-  evidence.push_back(fmt::format("worker {} computes fastest, x {:.0f} workers", waterfall.fastest, waterfall.workers));
+  evidence.push_back(fmt::format("worker {} computes fastest, x {:.3g} worker{}", waterfall.fastest, waterfall.workers,
+                                 waterfall.workers == 1 ? "" : "s"));
   for (const Part& part : waterfall.parts) {
     const std::string known = evidence_of(part.kind, waterfall, run.pace);
     step += part.ms;
@@ -116,7 +131,8 @@ std::string paragraph_of(const ExplainedRun& run) {
 
 std::string why_text(const ExplainedRun& run) {
   std::string text = headline(run) + "\n\n" + fmt::format("{}: {}", name_of_folder(run), run.pace.what);
-  if (run.repeats > 1) text += fmt::format("; repeat {} of {}, that of median throughput", run.repeat, run.repeats);
+  if (run.repeats > 1) text += fmt::format("; repeat {} of {}, that of median throughput", run.repeat + 1, run.repeats);
+  if (run.first_step > 0) text += fmt::format("; from step {} on, where it was resumed", run.first_step);
   if (run.outcome != "completed") text += fmt::format("; {}", run.outcome);
   text += "\n" + waterfall_table(run) + closed_form_line(run);
   if (!run.causes.empty()) text += "\n" + change_text(run.causes.front()) + "\n" + other_causes(run);

@@ -62,13 +62,15 @@ TEST_P(Validation, IsMeasuredAtEachPointOnSamplesThatNobodyTrains) {
   EXPECT_THAT(end.out, HasSubstr("\n  validation loss   "));
 }
 
+// In the set's own order, the first 3,072 of 4,096 samples fill 192 batches, which a run without a validation set
+// trains first, too.
 TEST(ValidationSet, LeavesTheTestSetAndTheWeightsOfWhatIsTrainedAlone) {
-  // The first 3,072 of the 4,096 samples, as a training set of their own would not be the same digits.
-  Program with(kWatched + Flags{"--mode=local", "--steps=20", "--validation=0.25"});
-  Program repeated(kWatched + Flags{"--mode=local", "--steps=20", "--validation=0.25"});
+  const Flags first_samples = kWatched + Flags{"--mode=local", "--shuffle=off", "--steps=192"};
+  Program with(first_samples + Flags{"--validation=0.25"}), without(first_samples);
   ASSERT_EQ(with.wait().exit_code, 0);
-  ASSERT_EQ(repeated.wait().exit_code, 0);
-  EXPECT_EQ(with.column("evals.csv", "validation_loss"), repeated.column("evals.csv", "validation_loss"));
+  ASSERT_EQ(without.wait().exit_code, 0);
+  EXPECT_EQ(with.weights(), without.weights());
+  EXPECT_EQ(with.column("evals.csv", "loss").back(), without.column("evals.csv", "loss").back());
 }
 
 TEST(ValidationSet, DecidesWhenTheTargetIsReached) {

@@ -85,6 +85,17 @@ TEST(EqualityGap, IsInfiniteForOtherSizesAndForWhatIsNoNumber) {
   }
 }
 
+TEST(EqualityJob, IsNotWatched) {
+  RunRequest base;
+  base.tensorboard = true;
+  base.metrics = 9100;
+  base.trace.emplace();
+  const RunRequest job = equality_job(base);
+  EXPECT_FALSE(job.tensorboard);
+  EXPECT_FALSE(job.metrics.has_value());
+  EXPECT_FALSE(job.trace.has_value());
+}
+
 TEST(EqualityJob, RaisesAWeightDecaySoThatOneLeftOutShowsAndAddsNone) {
   RunRequest base;
   EXPECT_EQ(equality_job(base).weight_decay, 0);

@@ -76,12 +76,14 @@ StepRecord sample_step() {
 }
 
 TEST(Csv, HasAValueForEachColumn) {
-  const std::string row = steps_csv_row(2, 1, TimePoint() + std::chrono::seconds(1), sample_step());
+  const std::string row = steps_csv_row(2, 1, TimePoint() + std::chrono::seconds(1), sample_step(), true);
   EXPECT_EQ(row,
             "2,1,7,1,0,0.500000,2000.0,10.0,500.0,900.0,70.0,300.5,100.0,400.0,80.0,50.0,60.0,1000,2000,1.500,3,0.25,"
             "30.0,20.0,40.0,2,250.0,"
             "64,0.875,0.25\n");
   EXPECT_EQ(std::ranges::count(row, ','), std::ranges::count(steps_csv_header(), ','));
+  const std::string of_profile = steps_csv_row(2, 1, TimePoint(), sample_step(), false);
+  EXPECT_TRUE(of_profile.ends_with(",64,,\n")) << "nothing is learnt";
   const std::string eval = evals_csv_row(
       1, {.epoch = 2, .step = 30, .samples_seen = 400, .training_seconds = 0.5, .accuracy = 0.975, .loss = 0.125});
   EXPECT_EQ(eval, "1,2,30,400,0.500000,0.975,0.125,,,,,,,\n");

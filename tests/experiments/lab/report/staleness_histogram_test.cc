@@ -33,6 +33,16 @@ TEST(StalenessHistogram, CountsStepsByTheirRoundedStaleness) {
   EXPECT_EQ(bins[2].staleness, 7);
 }
 
+TEST(StalenessHistogram, WeighsLossesByTheirSamples) {
+  std::vector<StepRecord> steps = {stale_step(0, 0, 1), stale_step(0, 0, 5)};
+  steps[0].samples = 3;
+  const std::vector<StalenessBin> bins = bins_of(steps);
+  ASSERT_EQ(bins.size(), 1u);
+  EXPECT_EQ(bins[0].steps, 2);
+  EXPECT_EQ(bins[0].loss, 2);
+  EXPECT_NEAR(bins[0].excess_loss, 0, 1e-12);
+}
+
 TEST(StalenessHistogram, LeavesOutStepsWithoutSamplesWhichHaveNoLoss) {
   StepRecord empty = stale_step(0, 0, 0);
   empty.samples = 0;

@@ -36,10 +36,21 @@ TEST(ExchangeParts, AreTheLinksAsFarAsItsBytesNeedIt) {
 
 TEST(ExchangeParts, DivideWhatIsExposedInProportionToWhatIsNeeded) {
   RunPace pace{.workers = 4, .link = PacedLink{.bytes_per_second = 1e8, .delay_ms = 1}, .delays_a_step = 2};
-  const ExchangeParts parts = divide_exchange({.exposed_ms = 4, .bytes_out = 6e5, .bytes_in = 6e5, .rounds = 1}, pace);
+  const ExchangeFigures figures{.exposed_ms = 4, .communication_ms = 8, .bytes_out = 6e5, .bytes_in = 6e5, .rounds = 1};
+  const ExchangeParts parts = divide_exchange(figures, pace);
   EXPECT_NEAR(parts.link, 3, kExact);
   EXPECT_NEAR(parts.delay, 1, kExact);
   EXPECT_NEAR(parts.unexplained, 0, kExact);
+}
+
+// Where bytes take 6 of an exchange's 6.5 ms, a thousand delays cannot have taken more than the rest.
+TEST(ExchangeParts, AreDelaysAsFarAsTheLinksLeaveRoom) {
+  RunPace pace{.workers = 4, .link = PacedLink{.bytes_per_second = 1e8, .delay_ms = 1}, .delays_a_step = 1000};
+  const ExchangeFigures figures{
+      .exposed_ms = 6.5, .communication_ms = 6.5, .bytes_out = 6e5, .bytes_in = 6e5, .rounds = 1};
+  const ExchangeParts parts = divide_exchange(figures, pace);
+  EXPECT_NEAR(parts.link, 6, kExact);
+  EXPECT_NEAR(parts.delay, 0.5, kExact);
 }
 
 // Four workers' bytes at one server: a quarter of what its link needs is what a worker's needs itself.

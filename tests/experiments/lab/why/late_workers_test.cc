@@ -101,5 +101,16 @@ TEST(LateWorkers, DoNotNeedMemoryForStepsThatNobodyRecorded) {
   EXPECT_EQ(LateWorkers(rows, pace).wait_of(rows[0]).ms, 0);
 }
 
+// A thousand workers, each with a gap of a million steps: one of these gaps is believed.
+TEST(LateWorkers, DoNotNeedMemoryForTheGapsOfMany) {
+  std::vector<StepRow> rows;
+  for (int worker = 0; worker < 1000; ++worker) {
+    rows.push_back({.worker = worker, .step = 0});
+    rows.push_back({.worker = worker, .step = 999999});
+  }
+  const LateWorkers late(rows, in_step(1000));
+  EXPECT_EQ(late.wait_of(rows.back()).ms, 0);
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

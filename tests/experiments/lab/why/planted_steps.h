@@ -12,11 +12,14 @@ namespace syncopate::experiments {
 // What sums of a few figures may be off by.
 inline constexpr double kExact = 1e-9;
 
+// Steps of batches of 10 samples, unless they are given another number.
 // One step of each worker after the other, which all begin when the last exchange has ended, as synchronous ones do: a
 // worker's wait lasts until `exchange` after the last one's gradients.
 class PlantedSteps {
  public:
-  explicit PlantedSteps(int workers) : next_(static_cast<std::size_t>(workers)) {}
+  explicit PlantedSteps(int workers, double samples = 10) : next_(static_cast<std::size_t>(workers)) {
+    for (StepRow& row : next_) row.samples = samples;
+  }
 
   // What the next step of worker `worker` is like; `end`, `total`, `wait` and `communication` follow from it.
   StepRow& operator[](int worker) { return next_[static_cast<std::size_t>(worker)]; }
@@ -33,7 +36,6 @@ class PlantedSteps {
       row.communication = row.wait;
       row.total = busy(row) + row.wait + row.optimizer;
       row.end = begin_ + row.total;
-      row.samples = 10;
       rows_.push_back(row);
     }
     ++step_;

@@ -104,8 +104,11 @@ TEST(StepRow, IsRefusedWhereTheFileIsNotWhole) {
   std::string words = row;
   words.replace(words.find("20000.0"), 7, "a while");
   EXPECT_THAT(refusal(header + words), HasSubstr("line 2 is no step"));
-  words.replace(words.find("a while"), 7, "inf");
-  EXPECT_THAT(refusal(header + words), HasSubstr("line 2 is no step"));
+  for (const char* const no_time : {"inf", "1e300", "-1e300"}) {
+    std::string wrong = words;
+    wrong.replace(wrong.find("a while"), 7, no_time);
+    EXPECT_THAT(refusal(header + wrong), HasSubstr("line 2 is no step")) << no_time;
+  }
 }
 
 }  // namespace

@@ -82,9 +82,51 @@ TEST(Waterfall, CallsDelaysThatAllHaveImbalance) {
   }
   const auto waterfall = make_waterfall(steps.rows(), in_step(4));
   EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 0, kExact);
-  EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 12, kExact);
-  EXPECT_NEAR(waterfall->uneven_waits_ms, 9, kExact) << "3 of the 12 ms are a worker's own delay";
+  EXPECT_NEAR(waterfall->part(PartKind::kDelays), 3, kExact) << "each worker's own";
+  EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 9, kExact) << "waits for the one that is delayed";
+  EXPECT_NEAR(waterfall->uneven_waits_ms, 9, kExact);
   for (const WorkerPace& worker : waterfall->of_workers) EXPECT_FALSE(worker.is_slow);
+}
+
+TEST(Waterfall, CountsTheSamplesThatBatchesHave) {
+  PlantedSteps steps = even_steps(2);
+  steps[1].samples = 4;
+  for (int i = 0; i < 5; ++i) steps.step(0);
+  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  EXPECT_NEAR(waterfall->measured_rate(), (10 + 4) / 0.010, 1e-6);
+}
+
+// The others go on: the window ends with them, and the lost one counts with the quarter of it that it trained.
+TEST(Waterfall, CountsALostWorkerWithItsPartOfTheWindow) {
+  PlantedSteps steps = even_steps(3);
+  for (int i = 0; i < 40; ++i) steps.step(0);
+  std::vector<StepRow> rows;
+  for (const StepRow& row : steps.rows()) {
+    if (row.worker < 2 || row.step < 10) rows.push_back(row);
+  }
+  RunPace pace = in_step(3);
+  pace.lost = {2};
+  const auto waterfall = make_waterfall(rows, pace);
+  EXPECT_EQ(waterfall->steps, 90);
+  EXPECT_NEAR(waterfall->workers, 2.25, kExact);
+  EXPECT_NEAR(waterfall->measured_rate(), 2.25 * 10 / 0.010, 1e-6);
+  EXPECT_NEAR(waterfall->ideal_rate(), waterfall->measured_rate(), 1e-6);
+}
+
+// One that was lost in its warm-up has no part in the window.
+TEST(Waterfall, DoesNotWaitForTheWarmUpOfALostWorker) {
+  PlantedSteps steps = even_steps(3);
+  for (int i = 0; i < 40; ++i) steps.step(0);
+  std::vector<StepRow> rows;
+  for (const StepRow& row : steps.rows()) {
+    if (row.worker < 2 || row.step < 3) rows.push_back(row);
+  }
+  RunPace pace = in_step(3);
+  pace.warmup_steps = 5;
+  pace.lost = {2};
+  const auto waterfall = make_waterfall(rows, pace);
+  EXPECT_TRUE(waterfall->has_window);
+  EXPECT_NEAR(waterfall->measured_rate(), 2 * 10 / 0.010, 1e-6);
 }
 
 TEST(Waterfall, GivesWaitsForBatchesAndForWorkersThatWaitedToData) {
