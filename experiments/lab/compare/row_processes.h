@@ -1,4 +1,4 @@
-// The processes of a comparison's row, for what they send and what they cost.
+// The processes of a comparison's row and what each trains at once, for what they send, do and cost.
 #pragma once
 
 #include "experiments/config/resolved_run.h"
@@ -8,6 +8,7 @@ namespace syncopate::experiments {
 
 inline void set_processes(const ResolvedRun& config, ComparedRow& row) {
   row.workers = config.workers;
+  row.batch_size = config.batch_size;
   row.servers = is_ps(config) ? config.servers : 0;
 }
 

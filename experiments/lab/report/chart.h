@@ -2,6 +2,7 @@
 // elsewhere.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -37,19 +38,21 @@ struct ChartAxis {
   std::optional<double> most = {};  // the largest possible value; the axis ends there at the latest
 };
 
-// The same figures over something else, or a part of them.
+// The same figures over something else, or a part of them. Of each there is a switch, and a view for each pair.
 struct ChartView {
-  std::string name;  // of the switch: "steps"
+  std::string name = {};  // what it is drawn over: "steps"
   ChartAxis x;
   std::vector<ChartSeries> series;
+  std::string part = {};  // which figures it has: "workers=4"
 };
 
 struct Chart {
   std::string title;
   ChartAxis x, y;
   std::vector<ChartSeries> series;
-  std::string view = {};               // the name of what `x` and `series` are, where there are further views
+  std::string view = {}, part = {};    // name and part of what `x` and `series` are, where there are further views
   std::vector<ChartView> others = {};  // further views, with the same y
+  std::size_t place = 0;               // how many of `others` the switches name before this one
   std::string note = {};               // a sentence below the chart
 };
 
@@ -80,12 +83,19 @@ struct BarSeries {
   std::vector<Bar> bars;
   int colour = 0;
 };
+struct BarPart {
+  std::string part;  // which figures it has: "servers=4"
+  std::vector<std::string> rows;
+  std::vector<BarSeries> series;
+};
 struct BarChart {
   std::string title;
   ChartAxis axis;                 // of the values
   std::vector<std::string> rows;  // from the top
   std::vector<BarSeries> series;
   std::string note = {};
+  std::string part = {};             // what `rows` and `series` are, where there are further parts
+  std::vector<BarPart> others = {};  // which switches name before this one
 };
 
 using AnyChart = std::variant<Chart, IntervalChart, BarChart>;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -58,20 +59,34 @@ ChartJson json_of(const ChartSeries& series) {
   return json;
 }
 
-ChartJson view_json(const std::string& name, const ChartAxis& x, const std::vector<ChartSeries>& all) {
+ChartJson view_json(const std::string& name, const std::string& part, const ChartAxis& x,
+                    const std::vector<ChartSeries>& all) {
   ChartJson series = ChartJson::array();
   for (const ChartSeries& one : all) {
     ChartJson json = json_of(one);
     if (!json["points"].empty()) series.push_back(std::move(json));
   }
-  return {{"name", shown(name)}, {"x", json_of(x)}, {"series", std::move(series)}};
+  ChartJson json = {{"name", shown(name)}};
+  if (!part.empty()) json["part"] = shown(part);
+  json["x"] = json_of(x);
+  json["series"] = std::move(series);
+  return json;
 }
 
 struct ToJson {
   ChartJson operator()(const Chart& chart) const {
-    ChartJson views = ChartJson::array({view_json(chart.view, chart.x, chart.series)});
-    for (const ChartView& view : chart.others) views.push_back(view_json(view.name, view.x, view.series));
-    return {{"kind", "lines"}, {"title", shown(chart.title)}, {"y", json_of(chart.y)}, {"views", std::move(views)}};
+    ChartJson views = ChartJson::array();
+    const std::size_t place = std::min(chart.place, chart.others.size());
+    for (std::size_t i = 0; i <= chart.others.size(); ++i) {
+      if (i == place) views.push_back(view_json(chart.view, chart.part, chart.x, chart.series));
+      if (i == chart.others.size()) break;
+      const ChartView& view = chart.others[i];
+      views.push_back(view_json(view.name, view.part, view.x, view.series));
+    }
+    ChartJson json = {{"kind", "lines"}, {"title", shown(chart.title)}, {"y", json_of(chart.y)}};
+    if (place > 0) json["begin"] = place;
+    json["views"] = std::move(views);
+    return json;
   }
   ChartJson operator()(const IntervalChart& chart) const {
     ChartJson rows = ChartJson::array();
@@ -89,9 +104,19 @@ struct ToJson {
             {"rows", std::move(rows)}};
   }
   ChartJson operator()(const BarChart& chart) const {
+    ChartJson json = {{"kind", "bars"}, {"title", shown(chart.title)}, {"axis", json_of(chart.axis)}};
+    if (!chart.others.empty()) json["begin"] = chart.others.size();
+    json["views"] = ChartJson::array();
+    for (const BarPart& part : chart.others) json["views"].push_back(bars_json(part));
+    json["views"].push_back(bars_json({chart.part, chart.rows, chart.series}));
+    return json;
+  }
+
+ private:
+  static ChartJson bars_json(const BarPart& part) {
     ChartJson rows = ChartJson::array(), all = ChartJson::array();
-    for (const std::string& row : chart.rows) rows.push_back(shown(row));
-    for (const BarSeries& series : chart.series) {
+    for (const std::string& row : part.rows) rows.push_back(shown(row));
+    for (const BarSeries& series : part.series) {
       ChartJson bars = ChartJson::array();
       for (const Bar& bar : series.bars) {
         if (!std::isfinite(bar.from) || !std::isfinite(bar.to)) continue;
@@ -103,11 +128,11 @@ struct ToJson {
       if (bars.empty()) continue;
       all.push_back({{"name", shown(series.name)}, {"colour", series.colour}, {"bars", std::move(bars)}});
     }
-    return {{"kind", "bars"},
-            {"title", shown(chart.title)},
-            {"axis", json_of(chart.axis)},
-            {"rows", std::move(rows)},
-            {"series", std::move(all)}};
+    ChartJson json = {{"name", ""}};
+    if (!part.part.empty()) json["part"] = shown(part.part);
+    json["rows"] = std::move(rows);
+    json["series"] = std::move(all);
+    return json;
   }
 };
 

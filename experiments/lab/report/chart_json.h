@@ -9,7 +9,8 @@ namespace syncopate::experiments {
 
 // Returns one line of JSON that may stand in a page between <script> tags: no `<` is in it. Texts are made printable;
 // values that are not finite numbers, and series without any other, are left out. Its members are those of the structs,
-// by their names; `kind` is "lines", "intervals" or "bars", and a chart of lines has all its views in `views`.
+// by their names; `kind` is "lines", "intervals" or "bars", charts of lines and of bars have all their
+// views in `views`, of which the one numbered `begin` is shown first.
 std::string chart_json(const AnyChart& chart);
 
 // Returns what kind of chart it is, its title, axes and series.

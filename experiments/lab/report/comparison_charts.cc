@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/lab/report/comparison_curves.h"
 #include "experiments/lab/report/comparison_looks.h"
 #include "experiments/lab/report/step_parts_chart.h"
 #include "experiments/lab/report/varied_charts.h"
@@ -34,50 +35,6 @@ IntervalChart speed_ratios(const ComparisonReport& report, const ComparisonFigur
     chart.rows.push_back(std::move(row));
   }
   if (chart.rows.size() < 2) chart.rows.clear();
-  return chart;
-}
-
-// What quality is drawn over, and where an evaluation has that.
-struct QualityOver {
-  const char* name;
-  std::string label;
-  double (*of)(const EvalRecord& eval);
-};
-
-// A line for each row, over time or samples; where many rows differ in one option, a view for each of its values.
-Chart quality_over_time(const ComparisonReport& report, const ComparisonFigures& figures, const Looks& looks) {
-  const bool in_views = report.varied.size() == 1 && report.rows.size() > kMostNamedLines;
-  std::vector<QualityOver> all = {{"time", time_label(report, "seconds of training"),
-                                   [](const EvalRecord& eval) { return eval.training_seconds; }}};
-  if (!in_views) {
-    all.push_back({"samples", "samples of all workers",
-                   [](const EvalRecord& eval) { return static_cast<double>(eval.samples_seen); }});
-  }
-  Chart chart{.title = in_views ? "Quality over training time, of the round of median speed"
-                                : "Quality over training time or samples, of the round of median speed",
-              .x = {.label = all.front().label, .from_zero = true},
-              .y = quality_axis(figures),
-              .series = {}};
-  std::vector<ViewedLine> lines;
-  for (const QualityOver& over : all) {
-    for (std::size_t i = 0; i < report.rows.size(); ++i) {
-      const ComparedRow& row = report.rows[i];
-      const std::optional<std::size_t> round = middle_round(row);
-      if (!round) continue;
-      const Look look = in_views ? looks.of_mode(row.mode) : looks.of_row(i);
-      ChartSeries series{
-          .name = in_views ? row.mode : row.label, .points = {}, .colour = look.colour, .marker = look.marker};
-      for (const EvalRecord& eval : row.evals[*round]) {
-        series.points.push_back({over.of(eval), headline_of(eval.accuracy, eval.figures)});
-      }
-      lines.push_back({in_views ? values_text(row.values, "") : over.name, std::move(series)});
-    }
-  }
-  set_lines(chart, lines);
-  for (ChartView& view : chart.others) {
-    const auto over = std::ranges::find(all, view.name, &QualityOver::name);
-    if (over != all.end()) view.x.label = over->label;
-  }
   return chart;
 }
 
@@ -139,7 +96,7 @@ std::vector<AnyChart> comparison_charts(const ComparisonReport& report, const Co
   std::vector<AnyChart> charts = varied_charts(report, figures, looks);
   if (!workers_vary) charts.emplace_back(speed_ratios(report, figures, looks));
   charts.emplace_back(step_parts_chart(report));
-  charts.emplace_back(quality_over_time(report, figures, looks));
+  for (AnyChart& curve : comparison_curves(report, figures, looks)) charts.push_back(std::move(curve));
   charts.emplace_back(rates_tried(report, figures, looks));
   if (sends_differ(figures) && !workers_vary) {
     const auto add = [&](const std::string& title, const ChartAxis& axis, const RowFigure& figure) {

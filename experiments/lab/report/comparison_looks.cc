@@ -63,23 +63,37 @@ bool sends_differ(const ComparisonFigures& figures) {
   return most > 1.05 * least;
 }
 
-void set_lines(Chart& chart, const std::vector<ViewedLine>& lines) {
-  std::vector<std::string> views;
-  for (const ViewedLine& line : lines) {
-    if (!line.view.empty() && std::ranges::find(views, line.view) == views.end()) views.push_back(line.view);
+bool stands_in(const OptionValues& part, const OptionValues& values) {
+  return std::ranges::all_of(values, [&](const auto& one) { return std::ranges::find(part, one) != part.end(); });
+}
+
+std::vector<OptionValues> parts_of(const std::vector<OptionValues>& all) {
+  std::vector<OptionValues> parts;
+  for (const OptionValues& values : all) {
+    const bool is_within_one = std::ranges::any_of(
+        all, [&](const OptionValues& other) { return other.size() > values.size() && stands_in(other, values); });
+    if (!is_within_one && std::ranges::find(parts, values) == parts.end()) parts.push_back(values);
   }
-  const auto lines_of = [&](const std::string& view) {
+  return parts;
+}
+
+void set_lines(Chart& chart, const std::vector<PartLine>& lines) {
+  std::vector<OptionValues> all;
+  for (const PartLine& line : lines) all.push_back(line.values);
+  const std::vector<OptionValues> parts = parts_of(all);
+  for (const OptionValues& part : parts) {
     std::vector<ChartSeries> series;
-    for (const ViewedLine& line : lines) {
-      if (line.view.empty() || line.view == view) series.push_back(line.series);
+    for (const PartLine& line : lines) {
+      if (stands_in(part, line.values)) series.push_back(line.series);
     }
-    return series;
-  };
-  chart.view = views.empty() ? "" : views.front();
-  chart.series = lines_of(chart.view);
-  for (std::size_t i = 1; i < views.size(); ++i) {
-    chart.others.push_back({.name = views[i], .x = chart.x, .series = lines_of(views[i])});
+    if (&part == &parts.back()) {
+      chart.series = std::move(series);
+      if (parts.size() > 1) chart.part = values_text(part, "");
+    } else {
+      chart.others.push_back({.x = chart.x, .series = std::move(series), .part = values_text(part, "")});
+    }
   }
+  chart.place = chart.others.size();
 }
 
 }  // namespace syncopate::experiments

@@ -59,13 +59,22 @@ std::string values_text(const std::vector<std::pair<std::string, std::string>>& 
 // Whether rows send different amounts, by more than a twentieth.
 bool sends_differ(const ComparisonFigures& figures);
 
-// A line of a chart, and the view that it belongs to; empty: to all.
-struct ViewedLine {
-  std::string view;
+using OptionValues = std::vector<std::pair<std::string, std::string>>;  // option and value
+
+// Returns the parts into which rows with these values fall: each of them but those that another one includes, in their
+// order. A row stands in each part that has all of its values, since an option that a part names and a row does not has
+// no effect on that row.
+std::vector<OptionValues> parts_of(const std::vector<OptionValues>& all);
+bool stands_in(const OptionValues& part, const OptionValues& values);
+
+// A line of a chart, and the values that tell its part of the chart from others.
+struct PartLine {
+  OptionValues values;
   ChartSeries series;
 };
 
-// Gives the chart its lines, in views where there are any.
-void set_lines(Chart& chart, const std::vector<ViewedLine>& lines);
+// Gives the chart its lines: in parts if their values differ, of which the last is shown first, since most is done
+// there where workers or servers are varied.
+void set_lines(Chart& chart, const std::vector<PartLine>& lines);
 
 }  // namespace syncopate::experiments

@@ -12,6 +12,7 @@
 
 #include "experiments/cluster/host/environment.h"
 #include "experiments/lab/report/run_report.h"
+#include "experiments/lab/report/training_piece.h"
 #include "prediction/host_prices.h"
 
 namespace syncopate::experiments {
@@ -32,6 +33,7 @@ struct ComparedRow {
   std::vector<std::pair<std::string, std::string>> values;  // the varied options that have an effect: {name, value}
   double rate = 0;                                          // the --learning-rate that it ran with; 0: not known
   int workers = 0, servers = 0;                             // processes of each; 0: not known, or none
+  int batch_size = 0;                                       // samples of a step of one worker; 0: not known
   double updates_a_pass = 0;                                // updates in one pass of the training set; 0: not known
   std::int64_t parameters = 0;                              // number of the model's parameters
   // One entry per round; these four have the same length. An entry is empty if the round did not run or did not
@@ -41,6 +43,8 @@ struct ComparedRow {
   std::vector<std::uint64_t> seeds;
   std::vector<std::string> folders;  // where the results of each round lie
   std::optional<StepParts> step;     // none: not known, or not known yet
+  // The course of the training loss in the round of median throughput; empty: not known, or not known yet.
+  std::vector<TrainingPiece> training;
 };
 
 // One rate that --tune-rate has tried for one row.

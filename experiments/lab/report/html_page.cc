@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::string_view kChartLibrary = "chart.min";
 
+constexpr std::size_t kLongTable = 24;  // rows; a longer one scrolls below its heading
+
 std::string scripts() {
   std::string all = fmt::format("<script>{}</script>\n<script>", page_scripts().at(kChartLibrary));
   for (const auto& [name, text] : page_scripts()) {
@@ -51,9 +53,9 @@ std::string html_page(const std::string& title, const std::string& body) {
 }
 
 std::string html_table(const std::vector<std::vector<std::string>>& rows, const std::string& name) {
-  std::string html =
-      fmt::format("<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{0}\"><table aria-label=\"{0}\">\n",
-                  html_text(name));
+  std::string html = fmt::format(
+      "<div class=\"wide{1}\" role=\"region\" tabindex=\"0\" aria-label=\"{0}\"><table aria-label=\"{0}\">\n",
+      html_text(name), rows.size() > kLongTable ? " long" : "");
   for (const std::vector<std::string>& row : rows) {
     const bool is_heading = &row == &rows.front();
     if (is_heading) html += "<thead>\n" + row_of(row, "th", " scope=\"col\"") + "</thead><tbody>\n";

@@ -73,13 +73,13 @@ void add_models(const ComparisonReport& report, const Looks& looks, const std::s
 }
 
 // Draws a line for each mode over the values of `option`, and a level for what does not depend on it. Combinations of
-// the other varied options have lines of their own, or, if these would be many, views. Empty unless there is a line of
+// the other varied options have lines of their own, or, if these would be many, parts. Empty unless there is a line of
 // two numbers. `scales`: the figure is one that ideally grows as the option does.
 Chart over_option(const ComparisonReport& report, const ComparisonFigures& figures, const Looks& looks,
                   const std::string& option, const ChartAxis& axis, const RowFigure& figure, bool scales = false) {
   Chart chart{.title = fmt::format("{} over {}", axis.label, option), .x = {.label = option}, .y = axis, .series = {}};
-  const bool in_views = are_many_lines(report, option);
-  std::vector<ViewedLine> lines;
+  const bool in_parts = are_many_lines(report, option);
+  std::vector<PartLine> lines;
   std::vector<double> values;
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const ComparedRow& row = report.rows[i];
@@ -89,26 +89,28 @@ Chart over_option(const ComparisonReport& report, const ComparisonFigures& figur
     const std::optional<double> x = text ? number_in(*text) : std::nullopt;
     if (text && !x) continue;
     const std::string others = values_text(row.values, option);
-    const std::string name = in_views || others.empty() ? row.mode : row.mode + " " + others;
-    const std::string view = in_views ? others : "";
-    auto line = std::ranges::find_if(lines, [&](const ViewedLine& one) {
-      return one.view == view && one.series.name == name && one.series.is_level == !x;
+    const std::string name = in_parts || others.empty() ? row.mode : row.mode + " " + others;
+    std::vector<std::pair<std::string, std::string>> part;
+    if (in_parts) part = row.values;
+    std::erase_if(part, [&](const auto& one) { return one.first == option; });
+    auto line = std::ranges::find_if(lines, [&](const PartLine& one) {
+      return one.values == part && one.series.name == name && one.series.is_level == !x;
     });
     if (line == lines.end()) {
-      const Look look = in_views || report.varied.size() == 1 ? looks.of_mode(row.mode) : looks.of_row(i);
+      const Look look = in_parts || report.varied.size() == 1 ? looks.of_mode(row.mode) : looks.of_row(i);
       line = lines.insert(
           lines.end(),
-          {view, {.name = name, .points = {}, .is_level = !x, .colour = look.colour, .marker = look.marker}});
+          {part, {.name = name, .points = {}, .is_level = !x, .colour = look.colour, .marker = look.marker}});
     }
     line->series.points.push_back(point_at(x.value_or(0), *y));
     if (x) values.push_back(*x);
   }
   if (std::ranges::none_of(lines,
-                           [](const ViewedLine& one) { return !one.series.is_level && one.series.points.size() > 1; }))
+                           [](const PartLine& one) { return !one.series.is_level && one.series.points.size() > 1; }))
     return {};
   const auto [least, most] = std::ranges::minmax(values);
   chart.x.logarithmic = least > 0 && most >= kManyTimes * least;
-  for (ViewedLine& line : lines) std::ranges::sort(line.series.points, {}, &ChartPoint::x);
+  for (PartLine& line : lines) std::ranges::sort(line.series.points, {}, &ChartPoint::x);
   set_lines(chart, lines);
   if (scales) {
     add_linear_scaling(chart.series);
@@ -137,22 +139,31 @@ Chart efficiency_over_workers(const ComparisonReport& report, const Looks& looks
               .y = {.label = time_label(report, "efficiency"), .from_zero = true},
               .series = {}};
   const std::vector<ScalingCurve> curves = scaling_of(report);
+  const bool in_parts = are_many_lines(report, "workers");
+  std::vector<PartLine> lines;
   for (const ScalingCurve& curve : curves) {
     const std::size_t row = curve.points.front().row;
-    const Look look = report.varied.size() > 1 ? looks.of_row(row) : looks.of_mode(report.rows[row].mode);
-    ChartSeries series{.name = curve.name, .points = {}, .colour = look.colour, .marker = look.marker};
+    const ComparedRow& first = report.rows[row];
+    const bool by_mode = in_parts || report.varied.size() == 1;
+    const Look look = by_mode ? looks.of_mode(first.mode) : looks.of_row(row);
+    OptionValues part;
+    for (const auto& one : first.values) {
+      if (in_parts && one.first != "workers") part.push_back(one);
+    }
+    ChartSeries series{.name = in_parts ? first.mode : curve.name, .points = {}, .colour = look.colour};
+    series.marker = look.marker;
     for (const ScalingPoint& point : curve.points) series.points.push_back({.x = point.workers, .y = point.efficiency});
     const double least = series.points.front().x, most = series.points.back().x;
     chart.x.logarithmic |= least > 0 && most >= kManyTimes * least;
-    chart.series.push_back(std::move(series));
-    if (report.varied.size() == 1) chart.series.push_back(model_of(curve, report, look.colour));
+    lines.push_back({part, std::move(series)});
+    if (report.varied.size() == 1) lines.push_back({part, model_of(curve, report, look.colour)});
   }
-  std::erase_if(chart.series, [](const ChartSeries& series) { return series.points.empty(); });
-  if (std::ranges::any_of(chart.series, &ChartSeries::dashed)) chart.note = kDottedNote;
-  if (!curves.empty()) {
-    chart.series.push_back(
-        {.name = "as one alone", .points = {{.y = 1}}, .marked = false, .is_level = true, .colour = kGrey});
-  }
+  std::erase_if(lines, [](const PartLine& line) { return line.series.points.empty(); });
+  if (lines.empty()) return chart;
+  if (std::ranges::any_of(lines, [](const PartLine& line) { return line.series.dashed; })) chart.note = kDottedNote;
+  ChartSeries alone{.name = "as one alone", .points = {{.y = 1}}, .marked = false, .is_level = true, .colour = kGrey};
+  lines.push_back({{}, std::move(alone)});
+  set_lines(chart, lines);
   return chart;
 }
 

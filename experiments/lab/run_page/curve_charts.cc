@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kMostTrainingPieces = 100;
 constexpr std::size_t kMostThroughputPieces = 60;
-constexpr std::size_t kStepsOfAPiece = 4;  // of each worker, at least
 constexpr int kGreyLine = 8;
 constexpr int kHeldOutColour = 4, kHeldOutMarker = 1;
 
@@ -79,8 +78,7 @@ ChartSeries of_validation(const ReportedRun& run, const Across& across, const st
 
 Chart loss_chart(const ReportedRun& run, int colour) {
   const std::size_t steps = run.recorded.steps.size();
-  const auto workers = static_cast<std::size_t>(std::max(1, run.explained.pace.workers));
-  const std::size_t most = std::clamp<std::size_t>(steps / (kStepsOfAPiece * workers), 1, kMostTrainingPieces);
+  const std::size_t most = pieces_of(steps, run.explained.pace.workers, kMostTrainingPieces);
   const std::vector<TrainingPiece> pieces = training_pieces(run.recorded.steps, most);
   Chart chart = switchable(run, "Loss", {.label = "loss, nats", .from_zero = true}, [&](const Across& across) {
     ChartSeries training{.name = "training, mean of batches", .points = {}, .marked = false, .colour = kGreyLine};
@@ -133,11 +131,10 @@ Chart throughput_chart(const ReportedRun& run, int colour) {
               .x = {.label = run.time_label("seconds of training"), .from_zero = true},
               .y = {.label = run.time_label("samples/s"), .from_zero = true},
               .series = {}};
-  const auto workers = static_cast<std::size_t>(std::max(1, run.explained.pace.workers));
-  const std::size_t pieces = run.recorded.steps.size() / (kStepsOfAPiece * workers);
+  const int workers = std::max(1, run.explained.pace.workers);
+  const std::size_t pieces = pieces_of(run.recorded.steps.size(), workers, kMostThroughputPieces);
   ChartSeries measured{.name = "measured", .points = {}, .colour = colour};
-  for (const ThroughputPiece& piece :
-       throughput_over_time(run.recorded.steps, std::clamp<std::size_t>(pieces, 1, kMostThroughputPieces))) {
+  for (const ThroughputPiece& piece : throughput_over_time(run.recorded.steps, pieces)) {
     measured.points.push_back({piece.seconds, piece.samples_per_second});
   }
   chart.series.push_back(std::move(measured));
@@ -158,29 +155,6 @@ Chart throughput_chart(const ReportedRun& run, int colour) {
 }
 
 }  // namespace
-
-std::vector<TrainingPiece> training_pieces(std::vector<StepRow> steps, std::size_t most) {
-  std::ranges::stable_sort(steps, {}, &StepRow::end);
-  const std::size_t each = most == 0 ? 0 : (steps.size() + most - 1) / most;
-  std::vector<TrainingPiece> pieces;
-  double samples = 0;
-  for (std::size_t begin = 0; begin < steps.size(); begin += each) {
-    const std::size_t end = std::min(begin + each, steps.size());
-    double sum = 0, learnt = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      samples += steps[i].samples;
-      if (!std::isfinite(steps[i].loss)) continue;
-      sum += steps[i].loss * steps[i].samples;
-      learnt += steps[i].samples;
-    }
-    if (learnt == 0) continue;
-    pieces.push_back({.seconds = steps[end - 1].end / 1e3,
-                      .steps = static_cast<double>(end),
-                      .samples = samples,
-                      .loss = sum / learnt});
-  }
-  return pieces;
-}
 
 std::vector<ThroughputPiece> throughput_over_time(const std::vector<StepRow>& steps, std::size_t count) {
   double last = 0;

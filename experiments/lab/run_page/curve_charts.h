@@ -5,20 +5,9 @@
 
 #include "experiments/lab/report/chart.h"
 #include "experiments/lab/run_page/reported_run.h"
+#include "experiments/lab/why/training_pieces.h"
 
 namespace syncopate::experiments {
-
-// A piece of a run's training: means over some steps that ended one after the other, of all workers.
-struct TrainingPiece {
-  double seconds = 0;  // since training began, when its last step ended
-  double steps = 0;    // of all workers, until then
-  double samples = 0;
-  double loss = 0;  // mean over the piece's steps
-};
-
-// Returns at most `most` pieces of the same number of steps. Steps without a loss count, but not in the mean; a piece
-// without any loss is left out.
-std::vector<TrainingPiece> training_pieces(std::vector<StepRow> steps, std::size_t most);
 
 struct ThroughputPiece {
   double seconds = 0;  // the middle of it, since training began

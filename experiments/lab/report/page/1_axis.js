@@ -42,6 +42,12 @@ function axisOf(axis, values, theme, more = {}) {
   if (!axis.logarithmic) {
     if (finite.length && finite.every(Number.isInteger)) scale.ticks.precision = 0;
     if (finite.length) [scale.suggestedMin, scale.suggestedMax] = [Math.min(...finite), Math.max(...finite)];
+    // Values that are all the same would get an axis from far below to far above.
+    if (finite.length && scale.suggestedMin === scale.suggestedMax && !axis.from_zero && scale.suggestedMin !== 0) {
+      const margin = 0.02 * Math.abs(scale.suggestedMin);
+      [scale.suggestedMin, scale.suggestedMax] = [scale.suggestedMin - margin, scale.suggestedMax + margin];
+      delete scale.ticks.precision;
+    }
     if (axis.most !== undefined) {
       scale.afterBuildTicks = built => {
         built.max = Math.min(built.max, Math.max(axis.most, ...finite));

@@ -6,7 +6,7 @@ class Picture {
     this.figure = figure;
     this.canvas = figure.querySelector('canvas');
     this.model = JSON.parse(figure.querySelector('script').textContent);
-    this.view = 0;
+    this.view = this.model.begin ?? 0;
     this.hidden = new Set();
     this.logarithmic = false;
     this.controls();
@@ -36,12 +36,8 @@ class Picture {
     box.before(this.views);
     box.after(this.legend, this.tools, this.live);
     const views = this.model.views ?? [];
-    if (views.length > 1) {
-      views.forEach((view, i) => {
-        this.button(this.views, view.name, () => { this.view = i; this.draw(); }, i === 0).className = 'view';
-      });
-    }
-    const values = views.flatMap(view => view.series.flatMap(one => one.points.map(point => point.y)));
+    for (const key of ['part', 'name']) this.switchOf(key, [...new Set(views.map(view => view[key] ?? ''))]);
+    const values = this.model.kind === 'lines' ? views.flatMap(view => view.series.flatMap(one => one.points.map(point => point.y))) : [];
     if (values.length && !this.model.y.logarithmic && Math.min(...values) > 0 && Math.max(...values) > 10 * Math.min(...values)) {
       this.log = this.button(this.views, 'log scale', () => { this.logarithmic = !this.logarithmic; this.draw(); }, false);
       this.log.className = 'view';
@@ -55,16 +51,44 @@ class Picture {
     this.canvas.addEventListener('keydown', event => this.key(event));
   }
 
+  // Buttons for what the views differ in by `key`; where these would be many, a list.
+  switchOf(key, names) {
+    if (names.length < 2) return;
+    if (names.length <= 6) {
+      for (const name of names) {
+        const button = this.button(this.views, name, () => this.show(key, name), false);
+        button.className = 'view';
+        button.dataset[key] = name;
+      }
+      return;
+    }
+    const list = document.createElement('select');
+    list.setAttribute('aria-label', `Part of ${this.model.title}`);
+    list.append(...names.map(name => new Option(name)));
+    list.value = this.model.views[this.view][key];
+    list.addEventListener('change', () => this.show(key, list.value));
+    this.views.append(list);
+  }
+
+  show(key, name) {
+    const now = this.model.views[this.view], of = (view, one) => view[one] ?? '';
+    const found = this.model.views.findIndex(view => ['part', 'name'].every(one => of(view, one) === (one === key ? name : of(now, one))));
+    if (found >= 0) this.view = found;
+    this.draw();
+  }
+
   // The series with what is common to all kinds: {name, colour, marker}.
   entries() {
     if (this.model.kind === 'lines') return this.model.views[this.view].series;
-    if (this.model.kind === 'bars') return this.model.series.map(one => ({...one, marker: 1}));
+    if (this.model.kind === 'bars') return this.model.views[this.view].series.map(one => ({...one, marker: 1}));
     return [];
   }
 
   draw() {
     this.theme = themeNow();
     this.chart?.destroy();
+    const rows = this.model.rows ?? this.model.views[this.view].rows;
+    this.figure.classList.toggle('across', (rows?.length ?? 0) > 12);
     const narrow = this.figure.clientWidth < 480;
     const config = {lines: () => this.lines(narrow), intervals: () => this.intervals(narrow), bars: () => this.bars(narrow)}[this.model.kind]();
     config.options = {
@@ -78,8 +102,10 @@ class Picture {
     };
     config.plugins = [overlay(this)];
     this.chart = new Chart(this.canvas, config);
-    this.views.querySelectorAll('button').forEach((button, i) => {
-      button.setAttribute('aria-pressed', button === this.log ? this.logarithmic : i === this.view);
+    const now = this.model.views?.[this.view];
+    this.views.querySelectorAll('button').forEach(button => {
+      const {part, name} = button.dataset;
+      button.setAttribute('aria-pressed', button === this.log ? this.logarithmic : part !== undefined ? part === now.part : name === now.name);
     });
     this.drawLegend();
   }
@@ -195,7 +221,7 @@ class Picture {
   }
 
   bars(narrow) {
-    const theme = this.theme, {rows, series, axis} = this.model;
+    const theme = this.theme, {rows, series} = this.model.views[this.view], axis = this.model.axis;
     const values = series.flatMap(one => one.bars.flatMap(bar => [bar.from, bar.to]));
     const x = axisOf(axis, values, theme);
     const name = this.rowNames(rows, narrow);
@@ -264,8 +290,8 @@ class Picture {
       if (last !== undefined && size(joined, px, weight) <= width - 20) lines[lines.length - 1] = joined; else lines.push(word);
       return lines;
     }, []);
-    const views = this.model.views ?? [], parted = views.length > 1 && views.every(view => view.x.label === views[0].x.label);
-    const title = wrapped((this.model.title + (parted ? `, ${views[this.view].name}` : '')).split(' '), 14, 'bold', ' ');
+    const part = this.model.views?.[this.view].part;
+    const title = wrapped((this.model.title + (part ? `, ${part}` : '')).split(' '), 14, 'bold', ' ');
     const entries = this.room ? [] : this.entries().filter(entry => !this.hidden.has(entry.name));
     const note = this.model.note ? wrapped(this.model.note.split(' '), 11, '', ' ') : [];
     const lines = [[]];
@@ -302,7 +328,7 @@ class Picture {
     }
     if (model.kind === 'bars') {
       return csvOf([['row', 'series', 'from', 'to', model.axis.label],
-                    ...model.series.flatMap(one => one.bars.map(bar => [bar.row, one.name, bar.from, bar.to, bar.to - bar.from]))]);
+                    ...model.views[this.view].series.flatMap(one => one.bars.map(bar => [bar.row, one.name, bar.from, bar.to, bar.to - bar.from]))]);
     }
     const view = model.views[this.view];
     return csvOf([['series', view.x.label, model.y.label, 'low', 'high', 'label'],

@@ -1,8 +1,11 @@
 // Tables that are sorted by their headings, files that are saved, and the beginning.
 'use strict';
 const slug = text => text.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '').slice(0, 60) || 'chart';
+// Texts that a spreadsheet would run as a formula begin with an apostrophe (OWASP, CSV Injection); numbers, and a dash
+// for none, stay as they are.
 const csvOf = rows => rows.map(row => row.map(cell => {
-  const text = String(cell ?? '');
+  const given = String(cell ?? ''), isSafe = typeof cell === 'number' || /^[-+]?[\d.,]*(e[-+]?\d+)?( ± [\d.,]+)?( %|x)?$/i.test(given);
+  const text = !isSafe && /^[=+\-@\t\r\n]/.test(given) ? `'${given}` : given;
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }).join(',')).join('\n') + '\n';
 

@@ -51,6 +51,20 @@ TEST(ChartJson, HasAxesPointsAndAllViews) {
             nlohmann::json::parse(R"({"x": 10, "y": 0.3, "label": "end", "low": 0.2, "high": 0.4})"));
 }
 
+TEST(ChartJson, KeepsTheOrderOfViewsAndSaysWhichIsFirst) {
+  Chart chart = accuracy_chart();
+  EXPECT_FALSE(json_of(chart).contains("begin"));
+  EXPECT_FALSE(json_of(chart)["views"][0].contains("part"));
+  chart.part = "workers=4";
+  chart.others[0].part = "workers=2";
+  chart.place = 1;
+  const nlohmann::json json = json_of(chart);
+  EXPECT_EQ(json["begin"], 1);
+  EXPECT_EQ(json["views"][0]["part"], "workers=2");
+  EXPECT_EQ(json["views"][1]["part"], "workers=4");
+  EXPECT_EQ(json["views"][1]["name"], "time");
+}
+
 TEST(ChartJson, LeavesOutWhatIsNoNumberAndSeriesWithNothingToShow) {
   const Chart chart{
       .title = "t",
@@ -90,8 +104,9 @@ TEST(ChartJson, HasBarsFromWhereToWhere) {
                        .axis = {.label = "ms", .from_zero = true},
                        .rows = {"worker 0", "worker 1"},
                        .series = {{.name = "wait", .bars = {{"worker 1", 2, 3, "1 ms"}, {"worker 0", 0, kNone}}}}});
-  EXPECT_EQ(json["rows"].size(), 2);
-  EXPECT_EQ(json["series"][0]["bars"],
+  EXPECT_FALSE(json.contains("begin"));
+  EXPECT_EQ(json["views"][0]["rows"].size(), 2);
+  EXPECT_EQ(json["views"][0]["series"][0]["bars"],
             nlohmann::json::parse(R"([{"row": "worker 1", "from": 2, "to": 3, "label": "1 ms"}])"));
 }
 

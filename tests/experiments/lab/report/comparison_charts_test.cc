@@ -99,11 +99,59 @@ TEST(ComparisonCharts, ShowWhereTheTimeOfAStepWent) {
   report.rows[1].step =
       StepParts{.ideal_ms = 2, .measured_ms = 5, .parts = {{"data", 0.001}, {"imbalance", -0.5}, {"thin link", 3}}};
   const auto json = nlohmann::json::parse(chart(report, "Where the time of a step went"));
-  EXPECT_EQ(json["rows"].size(), 1);
-  ASSERT_EQ(json["series"].size(), 2) << "what takes no hundredth of a step is left out";
-  EXPECT_EQ(json["series"][1]["name"], "thin link");
-  EXPECT_EQ(json["series"][1]["bars"][0]["from"], 2);
-  EXPECT_EQ(json["series"][1]["bars"][0]["to"], 5);
+  const auto& view = json["views"][0];
+  EXPECT_EQ(view["rows"].size(), 1);
+  ASSERT_EQ(view["series"].size(), 2) << "what takes no hundredth of a step is left out";
+  EXPECT_EQ(view["series"][1]["name"], "thin link");
+  EXPECT_EQ(view["series"][1]["bars"][0]["from"], 2);
+  EXPECT_EQ(view["series"][1]["bars"][0]["to"], 5);
+}
+
+// Two modes with servers, over workers and servers, and one without.
+ComparisonReport over_workers_and_servers() {
+  ComparisonReport report = sample_comparison({});
+  report.varied = {"workers", "servers"};
+  const auto add = [&](const char* mode, const std::string& workers, const std::string& servers) {
+    ComparedRow row = sample_row(mode, {100.0 * std::stoi(workers)});
+    row.values = {{"workers", workers}};
+    if (!servers.empty()) row.values.emplace_back("servers", servers);
+    row.label += " workers=" + workers + (servers.empty() ? "" : " servers=" + servers);
+    row.workers = std::stoi(workers);
+    row.step = StepParts{.ideal_ms = 2, .measured_ms = 5, .parts = {{"incast", 3}}};
+    report.rows.push_back(std::move(row));
+  };
+  for (const char* workers : {"1", "2", "4", "8", "16"}) {
+    add("allreduce", workers, "");
+    for (const char* servers : {"1", "2", "4"}) add("ps:sync", workers, servers), add("ps:async", workers, servers);
+  }
+  return report;
+}
+
+TEST(ComparisonCharts, DivideManyRowsPartsOfAStepIntoViews) {
+  const auto json = nlohmann::json::parse(chart(over_workers_and_servers(), "Where the time of a step went"));
+  ASSERT_EQ(json["views"].size(), 3);
+  EXPECT_EQ(json["begin"], 2);
+  const auto& view = json["views"][1];
+  EXPECT_EQ(view["part"], "servers=2");
+  ASSERT_EQ(view["rows"].size(), 15) << "allreduce has no servers, and stands in all";
+  EXPECT_EQ(view["rows"][0], "allreduce workers=1");
+  EXPECT_EQ(view["rows"][1], "ps:sync workers=1") << "what all have in common is not repeated";
+  EXPECT_EQ(view["series"][1]["bars"].size(), 15);
+}
+
+TEST(ComparisonCharts, DivideManyCurvesOfEfficiencyIntoViews) {
+  const auto json = nlohmann::json::parse(chart(over_workers_and_servers(), "Scaling efficiency"));
+  ASSERT_EQ(json["views"].size(), 3);
+  EXPECT_EQ(json["views"][0]["part"], "servers=1");
+  std::vector<std::string> names;
+  for (const auto& series : json["views"][0]["series"]) names.push_back(series["name"]);
+  EXPECT_THAT(names, testing::ElementsAre("allreduce", "ps:sync", "ps:async", "as one alone"));
+}
+
+TEST(ComparisonCharts, ShowThePartOfTheLargestValuesFirst) {
+  const auto json = nlohmann::json::parse(chart(over_workers_and_servers(), "samples/s of the whole job over workers"));
+  EXPECT_EQ(json["begin"], 2);
+  EXPECT_EQ(json["views"][2]["part"], "servers=4");
 }
 
 TEST(ComparisonCharts, BeginWithWhatWasVariedAndMixNoNumbersOfWorkers) {
@@ -120,41 +168,6 @@ TEST(ComparisonCharts, SayThatTheyAreSimulated) {
   EXPECT_THAT(titles(report), Each(HasSubstr("simulated")));
   EXPECT_THAT(chart(report, "simulated samples/s"),
               HasSubstr(R"("y":{"label":"simulated samples/s of the whole job")"));
-}
-
-TEST(ComparisonCharts, ShowQualityOverTimeAndOverSamples) {
-  ComparisonReport report = over_servers();
-  report.rows[0].evals[0] = {{.samples_seen = 640, .training_seconds = 2, .accuracy = 0.5}};
-  const auto json = nlohmann::json::parse(chart(report, "Quality over training time or samples"));
-  ASSERT_EQ(json["views"].size(), 2);
-  EXPECT_EQ(json["views"][0]["series"][0]["points"][0]["x"], 2);
-  EXPECT_EQ(json["views"][1]["name"], "samples");
-  EXPECT_EQ(json["views"][1]["x"]["label"], "samples of all workers");
-  EXPECT_EQ(json["views"][1]["series"][0]["points"][0]["x"], 640);
-  EXPECT_EQ(json["views"][1]["series"].size(), 3);
-}
-
-TEST(ComparisonCharts, DivideManyLinesIntoViews) {
-  ComparisonReport report = sample_comparison({});
-  report.varied = {"workers"};
-  for (const std::string workers : {"1", "2", "4", "8"}) {
-    for (const std::string mode : {"allreduce", "ps:sync"}) {
-      ComparedRow row = sample_row(mode, {100});
-      row.label += " workers=" + workers;
-      row.values = {{"workers", workers}};
-      row.evals[0] = {{.training_seconds = 1, .accuracy = 0.5}};
-      report.rows.push_back(row);
-    }
-  }
-  ComparedRow local = sample_row("local", {100});
-  local.evals[0] = {{.training_seconds = 1, .accuracy = 0.5}};
-  report.rows.push_back(local);
-  const auto json = nlohmann::json::parse(chart(report, "Quality over training time"));
-  ASSERT_EQ(json["views"].size(), 4);
-  EXPECT_EQ(json["views"][2]["name"], "workers=4");
-  ASSERT_EQ(json["views"][2]["series"].size(), 3);
-  EXPECT_EQ(json["views"][2]["series"][1]["name"], "ps:sync");
-  EXPECT_EQ(json["views"][2]["series"][2]["name"], "local") << "which has no workers to vary, and stands in all";
 }
 
 TEST(ComparisonCharts, DrawNothingOverAnOptionThatIsNoNumber) {

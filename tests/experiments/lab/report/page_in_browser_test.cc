@@ -7,8 +7,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/html_page.h"
 #include "experiments/lab/report/html_text.h"
+#include "tests/experiments/lab/report/sample_comparison.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -56,9 +58,20 @@ constexpr const char* kReader = R"script(<script>
         seen.before = chart().options.scales.x.title.text;
         button('steps').click();
         seen.after = chart().options.scales.x.title.text;
+      }
+      if (button('log scale')) {
         button('log scale').click();
         seen.logarithmic = chart().options.scales.y.type;
         button('log scale').click();
+      }
+      const list = figure.querySelector('select'), lines = () => chart().data.datasets.map(one => one.data.map(({x, y}) => [x, y]));
+      if (list) {
+        seen.parts = [list.value, ...[...list.options].map(one => one.text)];
+        seen.lines = [lines()];
+        list.value = list.options[0].text;
+        list.dispatchEvent(new Event('change'));
+        seen.lines.push(lines());
+        seen.kept = chart().options.scales.x.title.text;
       }
       const legend = figure.querySelector('.switches:not(:has(.view)) [aria-pressed]');
       if (legend) {
@@ -157,7 +170,7 @@ std::string sample_page() {
       "A page",
       html_charts({lines, intervals, bars}) +
           html_table(
-              {{"mode", "samples/s"}, {kHostile, "9,934 ± 5"}, {"b", "120 ± 1"}, {"c, \"d\"", "-"}, {"e", "86,519"}},
+              {{"mode", "samples/s"}, {kHostile, "9,934 ± 5"}, {"b", "120 ± 1"}, {"c, \"d\"", "-"}, {"=e()", "86,519"}},
               "Speed, of all"));
 }
 
@@ -200,7 +213,51 @@ TEST(PageInBrowser, DrawsSwitchesSortsAndSavesWithoutAComplaint) {
   EXPECT_EQ(saved.at("ratios.csv")["text"], "name,ratio,low,high\nlocal,1,,\nps,0.5,0.4,0.6\n");
   EXPECT_THAT(saved.at("timeline.csv")["text"].get<std::string>(), HasSubstr("worker 0,wait,1,2,1\n"));
   EXPECT_EQ(saved.at("speed-of-all.csv")["text"],
-            "mode,samples/s\n" + kHostile + ",\"9,934 ± 5\"\nb,120 ± 1\n\"c, \"\"d\"\"\",-\ne,\"86,519\"\n");
+            "mode,samples/s\n" + kHostile + ",\"9,934 ± 5\"\nb,120 ± 1\n\"c, \"\"d\"\"\",-\n'=e(),\"86,519\"\n");
+}
+
+// Two modes with eight numbers of workers, whose loss falls to one over that number.
+std::string curves_page() {
+  ComparisonReport report = sample_comparison({});
+  report.varied = {"workers"};
+  for (int workers = 1; workers <= 8; ++workers) {
+    for (const char* mode : {"allreduce", "ps:sync"}) {
+      ComparedRow row = sample_row(mode, {100.0 * workers});
+      row.values = {{"workers", std::to_string(workers)}};
+      row.label += fmt::format(" workers={}", workers);
+      row.training = {{.seconds = 1, .steps = 8, .samples = 512, .loss = 2},
+                      {.seconds = 2, .steps = 16, .samples = 1024, .loss = 1.0 / workers}};
+      report.rows.push_back(std::move(row));
+    }
+  }
+  return comparison_html(report);
+}
+
+TEST(HtmlTable, ScrollsBelowItsHeadingIfItIsLong) {
+  std::vector<std::vector<std::string>> rows(25, {"a", "1"});
+  EXPECT_THAT(html_table(rows, "t"), HasSubstr("class=\"wide long\""));
+  rows.pop_back();
+  EXPECT_THAT(html_table(rows, "t"), HasSubstr("class=\"wide\""));
+}
+
+TEST(PageInBrowser, DrawsAComparisonsCurvesOverStepsAndByPart) {
+  if (!has_chromium()) GTEST_SKIP() << "needs chromium: apt-get install chromium";
+  const auto [outcome, log] = visit(curves_page());
+  EXPECT_EQ(log, "");
+  ASSERT_TRUE(outcome.value("done", false)) << outcome.dump(1);
+  EXPECT_LE(outcome["overflow"], 0);
+  nlohmann::json curve;
+  for (const nlohmann::json& chart : outcome["charts"]) {
+    if (chart.contains("parts") && chart["lines"][0].dump().find("0.125") != std::string::npos) curve = chart;
+  }
+  ASSERT_TRUE(curve.is_object()) << outcome["charts"].dump(1);
+  EXPECT_EQ(curve["parts"][0], "workers=8") << "where most is done";
+  EXPECT_EQ(curve["parts"].size(), 1 + 8);
+  EXPECT_EQ(curve["before"], "seconds of training");
+  EXPECT_EQ(curve["after"], "steps of all workers");
+  EXPECT_EQ(curve["lines"][0], nlohmann::json::parse("[[[8, 2], [16, 0.125]], [[8, 2], [16, 0.125]]]"));
+  EXPECT_EQ(curve["lines"][1], nlohmann::json::parse("[[[8, 2], [16, 1]], [[8, 2], [16, 1]]]"));
+  EXPECT_EQ(curve["kept"], "steps of all workers") << "another part is drawn over the same";
 }
 
 // A page within a page, as wide as a telephone.

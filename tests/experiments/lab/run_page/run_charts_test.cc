@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <numeric>
 
 #include "experiments/lab/run_page/curve_charts.h"
@@ -19,8 +18,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // Two workers that make steps of 10 ms, 6 of them computing, one after the other; worker 1 began 5 ms later.
 ReportedRun two_workers(int steps) {
@@ -65,32 +62,6 @@ ReportedRun read_run(ClusterKind cluster) {
   run.recorded.summary.outcome = "completed";
   run.explained = *explain(run.recorded);
   return run;
-}
-
-TEST(TrainingPieces, AreMeansOfAllWorkersStepsInTheOrderOfTheirEnds) {
-  const std::vector<TrainingPiece> pieces = training_pieces(two_workers(4).recorded.steps, 4);
-  ASSERT_THAT(pieces, SizeIs(4));
-  EXPECT_DOUBLE_EQ(pieces[1].loss, 1);
-  EXPECT_DOUBLE_EQ(pieces[1].seconds, 0.025);
-  EXPECT_DOUBLE_EQ(pieces[1].steps, 4);
-  EXPECT_DOUBLE_EQ(pieces[1].samples, 256);
-}
-
-TEST(TrainingPieces, LeaveOutLossesThatAreNoNumbers) {
-  std::vector<StepRow> steps = two_workers(2).recorded.steps;
-  steps[0].loss = kNoNumber;
-  steps[2].loss = steps[3].loss = kNoNumber;
-  EXPECT_THAT(training_pieces(steps, 2),
-              ElementsAre(AllOf(Field(&TrainingPiece::loss, 2.0), Field(&TrainingPiece::steps, 2))));
-  EXPECT_THAT(training_pieces({}, 5), IsEmpty());
-}
-
-TEST(TrainingPieces, WeighBatchesByTheirSamples) {
-  std::vector<StepRow> steps = two_workers(1).recorded.steps;
-  steps[0].loss = 1;
-  steps[1].samples = 16;
-  steps[1].loss = 6;
-  EXPECT_THAT(training_pieces(steps, 1), ElementsAre(Field(&TrainingPiece::loss, 2.0)));
 }
 
 TEST(ThroughputOverTime, SpreadsAStepOverTheTimeThatItTook) {
