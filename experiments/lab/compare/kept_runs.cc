@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLockFile = "/.comparison";  // tells the folder of a comparison from others
 constexpr std::uint64_t kMostSettingsBytes = 1 << 20;
 
 bool has_files(const std::string& folder) {
@@ -51,7 +50,7 @@ std::string difference_between(std::string_view there, std::string_view asked) {
 }  // namespace
 
 Result<KeptRuns> KeptRuns::open(const std::string& folder) {
-  const std::string path = folder + kLockFile;
+  const std::string path = folder + kComparisonMark;
   std::error_code ignored;
   if (has_files(folder) && !fs::exists(path, ignored)) {
     return Status::invalid_argument(fmt::format(

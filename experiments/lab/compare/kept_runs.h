@@ -13,6 +13,9 @@
 
 namespace syncopate::experiments {
 
+// The name below its folder, with a slash, of the file that tells the folder of a comparison from others.
+inline constexpr const char* kComparisonMark = "/.comparison";
+
 class KeptRuns {
  public:
   // Takes `folder` for this process alone, and creates it if need be. Fails with invalid argument if another process

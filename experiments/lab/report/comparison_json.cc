@@ -41,10 +41,10 @@ Json difference_json(const Difference& difference, const std::string& higher, co
 }
 
 Json machine_json(const Environment& machine) {
-  return {{"host", machine.host},          {"kernel", machine.kernel},         {"cpu_model", machine.cpu_model},
-          {"cores", machine.cores},        {"memory_gib", machine.memory_gib}, {"compiler", machine.compiler},
-          {"build", machine.build},        {"vector_set", machine.vector_set}, {"commit", machine.commit},
-          {"libraries", machine.libraries}};
+  return {{"host", machine.host},     {"kernel", machine.kernel},         {"cpu_model", machine.cpu_model},
+          {"cores", machine.cores},   {"memory_gib", machine.memory_gib}, {"compiler", machine.compiler},
+          {"build", machine.build},   {"vector_set", machine.vector_set}, {"sanitizers", machine.sanitizers},
+          {"commit", machine.commit}, {"libraries", machine.libraries}};
 }
 
 Json evals_json(const std::vector<EvalRecord>& evals) {
@@ -56,7 +56,15 @@ Json evals_json(const std::vector<EvalRecord>& evals) {
                    {"step", eval.step},
                    {"accuracy", eval.accuracy},
                    {"headline", headline_of(eval.accuracy, eval.figures)},
-                   {"loss", eval.loss}});
+                   {"loss", eval.loss},
+                   {"auc", or_null(eval.figures.auc)},
+                   {"hr10", or_null(eval.figures.hit_rate)},
+                   {"ndcg10", or_null(eval.figures.ndcg)},
+                   {"train_loss", or_null(eval.train_loss)},
+                   {"train_accuracy", or_null(eval.train_accuracy)}});
+    if (!eval.validation) continue;
+    all.back()["validation_accuracy"] = eval.validation->accuracy;
+    all.back()["validation_loss"] = eval.validation->loss;
   }
   return all;
 }
@@ -81,13 +89,29 @@ Json rounds_json(const ComparedRow& row) {
 
 Json step_json(const std::optional<StepParts>& step) {
   if (!step) return nullptr;
-  Json parts = Json::object();
-  for (const auto& [name, ms] : step->parts) parts[name] = ms;
+  Json parts = Json::object(), order = Json::array();
+  for (const auto& [name, ms] : step->parts) {
+    parts[name] = ms;
+    order.push_back(name);
+  }
   return {{"ideal_ms", step->ideal_ms},
           {"parts_ms", parts},
+          {"parts_in_order", order},
           {"measured_ms", step->measured_ms},
           {"why", step->why},
+          {"samples_per_second", step->samples_per_second},
           {"predicted_samples_per_second", or_null(step->predicted)}};
+}
+
+Json curve_json(const std::vector<TrainingPiece>& training) {
+  Json seconds = Json::array(), steps = Json::array(), samples = Json::array(), loss = Json::array();
+  for (const TrainingPiece& piece : training) {
+    seconds.push_back(piece.seconds);
+    steps.push_back(piece.steps);
+    samples.push_back(piece.samples);
+    loss.push_back(piece.loss);
+  }
+  return {{"training_seconds", seconds}, {"steps", steps}, {"samples", samples}, {"loss", loss}};
 }
 
 Json row_json(const ComparedRow& row, const RowFigures& figures) {
@@ -104,11 +128,13 @@ Json row_json(const ComparedRow& row, const RowFigures& figures) {
           {"noise_between_rounds", or_null(figures.noise)},
           {"workers", row.workers},
           {"servers", row.servers},
+          {"batch_size", row.batch_size},
           {"server_megabytes_per_step", or_null(figures.server_megabytes)},
           {"cost", or_null(figures.cost)},
           {"cost_to_target", or_null(figures.cost_to_target)},
           {"training_seconds", estimate_json(figures.training_seconds)},
           {"step_parts", step_json(row.step)},
+          {"training_curve", curve_json(row.training)},
           {"window_samples_per_second_median", or_null(figures.window_samples)},
           {"quality", estimate_json(figures.quality)},
           {"quality_difference", difference_json(figures.quality_gain, "better", "worse")},
@@ -116,6 +142,10 @@ Json row_json(const ComparedRow& row, const RowFigures& figures) {
           {"seconds_to_target_ratio", difference_json(figures.target_ratio, "later", "sooner")},
           {"seconds_to_target_resolution", or_null(figures.resolution)},
           {"rounds", rounds_json(row)}};
+}
+
+Json prices_json(const std::optional<prediction::HostPrices>& prices) {
+  return prices ? Json{{"worker", prices->worker}, {"server", prices->server}} : Json(nullptr);
 }
 
 Json trials_json(const std::vector<RateTrial>& trials) {
@@ -184,6 +214,8 @@ std::string comparison_json(const ComparisonReport& report) {
                      {"target", above_zero(report.target)},
                      {"quality_is", figures.quality},
                      {"in_rounds", report.in_rounds},
+                     {"simulated", report.simulated},
+                     {"prices", prices_json(report.prices)},
                      {"rounds_asked", report.rounds_asked},
                      {"rounds_to_judge", kFewestRounds},
                      {"order", order_json(report)},

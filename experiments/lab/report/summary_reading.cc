@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "common/text/printable_text.h"
+#include "experiments/lab/report/json_members.h"
 
 namespace syncopate::experiments {
 namespace {
-
-using ReadJson = nlohmann::json;
 
 constexpr std::size_t kMostRepeats = 100;    // limit of --repeat
 constexpr std::int64_t kMostServers = 1000;  // more than --servers allows
@@ -21,76 +18,7 @@ constexpr double kMostSeconds = 1e9;         // more would not fit a Duration
 
 Duration seconds_of(double value) { return from_seconds(std::clamp(value, 0.0, kMostSeconds)); }
 
-// Reads an object's members by name. The first one that is missing, or of another kind, is the error.
-class Members {
- public:
-  Members(const ReadJson& object, std::string& error) : object_(object), error_(error) {}
-
-  double number(const char* name) const { return maybe_number(name).value_or(0); }
-
-  // Returns none for null and for a missing member.
-  std::optional<double> maybe_number(const char* name) const {
-    const ReadJson* member = find(name);
-    if (member == nullptr || member->is_null()) return std::nullopt;
-    if (!member->is_number()) return refuse<std::optional<double>>(name, "a number");
-    return member->get<double>();
-  }
-  std::int64_t count(const char* name) const {
-    const ReadJson* member = find(name);
-    if (member == nullptr) return 0;
-    if (!member->is_number_integer()) return refuse<std::int64_t>(name, "a whole number");
-    return member->get<std::int64_t>();
-  }
-  std::string text(const char* name) const {
-    const ReadJson* member = find(name);
-    if (member == nullptr) return {};
-    if (!member->is_string()) return refuse<std::string>(name, "a text");
-    return printable(member->get<std::string>());
-  }
-  Members object(const char* name) const {
-    static const ReadJson kEmpty = ReadJson::object();
-    const ReadJson* member = find(name);
-    if (member == nullptr || member->is_null()) return {kEmpty, error_};
-    if (!member->is_object()) refuse<int>(name, "an object");
-    return {member->is_object() ? *member : kEmpty, error_};
-  }
-  bool has(const char* name) const {
-    const ReadJson* member = find(name);
-    return member != nullptr && !member->is_null();
-  }
-  std::optional<std::int64_t> maybe_count(const char* name) const {
-    return has(name) ? std::optional(count(name)) : std::nullopt;
-  }
-  // Returns an empty list if it is missing. It is not copied, since that would recurse once for each level of nesting.
-  const ReadJson& list(const char* name) const {
-    static const ReadJson kEmpty = ReadJson::array();
-    const ReadJson* member = find(name);
-    if (member == nullptr) return kEmpty;
-    if (!member->is_array()) refuse<int>(name, "a list");
-    return member->is_array() ? *member : kEmpty;
-  }
-  // Returns the members of an object of a list.
-  Members of(const ReadJson& object) const { return {object, error_}; }
-  void require(const char* name) const {
-    if (find(name) == nullptr && error_.empty()) error_ = fmt::format("has no {}", name);
-  }
-
- private:
-  const ReadJson* find(const char* name) const {
-    const auto found = object_.find(name);
-    return found == object_.end() ? nullptr : &*found;
-  }
-  template <typename T>
-  T refuse(const char* name, const char* kind) const {
-    if (error_.empty()) error_ = fmt::format("{} must be {}", name, kind);
-    return T{};
-  }
-
-  const ReadJson& object_;
-  std::string& error_;
-};
-
-MachineLoad machine_of(const Members& members) {
+MachineLoad machine_of(const JsonMembers& members) {
   return {.seconds = members.number("seconds"),
           .cores = members.number("cores"),
           .workers = static_cast<int>(members.count("workers")),
@@ -105,7 +33,7 @@ MachineLoad machine_of(const Members& members) {
           .governor = members.text("governor")};
 }
 
-void add_server(const Members& members, std::map<int, ServerFigures>& servers) {
+void add_server(const JsonMembers& members, std::map<int, ServerFigures>& servers) {
   const std::int64_t rank = members.count("server");
   if (rank < 0 || rank > kMostServers) return;
   servers[static_cast<int>(rank)] = {.pushes = members.count("pushes"),
@@ -116,85 +44,6 @@ void add_server(const Members& members, std::map<int, ServerFigures>& servers) {
   if (const auto wait = members.maybe_number("core_wait_seconds")) {
     servers[static_cast<int>(rank)].core_wait = seconds_of(*wait);
   }
-}
-
-RunReport report_of(const Members& members) {
-  for (const char* name : {"samples_per_second", "training_seconds", "total_steps", "step_split_ms"}) {
-    members.require(name);
-  }
-  RunReport report;
-  report.samples_per_second = members.maybe_number("samples_per_second");
-  report.training_seconds = members.number("training_seconds");
-  report.total_steps = members.count("total_steps");
-  report.total_samples = members.count("total_samples");
-  report.used_samples = members.count("used_samples");
-  for (const ReadJson& rank : members.list("lost_workers")) {
-    if (rank.is_number_unsigned()) report.lost_workers.push_back(rank.get<int>());
-  }
-  if (members.has("steady_window")) {
-    const Members window = members.object("steady_window");
-    report.window = SteadyWindow{.seconds = window.number("seconds"),
-                                 .samples_per_second = window.number("samples_per_second"),
-                                 .steps = window.count("steps")};
-  }
-  report.step_ms_median = members.number("step_ms_median");
-  report.step_ms_p95 = members.number("step_ms_p95");
-  const Members split = members.object("step_split_ms");
-  report.split_ms = {.step = split.number("step"),
-                     .data = split.number("data"),
-                     .forward = split.number("forward"),
-                     .backward = split.number("backward"),
-                     .straggle = split.number("straggle"),
-                     .exposed_wait = split.number("exposed_wait"),
-                     .optimizer = split.number("optimizer"),
-                     .other = split.number("other")};
-  report.communication_ms = split.number("communication");
-  report.hidden_communication_ms = split.number("hidden_communication");
-  report.codec_ms = split.number("codec");
-  report.copy_ms = split.number("copy");
-  report.launch_ms = split.number("launch");
-  report.bytes_out_per_step = members.number("bytes_out_per_step");
-  report.bytes_in_per_step = members.number("bytes_in_per_step");
-  for (const ReadJson& server : members.list("servers")) {
-    if (server.is_object()) add_server(members.of(server), report.servers);
-  }
-  const Members memory = members.object("memory_bytes");
-  report.memory = {.worker = memory.count("worker"), .server = memory.count("server"), .all = memory.count("all")};
-  if (members.has("machine")) report.machine = machine_of(members.object("machine"));
-  report.staleness_mean = members.number("staleness_mean");
-  report.staleness_p95 = members.number("staleness_p95");
-  report.staleness_max = members.count("staleness_max");
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  for (const ReadJson& bin : members.list("staleness_histogram")) {
-    if (!bin.is_object()) continue;
-    const Members of_bin = members.of(bin);
-    report.staleness_bins.push_back({.staleness = of_bin.count("staleness"),
-                                     .steps = of_bin.count("steps"),
-                                     .loss = of_bin.maybe_number("train_loss").value_or(kNone),
-                                     .excess_loss = of_bin.maybe_number("excess_train_loss").value_or(kNone)});
-  }
-  report.dropped = members.number("dropped");
-  report.final_train_loss = members.maybe_number("final_train_loss");
-  report.final_test_accuracy = members.maybe_number("final_test_accuracy");
-  report.final_test_loss = members.maybe_number("final_test_loss");
-  report.final_figures = {.auc = members.maybe_number("final_test_auc"),
-                          .hit_rate = members.maybe_number("final_test_hr10"),
-                          .ndcg = members.maybe_number("final_test_ndcg10")};
-  if (members.has("final_validation_accuracy")) {
-    report.final_validation = ValidationFigures{.accuracy = members.number("final_validation_accuracy"),
-                                                .loss = members.number("final_validation_loss")};
-  }
-  report.seconds_to_target = members.maybe_number("seconds_to_target");
-  report.samples_to_target = members.maybe_count("samples_to_target");
-  report.seconds_to_target_resolution = members.maybe_number("seconds_to_target_resolution");
-  return report;
-}
-
-Result<ReadJson> object_in(std::string_view text) {
-  ReadJson json = ReadJson::parse(text, nullptr, false);
-  if (json.is_discarded()) return Status::data_loss("is not whole, or no JSON");
-  if (!json.is_object()) return Status::data_loss("is no JSON object");
-  return json;
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -243,10 +92,82 @@ bool read_eval(const std::vector<std::string_view>& names, const std::vector<std
 
 }  // namespace
 
+RunReport read_report(const JsonMembers& members) {
+  for (const char* name : {"samples_per_second", "training_seconds", "total_steps", "step_split_ms"}) {
+    members.require(name);
+  }
+  RunReport report;
+  report.samples_per_second = members.maybe_number("samples_per_second");
+  report.training_seconds = members.number("training_seconds");
+  report.total_steps = members.count("total_steps");
+  report.total_samples = members.count("total_samples");
+  report.used_samples = members.count("used_samples");
+  for (const ReadJson& rank : members.list("lost_workers")) {
+    if (rank.is_number_unsigned()) report.lost_workers.push_back(rank.get<int>());
+  }
+  if (members.has("steady_window")) {
+    const JsonMembers window = members.object("steady_window");
+    report.window = SteadyWindow{.seconds = window.number("seconds"),
+                                 .samples_per_second = window.number("samples_per_second"),
+                                 .steps = window.count("steps")};
+  }
+  report.step_ms_median = members.number("step_ms_median");
+  report.step_ms_p95 = members.number("step_ms_p95");
+  const JsonMembers split = members.object("step_split_ms");
+  report.split_ms = {.step = split.number("step"),
+                     .data = split.number("data"),
+                     .forward = split.number("forward"),
+                     .backward = split.number("backward"),
+                     .straggle = split.number("straggle"),
+                     .exposed_wait = split.number("exposed_wait"),
+                     .optimizer = split.number("optimizer"),
+                     .other = split.number("other")};
+  report.communication_ms = split.number("communication");
+  report.hidden_communication_ms = split.number("hidden_communication");
+  report.codec_ms = split.number("codec");
+  report.copy_ms = split.number("copy");
+  report.launch_ms = split.number("launch");
+  report.bytes_out_per_step = members.number("bytes_out_per_step");
+  report.bytes_in_per_step = members.number("bytes_in_per_step");
+  for (const ReadJson& server : members.list("servers")) {
+    if (server.is_object()) add_server(members.of(server), report.servers);
+  }
+  const JsonMembers memory = members.object("memory_bytes");
+  report.memory = {.worker = memory.count("worker"), .server = memory.count("server"), .all = memory.count("all")};
+  if (members.has("machine")) report.machine = machine_of(members.object("machine"));
+  report.staleness_mean = members.number("staleness_mean");
+  report.staleness_p95 = members.number("staleness_p95");
+  report.staleness_max = members.count("staleness_max");
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  for (const ReadJson& bin : members.list("staleness_histogram")) {
+    if (!bin.is_object()) continue;
+    const JsonMembers of_bin = members.of(bin);
+    report.staleness_bins.push_back({.staleness = of_bin.count("staleness"),
+                                     .steps = of_bin.count("steps"),
+                                     .loss = of_bin.maybe_number("train_loss").value_or(kNone),
+                                     .excess_loss = of_bin.maybe_number("excess_train_loss").value_or(kNone)});
+  }
+  report.dropped = members.number("dropped");
+  report.final_train_loss = members.maybe_number("final_train_loss");
+  report.final_test_accuracy = members.maybe_number("final_test_accuracy");
+  report.final_test_loss = members.maybe_number("final_test_loss");
+  report.final_figures = {.auc = members.maybe_number("final_test_auc"),
+                          .hit_rate = members.maybe_number("final_test_hr10"),
+                          .ndcg = members.maybe_number("final_test_ndcg10")};
+  if (members.has("final_validation_accuracy")) {
+    report.final_validation = ValidationFigures{.accuracy = members.number("final_validation_accuracy"),
+                                                .loss = members.number("final_validation_loss")};
+  }
+  report.seconds_to_target = members.maybe_number("seconds_to_target");
+  report.samples_to_target = members.maybe_count("samples_to_target");
+  report.seconds_to_target_resolution = members.maybe_number("seconds_to_target_resolution");
+  return report;
+}
+
 Result<RunSummary> read_summary(std::string_view json) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const ReadJson whole, object_in(json));
+  SYNCOPATE_ASSIGN_OR_RETURN(const ReadJson whole, json_object_in(json));
   std::string error;
-  const Members members(whole, error);
+  const JsonMembers members(whole, error);
   members.require("each_repeat");
   RunSummary summary{.outcome = members.text("outcome"),
                      .events = {},
@@ -255,7 +176,7 @@ Result<RunSummary> read_summary(std::string_view json) {
                      .reports = {},
                      .seeds = {}};
   if (members.has("simulated")) {
-    const Members simulated = members.object("simulated");
+    const JsonMembers simulated = members.object("simulated");
     summary.simulated_network = simulated.text("network");
     summary.simulated_compute = simulated.text("compute");
   }
@@ -264,7 +185,7 @@ Result<RunSummary> read_summary(std::string_view json) {
     return Status::data_loss(fmt::format("each_repeat has more than {} entries", kMostRepeats));
   for (const ReadJson& repeat : repeats) {
     if (!repeat.is_object()) return Status::data_loss("each_repeat must be a list of objects");
-    summary.reports.push_back(report_of(Members(repeat, error)));
+    summary.reports.push_back(read_report(JsonMembers(repeat, error)));
   }
   for (const ReadJson& event : members.list("events")) {
     if (!event.is_string()) return Status::data_loss("events must be a list of texts");
@@ -301,21 +222,25 @@ Result<std::vector<std::vector<EvalRecord>>> read_evals(std::string_view csv, st
   return evals;
 }
 
+Environment environment_of(const JsonMembers& members) {
+  return {.host = members.text("host"),
+          .kernel = members.text("kernel"),
+          .cpu_model = members.text("cpu_model"),
+          .cores = static_cast<int>(members.count("cores")),
+          .memory_gib = members.number("memory_gib"),
+          .compiler = members.text("compiler"),
+          .build = members.text("build"),
+          .vector_set = members.text("vector_set"),
+          .sanitizers = members.text("sanitizers"),
+          .commit = members.text("commit")};
+}
+
 Result<Environment> read_environment(std::string_view json) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const ReadJson whole, object_in(json));
+  SYNCOPATE_ASSIGN_OR_RETURN(const ReadJson whole, json_object_in(json));
   std::string error;
-  const Members members(whole, error);
+  const JsonMembers members(whole, error);
   for (const char* name : {"host", "cores"}) members.require(name);
-  Environment environment{.host = members.text("host"),
-                          .kernel = members.text("kernel"),
-                          .cpu_model = members.text("cpu_model"),
-                          .cores = static_cast<int>(members.count("cores")),
-                          .memory_gib = members.number("memory_gib"),
-                          .compiler = members.text("compiler"),
-                          .build = members.text("build"),
-                          .vector_set = members.text("vector_set"),
-                          .sanitizers = members.text("sanitizers"),
-                          .commit = members.text("commit")};
+  const Environment environment = environment_of(members);
   if (!error.empty()) return Status::data_loss(error);
   return environment;
 }

@@ -32,6 +32,12 @@ Result<RunSummary> read_summary(std::string_view json);
 // is malformed.
 Result<std::vector<std::vector<EvalRecord>>> read_evals(std::string_view csv, std::size_t repeats);
 
+// Returns the figures of one run, as they stand among the members of summary.json and of comparison.json; without those
+// of stragglers. What is wrong in them is the members' error.
+class JsonMembers;
+RunReport read_report(const JsonMembers& members);
+Environment environment_of(const JsonMembers& members);
+
 // Reads from environment.json what it says about the host and the program. Fails with data loss if it is incomplete.
 Result<Environment> read_environment(std::string_view json);
 

@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <string_view>
 
 #include "common/os/whole_file.h"
 #include "experiments/config/prediction_commands.h"
 #include "experiments/lab/compare/finished_runs.h"
+#include "experiments/lab/compare/kept_comparison.h"
 #include "experiments/lab/predict/given_words.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/run_page/run_page.h"
@@ -18,15 +18,16 @@
 namespace syncopate::experiments {
 namespace {
 
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 Result<std::string> report_of_run(const std::string& folder, const std::string& output) {
   SYNCOPATE_ASSIGN_OR_RETURN(const ReportedRun run, read_reported_run(folder));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(output, run_html(run)));
   return paragraph_of(run.explained) + fmt::format("\n\npage in {}\n", output);
+}
+
+Result<std::string> report_of_comparison(const std::string& folder, const std::string& output) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const ComparisonReport report, read_kept_comparison(folder));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(output, comparison_html(report)));
+  return fmt::format("page in {}\n", output);
 }
 
 }  // namespace
@@ -47,13 +48,11 @@ Result<std::string> report_answer(const std::vector<std::string>& words) {
   if (folders.empty()) {
     return Status::invalid_argument("report: needs the folder of a finished run, as results/NAME, or several of them");
   }
-  if (folders.size() == 1 && exists(folders[0] + "/comparison.json")) {
-    const std::string page = folders[0] + "/comparison.html";
-    if (!exists(page)) return Status::not_found(fmt::format("{}: is not there; the comparison wrote it", page));
-    return fmt::format("{} is the page of this comparison, written by it\n", page);
-  }
   if (folders.size() == 1) {
-    return report_of_run(folders[0], output == given.end() ? folders[0] + "/report.html" : output->second);
+    const bool is_comparison = is_of_comparison(folders[0]);
+    const std::string page = folders[0] + (is_comparison ? "/comparison.html" : "/report.html");
+    const std::string to = output == given.end() ? page : output->second;
+    return is_comparison ? report_of_comparison(folders[0], to) : report_of_run(folders[0], to);
   }
   if (output == given.end()) {
     return Status::invalid_argument("report: of several runs, --output=FILE.html must say where the page is to lie");
