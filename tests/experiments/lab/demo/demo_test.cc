@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "experiments/config/command_line.h"
@@ -105,6 +106,64 @@ TEST(EveryDemo, NamesRunsRowsAndFiguresThatThereAre) {
       EXPECT_TRUE(keys.insert(exercise.key).second) << name << ": " << exercise.key << " twice";
     }
   }
+}
+
+// Has the figures of these paths; all others are 1.
+class Invented : public FigureLookup {
+ public:
+  Invented(const Demo& demo, std::map<std::string, double> values) : demo_(demo), values_(std::move(values)) {}
+
+  Result<std::vector<NamedFigure>> at(const std::vector<std::string>& path) const override {
+    std::string name;
+    for (const std::string& part : path) name += (name.empty() ? "" : "/") + part;
+    const auto found = values_.find(name);
+    return std::vector<NamedFigure>(1, {path.back(), {.number = found == values_.end() ? 1 : found->second}});
+  }
+
+  Result<FigureValue> named(const std::string& name) const override { return evaluate(demo_.figures.at(name), *this); }
+
+ private:
+  const Demo& demo_;
+  std::map<std::string, double> values_;
+};
+
+std::string answer_by(const char* name, const std::map<std::string, double>& values) {
+  const Result<Demo> demo = open_demo(name);
+  const Result<std::vector<std::string>> sentences = answer_of(*demo, Invented(*demo, values));
+  EXPECT_TRUE(sentences.ok()) << sentences.status().message();
+  std::string text;
+  if (sentences.ok()) {
+    for (const std::string& sentence : *sentences) text += sentence + " ";
+  }
+  return text;
+}
+
+TEST(EveryDemo, ClaimsOfAHotShardOnlyWhatItsFiguresShow) {
+  const std::string even = "shards/ps:sync sharding=balanced/samples_per_second";
+  const std::string async_even = "shards/ps:async sharding=balanced/samples_per_second";
+  EXPECT_THAT(
+      answer_by("hot-shard", {{even, 3}, {async_even, 2}, {"hot/parts/hot shard/ms", 5}, {"hot/measured_ms", 9}}),
+      AllOf(HasSubstr("5 ms go to waiting for that server"), HasSubstr("Async does not escape"),
+            HasSubstr("makes the job 3.00x as fast")));
+  EXPECT_THAT(answer_by("hot-shard", {{"hot/parts/hot shard/ms", 0}}),
+              AllOf(HasSubstr("less than a fifth lies between them"), HasSubstr("less than a hundredth goes"),
+                    HasSubstr("Async suffers less"), testing::Not(HasSubstr("Cutting tensors"))));
+}
+
+TEST(EveryDemo, HoldsHorovodsVggAgainstWhatWasPublished) {
+  const std::string step = "vgg/allreduce:ring shape=20gbit+50us/step_split_ms/step";
+  EXPECT_THAT(answer_by("horovod", {{"vgg-why/ideal_ms", 74}, {step, 100}}),
+              HasSubstr("VGG-16 lies 5 points below what was published"));
+  EXPECT_THAT(answer_by("horovod", {{"vgg-why/ideal_ms", 85}, {step, 100}}), HasSubstr("6 points above"));
+  EXPECT_THAT(answer_by("horovod", {{"vgg-why/ideal_ms", 79.4}, {step, 100}}), HasSubstr("where it was published"));
+}
+
+TEST(EveryDemo, SaysThatAsyncTookLongerAfterADeathOnlyWhereItDid) {
+  const std::string sync = "sync/faults/0/seconds_to_all_steps", async = "async/faults/0/seconds_to_all_steps";
+  EXPECT_THAT(answer_by("death", {{sync, 0.05}, {async, 0.002}}),
+              AllOf(HasSubstr("50.0 ms went by under ps:sync and 2.0 ms"), testing::Not(HasSubstr("took longer"))));
+  EXPECT_THAT(answer_by("death", {{sync, 0.002}, {async, 0.05}}),
+              HasSubstr("That async took longer here may be chance"));
 }
 
 TEST(DemoFile, IsReadWhole) {
