@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -41,6 +42,7 @@ Scales scales_of(const Chart& chart) {
     for (const ChartPoint& point : series.points) {
       if (!series.is_level) across.push_back(point.x);
       up.push_back(point.y);
+      if (point.low && point.high) up.insert(up.end(), {*point.low, *point.high});
     }
   }
   return {ChartScale(chart.x, across), ChartScale(chart.y, up)};
@@ -64,6 +66,11 @@ Drawn draw(const ChartSeries& series, int number, const Scales& scales, PlotCanv
     if (!scales.show(series, point)) continue;
     const int y = dot_at(scales.y.fraction(point.y), canvas.dots_up());
     dots.push_back({series.is_level ? 0 : dot_at(scales.x.fraction(point.x), canvas.dots_across()), y});
+    const bool has_bar = point.low && point.high && scales.y.shows(*point.low) && scales.y.shows(*point.high);
+    if (has_bar && !series.is_level) {
+      const auto height = [&](double value) { return dot_at(scales.y.fraction(value), canvas.dots_up()); };
+      canvas.line(dots.back().x, height(*point.low), dots.back().x, height(*point.high), number);
+    }
     if (series.is_level) break;
   }
   if (series.is_level) canvas.dashes(dots.front().y, number);
@@ -142,7 +149,10 @@ struct PlottedBar {
   std::string name;
   std::vector<PlottedPart> parts;  // from zero on
   double value = 0;                // shown behind it
+  std::string interval = {};       // and behind that
 };
+
+std::string figure_of(const PlottedBar& bar) { return tick_text(bar.value) + bar.interval; }
 
 // Returns a block of `eighths` of a column.
 std::string block_of(int eighths, const PlotStyle& style) {
@@ -173,19 +183,29 @@ DrawnBar drawn_bar(const PlottedBar& bar, double scale, const PlotStyle& style) 
   return drawn;
 }
 
-std::string plot_of_bars(const std::string& title, const std::string& axis, const std::vector<PlottedBar>& bars,
+int widest_figure(const std::vector<PlottedBar>& bars) {
+  int widest = 0;
+  for (const PlottedBar& bar : bars) widest = std::max(widest, columns_of(figure_of(bar)));
+  return widest;
+}
+
+std::string plot_of_bars(const std::string& title, const std::string& axis, std::vector<PlottedBar> bars,
                          double reference, const PlotStyle& style) {
+  constexpr int kFewestBarColumns = 12;
   std::string text = headed(title, style);
   if (bars.empty()) return text + kNothingToDraw;
   double most = 0;
-  int names = 0, figures = 0;
+  int names = 0;
   for (const PlottedBar& bar : bars) {
     most = std::max(most, bar.value);
     names = std::max(names, columns_of(printable(bar.name)));
-    figures = std::max(figures, columns_of(tick_text(bar.value)));
   }
   names = std::min(names, clamped_columns(style) / 2);
-  const int across = clamped_columns(style) - names - 2 - 1 - figures;
+  const auto left = [&] { return clamped_columns(style) - names - 2 - 1 - widest_figure(bars); };
+  if (left() < kFewestBarColumns) {
+    for (PlottedBar& bar : bars) bar.interval.clear();
+  }
+  const int across = left();
   const double scale = most > 0 ? across / most : 0;
   const bool has_mark = reference > 0 && reference <= most;
   const int mark = has_mark ? std::clamp(static_cast<int>(std::lround(reference * scale)) - 1, 0, across - 1) : -1;
@@ -198,7 +218,7 @@ std::string plot_of_bars(const std::string& title, const std::string& axis, cons
     }
     const std::string name = fitted(printable(bar.name), names, style.unicode);
     text += ended_line(fmt::format("{}{} {}{}{} {}", name, blanks(names - columns_of(name)), style.unicode ? "│" : "|",
-                                   drawn.text, behind, tick_text(bar.value)));
+                                   drawn.text, behind, figure_of(bar)));
   }
   return text;
 }
@@ -269,9 +289,11 @@ std::string plot_of(const Chart& chart, const PlotStyle& style) {
 std::string plot_of(const IntervalChart& chart, const PlotStyle& style) {
   std::vector<PlottedBar> bars;
   for (const IntervalRow& row : chart.rows) {
-    if (std::isfinite(row.value)) bars.push_back({row.name, {{.to = row.value, .colour = row.colour}}, row.value});
+    if (!std::isfinite(row.value)) continue;
+    bars.push_back({row.name, {{.to = row.value, .colour = row.colour}}, row.value});
+    if (row.low && row.high) bars.back().interval = fmt::format(" [{}, {}]", tick_text(*row.low), tick_text(*row.high));
   }
-  return plot_of_bars(chart.title, chart.axis, bars, chart.reference, style);
+  return plot_of_bars(chart.title, chart.axis, std::move(bars), chart.reference, style);
 }
 
 std::string plot_of(const BarChart& chart, const PlotStyle& style) {

@@ -2,7 +2,7 @@
 //
 // Each series has a letter, which stands at its points and before its name, so that series can be told apart without
 // colours. Names stand at the right, as near to the ends of their lines as there is room, and below the plot if they
-// are long. Error bars are left out.
+// are long. Error bars are upright lines through their points.
 #pragma once
 
 #include <string>
@@ -35,7 +35,8 @@ PlotStyle plot_style(const TerminalFacts& facts);
 // Return lines, each with its line feed: the title, the label of y, the plot with ticks, the label of x. A chart that
 // shows nothing is its title and "nothing to draw".
 std::string plot_of(const Chart& chart, const PlotStyle& style);
-// One bar for each row, from zero to its value, with the value behind it. A reference within the bars' range is a mark.
+// One bar for each row, from zero to its value, with the value and its interval behind it. A reference within the bars'
+// range is a mark.
 std::string plot_of(const IntervalChart& chart, const PlotStyle& style);
 // A line for each row: the parts of its bars, which are letters of their series where colours do not tell these apart,
 // and how far they reach. What lies below zero is left out.

@@ -85,6 +85,32 @@ TEST(Plot, DrawsBarsFromZeroAndAMarkAtTheReference) {
             "gossip    |######################## 1.25\n");
 }
 
+TEST(Plot, ShowsIntervalsBehindBarsWhereThereIsRoom) {
+  const IntervalChart chart{.title = "ratios",
+                            .axis = "ratio",
+                            .rows = {{.name = "local", .value = 1},
+                                     {.name = "ps:async", .value = 0.5, .low = 0.4, .high = 0.625, .colour = 1}}};
+  const std::string wide = plot_of(chart, {.columns = 60});
+  EXPECT_THAT(wide, HasSubstr(" 0.5 [0.4, 0.625]\n"));
+  IntervalChart long_names = chart;
+  for (IntervalRow& row : long_names.rows) row.name += std::string(40, 'n');
+  EXPECT_THAT(plot_of(long_names, {.columns = 40}), Not(HasSubstr("[")));
+}
+
+TEST(Plot, DrawsErrorBarsThroughTheirPoints) {
+  Chart chart{.title = "t",
+              .x = {.label = "x"},
+              .y = {.label = "y", .from_zero = true},
+              .series = {{.name = "s", .points = {{0, 5}, {10, 5, "", 0, 10}}}}};
+  const std::string text = plot_of(chart, {.columns = 40, .lines = 5});
+  const std::vector<std::string> lines = lines_in(text);
+  ASSERT_EQ(lines.size(), 2u + 5 + 3) << text;
+  const std::size_t column = lines[4].find('a', 10);
+  ASSERT_NE(column, std::string::npos) << text;
+  for (const std::size_t row : {2u, 3u, 5u, 6u}) EXPECT_EQ(lines[row].substr(column, 1), ".") << text;
+  EXPECT_THAT(lines[2], HasSubstr("10 +")) << "the bar's end is on the scale";
+}
+
 TEST(Plot, DrawsPartsOfBarsAsTheLettersOfTheirSeries) {
   const BarChart chart{.title = "A step",
                        .axis = {.label = "ms"},
