@@ -261,9 +261,8 @@ TEST(PageInBrowser, DrawsAComparisonsCurvesOverStepsAndByPart) {
 }
 
 // A page within a page, as wide as a telephone.
-TEST(PageInBrowser, FitsATelephone) {
-  if (!has_chromium()) GTEST_SKIP() << "needs chromium: apt-get install chromium";
-  const std::string inner = read_page(sample_page());
+void expect_fits_a_telephone(const std::string& page) {
+  const std::string inner = read_page(page);
   const testing_support::TemporaryFolder folder;
   const std::string file = folder.path() / "page.html", dom = folder.path() / "dom";
   std::ofstream(file)
@@ -287,6 +286,12 @@ TEST(PageInBrowser, FitsATelephone) {
   ASSERT_TRUE(outcome.value("done", false)) << outcome.dump(1);
   EXPECT_LE(outcome["width"], 390);
   EXPECT_LE(outcome["overflow"], 0);
+}
+
+TEST(PageInBrowser, FitsATelephone) {
+  if (!has_chromium()) GTEST_SKIP() << "needs chromium: apt-get install chromium";
+  expect_fits_a_telephone(sample_page());
+  expect_fits_a_telephone(curves_page());
 }
 
 }  // namespace
