@@ -97,6 +97,16 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
 
 }  // namespace
 
+Status check_modes(const std::string& modes) {
+  std::istringstream labels(modes);
+  for (std::string label; std::getline(labels, label, ',');) {
+    if (label == "local") continue;
+    SYNCOPATE_RETURN_IF_ERROR(label.starts_with(kLikeMode) ? open_preset(label.substr(kLikeMode.size())).status()
+                                                           : as_mode(RunRequest(), label).status());
+  }
+  return {};
+}
+
 Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const std::string& modes) {
   RunRequest distributed = base;
   distributed.mode = Mode::kAllreduce;

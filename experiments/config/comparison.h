@@ -31,6 +31,9 @@ struct ComparedRun {
 // apply to it. allreduce:mpi is launched by mpirun.
 Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const std::string& modes);
 
+// Fails with invalid argument for an entry of `modes` that is none of these, whatever the rest of a run is.
+Status check_modes(const std::string& modes);
+
 // Returns the number of samples in one synchronous update of all workers. The rate rule relates learning rates to it.
 // `base` is what the runs share, with the first value of each varied option.
 std::int64_t reference_samples(const RunRequest& base);

@@ -95,7 +95,7 @@ const std::vector<Topic>& topics() {
        "report writes a page for a browser: what a finished run learnt and how fast it was, where the time of a step "
        "went, what each process sent, and the machine. It is one file, opens without a network, and lies in the run's "
        "folder as report.html unless --output=FILE names another. Of several runs it is their comparison. compare and "
-       "study write their page, comparison.html, themselves.",
+       "study write their page, comparison.html, themselves; with their folder, report writes it anew.",
        {"report"}},
       {"demo",
        "Demonstrations",
@@ -340,7 +340,7 @@ std::string usage_text(int columns) {
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
          "  run_experiment study [OPTIONS]    modes over the values of options: scaling, crossovers\n"
          "  run_experiment why FOLDER...      where the time of a finished run went\n"
-         "  run_experiment report FOLDER...   a page of a finished run, for a browser\n"
+         "  run_experiment report FOLDER...   a page of a finished run or comparison, for a browser\n"
          "  run_experiment demo [NAME]        a question, runs that answer it, and exercises\n"
          "  run_experiment evaluate FOLDER    loss and accuracy of the weights of a run, a checkpoint or a file\n"
          "  run_experiment profile, calibrate measure a model's step, and this machine, to simulate them\n"

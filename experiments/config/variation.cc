@@ -141,6 +141,7 @@ Result<VariedRuns> varied_runs(const RunRequest& base, const std::string& modes,
     return Status::invalid_argument(
         fmt::format("--modes={}: names {} twice; every row is repeated by --repeat", modes, *mode));
   }
+  SYNCOPATE_RETURN_IF_ERROR(check_modes(modes));
   for (const std::string& mode : all_modes) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       Result<std::vector<ComparedRun>> run = comparison_runs(bases[i], mode);

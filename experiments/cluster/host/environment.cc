@@ -72,7 +72,8 @@ Environment this_environment() {
 
 std::string version_text(const Environment& environment) {
   std::string text = fmt::format("syncopate {}\n  sources    {}", environment.version, environment.sources);
-  if (!environment.commit.empty()) text += fmt::format(", commit {}", environment.commit.substr(0, 12));
+  if (!environment.commit.empty())
+    text += fmt::format(", in a checkout of commit {}", environment.commit.substr(0, 12));
   text += fmt::format("\n  built      by {}, {}, {}", environment.compiler, environment.build, environment.vector_set);
   if (!environment.sanitizers.empty()) text += ", sanitizers " + environment.sanitizers;
   text += "\n  libraries ";

@@ -130,9 +130,15 @@ ComparisonTable learning_table(const ComparisonReport& report, const ComparisonF
   return table;
 }
 
+bool holds_out(const ComparisonReport& report) {
+  return std::ranges::any_of(report.rows, [](const ComparedRow& row) {
+    return std::ranges::any_of(row.evals, [](const auto& evals) { return !evals.empty() && evals.back().validation; });
+  });
+}
+
 ComparisonTable target_table(const ComparisonReport& report, const ComparisonFigures& figures) {
-  ComparisonTable table{fmt::format("Target: seconds of training until {} is {:.4g}, {}", figures.quality,
-                                    report.target, mean_of(figures)),
+  ComparisonTable table{fmt::format("Target: seconds of training until {}{} is {:.4g}, {}", figures.quality,
+                                    holds_out(report) ? " on what is held out" : "", report.target, mean_of(figures)),
                         {{"mode", "reached", "seconds", "resolution", "ratio", "verdict"}}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];

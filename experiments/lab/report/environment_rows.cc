@@ -30,7 +30,7 @@ std::vector<std::vector<std::string>> environment_rows(const Environment& machin
   add("compiler", machine.compiler);
   add("build", machine.build + (machine.vector_set.empty() ? "" : ", " + machine.vector_set));
   add("sanitizers", machine.sanitizers);
-  add("commit", machine.commit);
+  add("checkout at the run", machine.commit);
   return rows;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "common/text/format.h"
@@ -24,18 +25,29 @@ struct Across {
   const char* name;
   std::string label;
   double TrainingPiece::*of_piece;
-  double (*of_eval)(const EvalRecord& eval, const ReportedRun& run);
+  std::function<double(const EvalRecord& eval)> of_eval;
 };
+
+// Returns the samples of all workers after each step, in the order in which steps ended.
+std::vector<double> samples_after_steps(std::vector<StepRow> steps) {
+  std::ranges::stable_sort(steps, {}, &StepRow::end);
+  std::vector<double> samples;
+  double sum = 0;
+  for (const StepRow& step : steps) samples.push_back(sum += step.samples);
+  return samples;
+}
 
 std::vector<Across> all_across(const ReportedRun& run) {
   return {{"time", run.time_label("seconds of training"), &TrainingPiece::seconds,
-           [](const EvalRecord& eval, const ReportedRun&) { return eval.training_seconds; }},
+           [](const EvalRecord& eval) { return eval.training_seconds; }},
           {"steps", "steps of all workers", &TrainingPiece::steps,
-           [](const EvalRecord& eval, const ReportedRun& of) {
-             return static_cast<double>(eval.samples_seen) / of.explained.pace.batch_size;
+           [samples = samples_after_steps(run.recorded.steps)](const EvalRecord& eval) {
+             const auto seen = static_cast<double>(eval.samples_seen);
+             const auto after = std::ranges::upper_bound(samples, seen);
+             return static_cast<double>(after - samples.begin());
            }},
           {"samples", "samples of all workers", &TrainingPiece::samples,
-           [](const EvalRecord& eval, const ReportedRun&) { return static_cast<double>(eval.samples_seen); }}};
+           [](const EvalRecord& eval) { return static_cast<double>(eval.samples_seen); }}};
 }
 
 // A chart with a view for each thing that it can be drawn over.
@@ -59,7 +71,7 @@ ChartSeries of_evaluations(const ReportedRun& run, const Across& across, const s
                            std::optional<double> (*figure)(const EvalRecord&)) {
   ChartSeries series{.name = name, .points = {}, .colour = colour};
   for (const EvalRecord& eval : run.evals) {
-    if (const std::optional<double> y = figure(eval)) series.points.push_back({across.of_eval(eval, run), *y});
+    if (const std::optional<double> y = figure(eval)) series.points.push_back({across.of_eval(eval), *y});
   }
   return series;
 }
@@ -83,9 +95,11 @@ Chart loss_chart(const ReportedRun& run, int colour) {
   Chart chart = switchable(run, "Loss", {.label = "loss, nats", .from_zero = true}, [&](const Across& across) {
     ChartSeries training{.name = "training, mean of batches", .points = {}, .marked = false, .colour = kGreyLine};
     for (const TrainingPiece& piece : pieces) training.points.push_back({piece.*across.of_piece, piece.loss});
-    std::vector<ChartSeries> all{std::move(training)};
-    all.push_back(of_evaluations(run, across, "test set", colour,
-                                 [](const EvalRecord& eval) { return std::optional(eval.loss); }));
+    std::vector<ChartSeries> all;
+    add_if_any(std::move(training), all);
+    add_if_any(of_evaluations(run, across, "test set", colour,
+                              [](const EvalRecord& eval) { return std::optional(eval.loss); }),
+               all);
     add_if_any(of_validation(run, across, "validation",
                              [](const EvalRecord& eval) {
                                return eval.validation ? std::optional(eval.validation->loss) : std::nullopt;
