@@ -49,6 +49,10 @@ class Collective {
   // The rank that is being waited for right now; -1 for none, or if it is unknown. Any thread.
   virtual int waiting_for() const { return -1; }
 
+  // After an operation has failed: the rank that it waited for; -1 for none, or if it is unknown. On the thread that
+  // called the operation.
+  int missed() const { return missed_; }
+
   // Makes current and future waits return cancelled, if the wire can be interrupted. Any thread.
   virtual void interrupt() = 0;
 
@@ -58,6 +62,15 @@ class Collective {
  protected:
   // Fails with invalid argument unless the partner of a reduce_pair is another rank of the group.
   Status check_partner(int partner) const;
+
+  // Returns `status`; a failure is that of a wait for `rank`.
+  Status waited_for(int rank, Status status) {
+    if (!status.ok()) missed_ = rank;
+    return status;
+  }
+
+ private:
+  int missed_ = -1;
 };
 
 }  // namespace syncopate::allreduce

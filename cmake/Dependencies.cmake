@@ -6,15 +6,31 @@ pkg_check_modules(ZeroMQ REQUIRED libzmq>=4.3)  # messages between processes, th
 find_path(CPPZMQ_INCLUDE_DIR zmq.hpp REQUIRED)
 find_library(ZEROMQ_LIBRARY zmq REQUIRED)
 pkg_check_modules(Sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)  # encryption of plain sockets between hosts
-pkg_check_modules(XxHash REQUIRED IMPORTED_TARGET libxxhash>=0.8)  # checksums of checkpoints: XXH3
 find_package(Protobuf 3.21 REQUIRED)       # headers, control messages
 find_package(fmt 9 REQUIRED)               # formatting
 find_package(spdlog 1.10 REQUIRED)         # logs
+# Without the folders of libraries that libzmq is linked with: their flags came in another order when CMake ran again, and
+# everything was compiled anew.
+add_library(ZeroMQ::ZeroMQ UNKNOWN IMPORTED)
+set_target_properties(ZeroMQ::ZeroMQ PROPERTIES IMPORTED_LOCATION "${ZEROMQ_LIBRARY}"
+                      INTERFACE_INCLUDE_DIRECTORIES "${CPPZMQ_INCLUDE_DIR}")
+
+# A Python module is made of three rooms, and is not to be linked with Open MPI: mpirun may start it all the same.
+if(SYNCOPATE_PYTHON)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  set(SYNCOPATE_WITHOUT_MPI collective/mpi_collective.cc)
+  find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
+  find_package(nanobind CONFIG REQUIRED)   # the module; pip brings it for the build
+  return()
+endif()
+
+pkg_check_modules(XxHash REQUIRED IMPORTED_TARGET libxxhash>=0.8)  # checksums of checkpoints: XXH3
 find_package(ZLIB REQUIRED)                # IDX files as MNIST ships them: .gz
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)  # oneDNN: matrix products and convolutions on the CPU
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)   # only to hold oneDNN, which is built with it, to one thread
 find_package(MPI REQUIRED COMPONENTS CXX)  # Open MPI: a collective, and a launcher
+set(SYNCOPATE_MPI MPI::MPI_CXX)
 find_package(CLI11 2.1 REQUIRED)           # command line and configuration file
 find_package(nlohmann_json 3.11 REQUIRED)  # summary.json, environment.json
 find_package(Boost 1.74 REQUIRED COMPONENTS context)  # fibers: the actors of a simulated world
@@ -28,12 +44,6 @@ if(SYNCOPATE_BENCHMARKS)
   find_package(benchmark 1.7 REQUIRED)     # benchmarks
   find_package(Gloo QUIET)                 # a peer in allreduce_bench; left out where it is not there (libgloo-dev)
 endif()
-
-# Without the folders of libraries that libzmq is linked with: their flags came in another order when CMake ran again, and
-# everything was compiled anew.
-add_library(ZeroMQ::ZeroMQ UNKNOWN IMPORTED)
-set_target_properties(ZeroMQ::ZeroMQ PROPERTIES IMPORTED_LOCATION "${ZEROMQ_LIBRARY}"
-                      INTERFACE_INCLUDE_DIRECTORIES "${CPPZMQ_INCLUDE_DIR}")
 
 # The distribution's own CMake file of oneDNN asks for OpenCL's headers, which nothing here uses.
 add_library(DNNL::dnnl UNKNOWN IMPORTED)

@@ -43,9 +43,15 @@ target_compile_options(syncopate_options INTERFACE
 # written once, before it begins.
 if(SYNCOPATE_HARDENED)
   target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_HARDENED _GLIBCXX_ASSERTIONS)
+  # What a Python module is linked from lies anywhere in memory as well, and may be shared.
+  set(position_independent -fPIE)
+  if(SYNCOPATE_PYTHON)
+    set(position_independent -fPIC)
+  endif()
   target_compile_options(syncopate_options INTERFACE
-    "$<${cxx}:-fPIE;-fstack-protector-strong;-fstack-clash-protection>")
-  target_link_options(syncopate_options INTERFACE -pie -Wl,-z,relro,-z,now)
+    "$<${cxx}:${position_independent};-fstack-protector-strong;-fstack-clash-protection>")
+  target_link_options(syncopate_options INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie> -Wl,-z,relro,-z,now)
   # It needs an optimiser; sanitizers check more of the same, and would be kept from it.
   if(NOT SYNCOPATE_SANITIZE)
     target_compile_options(syncopate_options INTERFACE

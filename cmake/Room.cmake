@@ -29,7 +29,7 @@ function(compile_together target together)
   endforeach()
 endfunction()
 
-# syncopate_room(NAME [QUICK_BUILD | HOT folder...] [ROOMS room...] [LIBRARIES target...] [CUDA_LIBRARIES target...])
+# syncopate_room(NAME [QUICK_BUILD | HOT folder...] [WITHOUT file...] [ROOMS room...] [LIBRARIES target...] [CUDA_LIBRARIES target...])
 #
 # One folder of the tree is one static library, made of every .cc and .proto below it. Its target is syncopate_NAME, with
 # "_" for each "/" of a folder within another. Headers are included as "NAME/file.h", through a folder that holds NAME
@@ -41,14 +41,19 @@ endfunction()
 # the build type gives (a file may be named, too); the other folders, which act once for each message, have what takes
 # little time (syncopate_quick_build and syncopate_messages in Options.cmake).
 #
+# Files named in WITHOUT are left out.
+#
 # What lies in folders called cuda makes a library of its own, syncopate_NAME_cuda, where there is a CUDA toolkit: only
 # the GPU programs are linked with it.
 function(syncopate_room name)
-  cmake_parse_arguments(arg "QUICK_BUILD" "" "HOT;ROOMS;LIBRARIES;CUDA_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "QUICK_BUILD" "" "HOT;WITHOUT;ROOMS;LIBRARIES;CUDA_LIBRARIES" ${ARGN})
   string(REPLACE "/" "_" id "${name}")
   string(REPLACE "/" "_" rooms "${arg_ROOMS}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.cc")
   list(FILTER sources EXCLUDE REGEX "/${name}/(.*/)?cuda/")
+  foreach(file IN LISTS arg_WITHOUT)
+    list(REMOVE_ITEM sources "${CMAKE_SOURCE_DIR}/${name}/${file}")
+  endforeach()
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.cc" "${CMAKE_SOURCE_DIR}/${name}/*.cu")
   list(FILTER cuda_sources INCLUDE REGEX "/${name}/(.*/)?cuda/")
   file(GLOB_RECURSE protos CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${name}/*.proto")

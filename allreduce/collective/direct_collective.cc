@@ -277,7 +277,7 @@ class DirectCollective final : public Collective {
           deadline);
       waiting_for_.store(-1, std::memory_order_relaxed);
       if (status.ok() && !has_come(other, group.number)) status = Status::peer_lost("it is gone");
-      if (!status.ok()) return status.in(fmt::format("waiting for rank {}", member));
+      if (!status.ok()) return waited_for(member, status.in(fmt::format("waiting for rank {}", member)));
     }
     return Status();
   }

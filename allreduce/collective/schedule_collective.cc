@@ -192,7 +192,9 @@ class TransportCollective final : public ScheduleCollective {
       const std::size_t from = (own + count - step) % count;
       TraceSpan span(options_.tracer, traced(TraceKind::kPartTaken, static_cast<int>(from), header, 0));
       Result<Message> message = next_from(static_cast<int>(from), deadline);
-      if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", from));
+      if (!message.ok()) {
+        return waited_for(static_cast<int>(from), message.status().in(fmt::format("waiting for rank {}", from)));
+      }
       header.end = message->payload().size();
       if (TraceEvent* const event = span.event()) event->bytes = static_cast<std::int64_t>(header.end);
       span.end();
@@ -211,7 +213,7 @@ class TransportCollective final : public ScheduleCollective {
       if (!each || each->pending.none()) continue;
       const Waiting waiting(waiting_for_, peer);
       const Status done = transport_.wait(each->pending, deadline);
-      if (!done.ok()) return done.in(fmt::format("waiting for rank {}", peer));
+      if (!done.ok()) return waited_for(peer, done.in(fmt::format("waiting for rank {}", peer)));
     }
     return Status();
   }
@@ -249,7 +251,9 @@ class TransportCollective final : public ScheduleCollective {
     TraceSpan span(options_.tracer,
                    traced(TraceKind::kPartTaken, part.peer, expected, part.range.size() * sizeof(float)));
     Result<Message> message = next_from(part.peer, deadline);
-    if (!message.ok()) return message.status().in(fmt::format("waiting for rank {}", part.peer));
+    if (!message.ok()) {
+      return waited_for(part.peer, message.status().in(fmt::format("waiting for rank {}", part.peer)));
+    }
     span.end();
     SYNCOPATE_RETURN_IF_ERROR(check(*message, expected, sizeof(float)));
     take(buffer, part, message->floats());

@@ -122,6 +122,7 @@ TEST_P(ScheduleCollective, EndsAtTheDeadlineWhenARankIsSilentAndNamesIt) {
     EXPECT_EQ(status.code(), Code::kDeadlineExceeded) << status.message();
     // Rank 0 waits for rank 2 itself; rank 1 for rank 0, which waits.
     EXPECT_NE(status.message().find(ring.rank() == 0 ? "rank 2" : "rank 0"), std::string::npos) << status.message();
+    EXPECT_EQ(ring.missed(), ring.rank() == 0 ? 2 : 0);
   });
 }
 

@@ -1,0 +1,101 @@
+// Group: the ranks of a Python job, as one of them knows the others. It brings about what they communicate by, and
+// notices the loss of one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "allreduce/collective.h"
+#include "common/patience.h"
+#include "common/rendezvous.h"
+#include "common/status.h"
+#include "common/transport/make_transport.h"
+#include "python/core/peer_watch.h"
+
+namespace syncopate::python {
+
+// How ranks of one host are connected: by shared memory, or by sockets of the loopback interface.
+enum class Wire { kShm, kSockets };
+
+// "shm" or "sockets".
+Result<Wire> parse_wire(std::string_view text);
+
+struct GroupOptions {
+  int rank = 0;
+  int size = 1;
+  Wire wire = Wire::kShm;
+  Duration timeout = std::chrono::seconds(30);  // of each wait for another rank
+};
+
+// The process that another waited for in vain.
+struct Loss {
+  WatchedProcess process;
+  bool has_ended = true;  // false: it is alive, and did not come in time
+};
+
+// A collective, and what it needs to live.
+struct ConnectedCollective {
+  std::unique_ptr<Transport> transport;  // null if the collective has a wire of its own
+  std::unique_ptr<allreduce::Collective> collective;
+};
+
+class Group {
+ public:
+  // Every rank calls it. `rendezvous` must outlive the group. Fails with invalid argument if ranks are on several
+  // hosts, and as the rendezvous does.
+  static Result<std::shared_ptr<Group>> join(const GroupOptions& options, Rendezvous& rendezvous);
+
+  int rank() const { return options_.rank; }
+  int size() const { return options_.size; }
+  Duration timeout() const { return options_.timeout; }
+  TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  const Clock& clock() const { return clock_; }
+  Wire wire() const { return options_.wire; }
+  const RunKeys& keys() const { return *keys_; }
+
+  // Operations of all ranks, with the same name, which is used once in a group's life.
+  Result<ConnectedCollective> connect_collective(const std::string& name);
+  // The same for a group of `size` members of which this process is `member`: the ranks, and others behind them.
+  Result<std::unique_ptr<Transport>> connect_transport(const std::string& name, int member, int size);
+  TransportOptions endpoint(const std::string& name, int member, int size) const;
+  Rendezvous& rendezvous() { return rendezvous_; }
+
+  PeerWatch& watch() { return *watch_; }
+  // Returns the process whose loss explains a failure; none if it has another reason. `missed` is the rank that the
+  // operation waited for; -1 if unknown.
+  std::optional<Loss> loss_behind(const Status& failure, int missed) const;
+
+ private:
+  Group(const GroupOptions& options, Rendezvous& rendezvous) : options_(options), rendezvous_(rendezvous) {}
+  Status meet();
+
+  const GroupOptions options_;
+  Rendezvous& rendezvous_;
+  const SteadyClock clock_;
+  std::shared_ptr<Patience> patience_ = std::make_shared<Patience>();
+  std::string run_id_;
+  std::vector<WatchedProcess> ranks_;
+  std::optional<RunKeys> keys_;
+  std::unique_ptr<PeerWatch> watch_;
+};
+
+// While it lives, the loss of a process interrupts what `interrupt` ends the waits of.
+class InterruptedByLoss {
+ public:
+  InterruptedByLoss(Group& group, std::function<void()> interrupt)
+      : watch_(group.watch()), number_(watch_.subscribe(std::move(interrupt))) {}
+  ~InterruptedByLoss() { watch_.unsubscribe(number_); }
+  InterruptedByLoss(const InterruptedByLoss&) = delete;
+  InterruptedByLoss& operator=(const InterruptedByLoss&) = delete;
+
+ private:
+  PeerWatch& watch_;
+  const std::uint64_t number_;
+};
+
+}  // namespace syncopate::python

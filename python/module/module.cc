@@ -1,0 +1,139 @@
+// syncopate._core: what Python calls. Tensors come as addresses, which the caller keeps valid; nothing here knows
+// torch. Every call that may wait releases the interpreter's lock.
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "module/callback_rendezvous.h"
+#include "module/failure.h"
+#include "python/core/communicator.h"
+#include "python/core/sum_exchange.h"
+
+namespace nb = nanobind;
+using namespace nanobind::literals;
+
+namespace syncopate::python {
+namespace {
+
+using Address = std::uintptr_t;
+using Tensors = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;  // name and shape
+
+std::span<float> floats_at(Address address, std::size_t count) { return {reinterpret_cast<float*>(address), count}; }
+
+// A group together with what it meets through.
+struct JoinedGroup {
+  explicit JoinedGroup(nb::callable exchange) : rendezvous(std::move(exchange)) {}
+
+  CallbackRendezvous rendezvous;
+  std::shared_ptr<Group> group;
+};
+
+// Shares both.
+std::shared_ptr<Group> group_of(const std::shared_ptr<JoinedGroup>& joined) { return {joined, joined->group.get()}; }
+
+std::shared_ptr<JoinedGroup> join(int rank, int size, const std::string& wire, double timeout, nb::callable exchange) {
+  auto joined = std::make_shared<JoinedGroup>(std::move(exchange));
+  const nb::gil_scoped_release unlocked;
+  const Result<Wire> parsed = parse_wire(wire);
+  check(parsed.status());
+  Result<std::shared_ptr<Group>> group =
+      Group::join({.rank = rank, .size = size, .wire = *parsed, .timeout = from_seconds(timeout)}, joined->rendezvous);
+  check(group.status());
+  joined->group = std::move(*group);
+  return joined;
+}
+
+ParamLayout layout_of(const Tensors& tensors) {
+  ParamLayout layout;
+  for (const auto& [name, shape] : tensors) layout.add(name, shape);
+  return layout;
+}
+
+std::unique_ptr<Communicator> connect(const std::shared_ptr<JoinedGroup>& joined, const std::string& name) {
+  const nb::gil_scoped_release unlocked;
+  return check(Communicator::connect(group_of(joined), name), *joined->group, {.operation = "connecting"});
+}
+
+std::unique_ptr<SumExchange> connect_sums(const std::shared_ptr<JoinedGroup>& joined, const std::string& name,
+                                          const Tensors& tensors, std::size_t bucket_bytes) {
+  const nb::gil_scoped_release unlocked;
+  return check(SumExchange::connect(group_of(joined), name, layout_of(tensors), bucket_bytes), *joined->group,
+               {.operation = "connecting"});
+}
+
+std::uint64_t sum(Communicator& communicator, const std::vector<std::pair<Address, std::size_t>>& parts, float scale) {
+  std::vector<std::span<float>> spans;
+  for (const auto& [address, count] : parts) spans.push_back(floats_at(address, count));
+  return communicator.sum(std::move(spans), scale);
+}
+
+std::uint64_t broadcast(Communicator& communicator, Address address, std::size_t bytes, int root) {
+  return communicator.broadcast({reinterpret_cast<std::byte*>(address), bytes}, root);
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  translate_failures();
+  // At exit Python may drop the module before objects of it; what it says of that is of no use to a user.
+  nb::set_leak_warnings(false);
+
+  nb::class_<JoinedGroup>(module, "Group", "The ranks of a job, connected.")
+      .def_static("join", &join, "rank"_a, "size"_a, "wire"_a, "timeout"_a, "exchange"_a)
+      .def_prop_ro("rank", [](const JoinedGroup& self) { return self.group->rank(); })
+      .def_prop_ro("size", [](const JoinedGroup& self) { return self.group->size(); })
+      .def_prop_ro("timeout", [](const JoinedGroup& self) { return seconds(self.group->timeout()); })
+      .def(
+          "forgive", [](const JoinedGroup& self) { self.group->watch().forgive(); },
+          "From now on, processes may end: nobody is told.");
+
+  nb::class_<Communicator>(module, "Communicator", "Sums and broadcasts, in the order in which they are asked for.")
+      .def_static("connect", &connect, "group"_a, "name"_a)
+      .def("sum", &sum, "parts"_a, "scale"_a, "Begins to sum (address, floats) in place; returns a ticket.")
+      .def("broadcast", &broadcast, "address"_a, "bytes"_a, "root"_a, "Begins a broadcast; returns a ticket.")
+      .def("barrier", &Communicator::barrier, "Begins a barrier; returns a ticket.")
+      .def(
+          "wait",
+          [](Communicator& self, std::uint64_t ticket, const std::string& operation) {
+            const nb::gil_scoped_release unlocked;
+            const Status status = self.wait(ticket);
+            check(status, self.group(), {.operation = operation, .missed = self.missed()});
+          },
+          "ticket"_a, "operation"_a, "Returns when the work of this ticket is done.");
+
+  nb::class_<GradientExchange>(module, "GradientExchange", "What becomes of a step's gradients.")
+      .def("begin_step", &GradientExchange::begin_step, "learning_rate"_a)
+      .def("has", &GradientExchange::has, "tensor"_a)
+      .def(
+          "gradient",
+          [](GradientExchange& self, std::size_t tensor, Address address, std::size_t count, bool is_absent) {
+            const nb::gil_scoped_release unlocked;
+            self.gradient(tensor, floats_at(address, count), is_absent);
+          },
+          "tensor"_a, "address"_a, "count"_a, "is_absent"_a = false)
+      .def(
+          "finish_step",
+          [](GradientExchange& self, std::int64_t step) {
+            const nb::gil_scoped_release unlocked;
+            Result<SyncStats> stats = self.finish_step();
+            return seconds(check(std::move(stats), self.group(),
+                                 {.operation = "exchanging gradients", .step = step, .missed = self.missed()})
+                               .exposed_wait);
+          },
+          "step"_a, "Returns the seconds that it waited.")
+      .def("absent_everywhere", &GradientExchange::absent_everywhere)
+      .def("leave", [](GradientExchange& self) {
+        const nb::gil_scoped_release unlocked;
+        const Status status = self.leave();
+        check(status, self.group(), {.operation = "leaving", .missed = self.missed()});
+      });
+
+  nb::class_<SumExchange, GradientExchange>(module, "SumExchange", "Means of gradients, in place.")
+      .def_static("connect", &connect_sums, "group"_a, "name"_a, "tensors"_a, "bucket_bytes"_a);
+}
+
+}  // namespace syncopate::python

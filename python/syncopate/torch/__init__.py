@@ -1,0 +1,36 @@
+"""Syncopate for PyTorch. docs/pytorch.md shows what changes in a script.
+
+    import syncopate.torch as sy
+
+    sy.init()                                           # once a process, under torchrun
+    sy.broadcast_parameters(model)                      # all ranks begin with rank 0's
+    optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters())
+    ...                                                 # backward() and step() as before
+    sy.shutdown()
+
+Tensors are float32 on the CPU. Whoever waits for a rank that is gone raises PeerLost.
+"""
+
+from syncopate.errors import PeerLost, SyncopateError
+from syncopate.torch._collectives import allreduce, broadcast_buffers, broadcast_optimizer_state, broadcast_parameters
+from syncopate.torch._hook import HookState, allreduce_hook
+from syncopate.torch._job import init, is_initialized, local_rank, rank, shutdown, size
+from syncopate.torch._optimizer import DistributedOptimizer
+
+__all__ = [
+    "DistributedOptimizer",
+    "HookState",
+    "PeerLost",
+    "SyncopateError",
+    "allreduce",
+    "allreduce_hook",
+    "broadcast_buffers",
+    "broadcast_optimizer_state",
+    "broadcast_parameters",
+    "init",
+    "is_initialized",
+    "local_rank",
+    "rank",
+    "shutdown",
+    "size",
+]

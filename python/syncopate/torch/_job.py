@@ -1,0 +1,163 @@
+"""The job of this process: who it is, and how it reaches the others."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Callable, List, Optional
+
+import torch.distributed as dist
+
+from syncopate import _core
+from syncopate.errors import SyncopateError
+
+# Where launchers say a process's rank and the number of ranks: torchrun, Open MPI, Slurm.
+_RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
+_LOCAL_RANK_NAMES = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+
+
+@dataclass
+class Job:
+    group: _core.Group
+    communicator: _core.Communicator
+    rank: int
+    size: int
+    local_rank: int
+    pid: int
+    # What shutdown() closes first, last made first.
+    closers: List[Callable[[], None]] = field(default_factory=list)
+    _names: int = 0
+
+    def new_name(self, kind: str) -> str:
+        """A name that all ranks give to the same thing, since all of them make it in the same order."""
+        self._names += 1
+        return f"{kind}{self._names}"
+
+
+_job: Optional[Job] = None
+_jobs = 0  # of this process, so far
+_store = None  # of all its jobs: a second one would meet clients of the first
+
+
+def _number_of(names) -> Optional[int]:
+    for name in names:
+        if name in os.environ:
+            return int(os.environ[name])
+    return None
+
+
+class _StoreRendezvous:
+    """Values of all members, through a store of torch.distributed's. A store is readable for whoever reaches its port:
+    no secret goes through it."""
+
+    def __init__(self, rank: int, size: int, timeout: float) -> None:
+        missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+        if missing:
+            raise ValueError(
+                f"{' and '.join(missing)} not set, where rank 0 can be reached: start the script with torchrun, or set "
+                f"MASTER_ADDR=127.0.0.1 and MASTER_PORT to a free port"
+            )
+        global _store
+        if _store is None:
+            url = f"env://?rank={rank}&world_size={size}"
+            _store, _, _ = next(iter(dist.rendezvous(url, timeout=timedelta(seconds=timeout))))
+        restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        self._store = dist.PrefixStore(f"syncopate/{restart}/{_jobs}", _store)
+
+    def __call__(self, group: str, rank: int, size: int, value: str, seconds: float) -> List[str]:
+        keys = [f"{group}/{member}" for member in range(size)]
+        self._store.set(keys[rank], value)
+        try:
+            self._store.wait(keys, timedelta(seconds=max(seconds, 0.001)))
+        except RuntimeError as error:  # DistStoreError, which old versions do not have
+            absent = [str(member) for member in range(size) if not self._store.check([keys[member]])]
+            raise TimeoutError(f"no word from rank {', '.join(absent)} for {group}") from error
+        return [self._store.get(key).decode() for key in keys]
+
+
+def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
+    """Connects this process with the others of its job; every rank calls it.
+
+    Rank, number of ranks and the address of rank 0 are those of the launcher: RANK, WORLD_SIZE, MASTER_ADDR and
+    MASTER_PORT, as torchrun sets them. A process without them is a job of its own. All ranks must be on one host.
+
+    wire     "shm": shared memory; "sockets": sockets of the loopback interface
+    timeout  seconds that a rank waits for another in any operation, and here, before it raises PeerLost
+    """
+    global _job, _jobs
+    if _job is not None:
+        raise SyncopateError("init() was called before: once a process, or after shutdown()")
+    if not timeout > 0:
+        raise ValueError(f"timeout={timeout}: must be seconds above 0")
+    rank, size = _number_of(_RANK_NAMES), _number_of(_SIZE_NAMES)
+    if (rank is None) != (size is None):
+        raise ValueError("only one of RANK and WORLD_SIZE is set: set both, or start the script with torchrun")
+    rank, size = rank or 0, size or 1
+    if size > 1:
+        exchange: Callable = _StoreRendezvous(rank, size, timeout)
+    else:
+        exchange = lambda group, rank, size, value, seconds: [value]  # noqa: E731
+    group = _core.Group.join(rank, size, wire, timeout, exchange)
+    local_rank = _number_of(_LOCAL_RANK_NAMES)
+    _job = Job(
+        group=group,
+        communicator=_core.Communicator.connect(group, "main"),
+        rank=rank,
+        size=size,
+        local_rank=rank if local_rank is None else local_rank,
+        pid=os.getpid(),
+    )
+    _jobs += 1
+
+
+def current(what: str) -> Job:
+    """The job, for `what`, which needs it."""
+    if _job is None:
+        raise SyncopateError(f"{what} before init(): call syncopate.torch.init() first")
+    if _job.pid != os.getpid():
+        raise SyncopateError(f"{what} in a child of a rank, such as a worker of a DataLoader: only the rank itself may")
+    return _job
+
+
+def is_initialized() -> bool:
+    return _job is not None
+
+
+def rank() -> int:
+    """This process's number among the ranks, from 0."""
+    return current("rank()").rank
+
+
+def size() -> int:
+    """The number of ranks."""
+    return current("size()").size
+
+
+def local_rank() -> int:
+    """This process's number among the ranks of its host."""
+    return current("local_rank()").local_rank
+
+
+def shutdown() -> None:
+    """Waits for all ranks, then disconnects; every rank calls it. Does nothing before init()."""
+    global _job
+    if _job is None:
+        return
+    job = current("shutdown()")
+    while job.closers:
+        job.closers.pop()()
+    job.group.forgive()
+    job.communicator.wait(job.communicator.barrier(), "shutdown")
+    _job = None
+
+
+@atexit.register
+def _drop() -> None:
+    """A rank that ends without shutdown() may have failed: it waits for nobody, and others see it go."""
+    global _job
+    if _job is not None and _job.pid == os.getpid():
+        _job.closers.clear()
+        _job = None

@@ -1,0 +1,238 @@
+"""DistributedOptimizer: an optimizer whose step() has the gradients of all ranks."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
+
+import torch
+
+from syncopate import _core
+from syncopate.torch._job import Job, current
+from syncopate.torch._tensors import check_floats
+
+_MODES = ("allreduce",)
+_UPDATES = ("torch",)
+
+
+class DistributedOptimizer(torch.optim.Optimizer):
+    """Wraps `optimizer`: backward() hands each gradient over as soon as it is final, and step() waits for the means of
+    all ranks and makes the update. Every rank makes it with the same tensors, names and options.
+
+    optimizer         any of torch.optim that updates from gradients alone (not LBFGS)
+    named_parameters  model.named_parameters(); names are for errors, and their order is that of buckets. Without it,
+                      parameters are numbered
+    mode              "allreduce"
+    update            "torch": `optimizer` itself makes the update, on each rank, from the mean
+    bucket_mb         gradients travel in buckets of about so many MB, beside backward
+    backward_passes_per_step
+                      backward() is called so often before step(): gradients of all passes are added up, and travel in
+                      the last one. Divide the loss by it if their mean is wanted
+
+    param_groups, state and state_dict() are those of `optimizer`, so that schedulers and checkpoints stay as they are. A
+    parameter that got no gradient on some ranks counts there as zeros; one that got none anywhere keeps None.
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        named_parameters: Optional[Iterable[Tuple[str, torch.nn.Parameter]]] = None,
+        *,
+        mode: str = "allreduce",
+        update: str = "torch",
+        bucket_mb: float = 1.0,
+        backward_passes_per_step: int = 1,
+    ) -> None:
+        job = current("DistributedOptimizer()")
+        _check_options(optimizer, mode, update, bucket_mb, backward_passes_per_step)
+        super().__init__(optimizer.param_groups, optimizer.defaults)
+        self.optimizer = optimizer
+        self._share()
+        self._job = job
+        self._passes_per_step = backward_passes_per_step
+        self._names, self._parameters = _trained(optimizer, named_parameters)
+        count = len(self._parameters)
+        self._passes = [0] * count
+        self._handed_over: List[Optional[torch.Tensor]] = [None] * count  # kept alive until they have been summed
+        self._versions = [0] * count
+        self._has_begun = False
+        self._is_synchronized = False
+        self._sends = True
+        self._step = 0
+        tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
+        self._exchange: Any = _core.SumExchange.connect(
+            job.group, job.new_name("optimizer"), tensors, int(bucket_mb * (1 << 20))
+        )
+        self._hooks = [
+            parameter.register_post_accumulate_grad_hook(self._hook_of(index))
+            for index, parameter in enumerate(self._parameters)
+        ]
+        job.closers.append(self._close)
+
+    # What it shares with the wrapped optimizer.
+
+    def _share(self) -> None:
+        self.param_groups = self.optimizer.param_groups
+        self.state = self.optimizer.state
+
+    def state_dict(self) -> dict:
+        return self.optimizer.state_dict()
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        self.optimizer.load_state_dict(state_dict)
+        self._share()
+
+    def add_param_group(self, param_group: dict) -> None:
+        if hasattr(self, "_exchange"):
+            raise ValueError("add_param_group() after DistributedOptimizer(): add groups to the optimizer before")
+        super().add_param_group(param_group)
+
+    # The step.
+
+    def _hook_of(self, index: int) -> Callable[[torch.Tensor], None]:
+        def hook(parameter: torch.Tensor) -> None:
+            if not self._sends:
+                return
+            self._passes[index] += 1
+            if self._passes[index] == self._passes_per_step:
+                self._hand_over(index, parameter.grad)
+            elif self._passes[index] > self._passes_per_step:
+                raise RuntimeError(
+                    f"{self._names[index]} got another gradient after its last had been sent: call step() after each "
+                    f"backward(), or give backward_passes_per_step or no_sync(); checkpoints need use_reentrant=False"
+                )
+
+        return hook
+
+    def _begin(self) -> None:
+        if not self._has_begun:
+            self._exchange.begin_step(float(self.param_groups[0]["lr"]))
+            self._has_begun = True
+
+    def _hand_over(self, index: int, gradient: torch.Tensor, is_absent: bool = False) -> None:
+        self._begin()
+        if gradient.layout is not torch.strided or gradient.dtype is not torch.float32:
+            check_floats(gradient, f"the gradient of {self._names[index]}")
+        if not gradient.is_contiguous():
+            gradient = self._parameters[index].grad = gradient.contiguous()
+        self._handed_over[index] = gradient
+        self._versions[index] = gradient._version
+        self._exchange.gradient(index, gradient.data_ptr(), gradient.numel(), is_absent)
+
+    def synchronize(self) -> None:
+        """Waits until each parameter's grad is the mean of all ranks'. step() does so itself; call it before to clip
+        gradients or to look at them."""
+        if self._is_synchronized:
+            return
+        self._begin()
+        absent = []
+        for index, parameter in enumerate(self._parameters):
+            if self._exchange.has(index):
+                continue
+            is_absent = parameter.grad is None
+            if is_absent:
+                absent.append(index)
+                parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
+            self._hand_over(index, parameter.grad, is_absent)
+        self._exchange.finish_step(self._step)
+        for index, gradient in enumerate(self._handed_over):
+            if gradient is not None and gradient._version != self._versions[index]:
+                raise RuntimeError(
+                    f"the gradient of {self._names[index]} was changed while it was being summed: call synchronize() "
+                    f"after backward() and before clipping or unscaling"
+                )
+        if absent:
+            for index in set(self._exchange.absent_everywhere()).intersection(absent):
+                self._parameters[index].grad = None
+        self._handed_over = [None] * len(self._parameters)
+        self._passes = [0] * len(self._parameters)
+        self._has_begun = False
+        self._is_synchronized = True
+        self._step += 1
+
+    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        """Waits for the means of all ranks' gradients and makes the update."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self.synchronize()
+        self.optimizer.step()
+        self._is_synchronized = False
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        if self._has_begun and any(self._passes):
+            raise RuntimeError("zero_grad() between backward() and step(): gradients of this step are being summed")
+        self.optimizer.zero_grad(set_to_none)
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Gradients of backward() in this context are added up and do not travel; those of the next one do, with them."""
+        before, self._sends = self._sends, False
+        try:
+            yield
+        finally:
+            self._sends = before
+
+    def close(self) -> None:
+        """Waits for all ranks and takes the hooks off the parameters; every rank calls it. shutdown() does so as well."""
+        if self._close in self._job.closers:
+            self._job.closers.remove(self._close)
+            self._close()
+
+    def _close(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._exchange.leave()
+        self._exchange = None
+
+
+def _check_options(optimizer: Any, mode: str, update: str, bucket_mb: float, passes: int) -> None:
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise ValueError(f"{type(optimizer).__name__} is no torch.optim.Optimizer")
+    if isinstance(optimizer, DistributedOptimizer):
+        raise ValueError("the optimizer is a DistributedOptimizer already: wrap the one of torch.optim")
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise ValueError(
+            "LBFGS evaluates the loss several times a step, on each rank as often as its own search asks for: use an "
+            "optimizer that updates from one gradient, such as Adam"
+        )
+    if mode not in _MODES:
+        raise ValueError(f"mode='{mode}': must be {' or '.join(map(repr, _MODES))}")
+    if update not in _UPDATES:
+        raise ValueError(f"update='{update}': must be {' or '.join(map(repr, _UPDATES))}")
+    if not 0 < bucket_mb <= 1024:
+        raise ValueError(f"bucket_mb={bucket_mb}: must be above 0 and at most 1024")
+    if passes < 1:
+        raise ValueError(f"backward_passes_per_step={passes}: must be at least 1")
+
+
+def _trained(optimizer: torch.optim.Optimizer, named_parameters: Any) -> Tuple[List[str], List[torch.nn.Parameter]]:
+    """Names and parameters of the optimizer that have gradients, in the order of `named_parameters`."""
+    own = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    if named_parameters is None:
+        named = [(f"parameter{i}", p) for i, p in enumerate(own)]
+    else:
+        ids = {id(p) for p in own}
+        named = [(name, p) for name, p in named_parameters if id(p) in ids]
+        unnamed = len(ids) - len({id(p) for _, p in named})
+        if unnamed:
+            raise ValueError(f"{unnamed} of the optimizer's parameters are not in named_parameters: give all of them")
+    seen = set()
+    names: List[str] = []
+    parameters: List[torch.nn.Parameter] = []
+    for name, parameter in named:
+        if id(parameter) in seen:
+            continue  # tied
+        seen.add(id(parameter))
+        check_floats(parameter, f"parameter {name}")
+        if parameter.numel() == 0:
+            continue
+        if not parameter.is_contiguous():
+            raise ValueError(f"parameter {name} is not contiguous: use .contiguous() before the optimizer is made")
+        names.append(name)
+        parameters.append(parameter)
+    if not parameters:
+        raise ValueError("the optimizer has no parameter with requires_grad: there is nothing to sum")
+    return names, parameters

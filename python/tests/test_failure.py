@@ -1,0 +1,57 @@
+"""A rank that is gone makes the others raise PeerLost, at once where a process has ended, else within the deadline."""
+
+import os
+import re
+import signal
+
+import pytest
+
+from ranks import run, start, wait
+
+# What "at once" may take on a busy machine; the deadline that would end the wait otherwise is 30 s.
+AT_ONCE = 10.0
+
+
+def raised(text):
+    match = re.search(r"PeerLost at (\S+) rank=(\S+) step=(\S+) operation=([^:]*): (.*)", text)
+    assert match, text
+    return match.groups()
+
+
+@pytest.mark.parametrize("how, way", [("kill", "optimizer"), ("kill", "hook"), ("raise", "allreduce")])
+def test_the_others_raise_at_once_where_a_rank_ends(how, way):
+    ended = wait(start("losing.py", 3, how, way))
+    when = float(re.search(r"^at (\S+)", ended[1].out).group(1))
+    assert ended[1].code == (-signal.SIGKILL if how == "kill" else 1)
+    for rank in (0, 2):
+        assert ended[rank].code == 3, ended[rank].err
+        at, lost, step, operation, text = raised(ended[rank].out)
+        assert float(at) - when < AT_ONCE
+        assert lost == "1" and "rank 1 (pid" in text and "is gone" in text
+        if way == "optimizer":
+            assert step == "5" and operation == "exchanging gradients"
+
+
+def test_children_of_a_data_loader_do_not_hide_the_loss():
+    # They inherit the connections of rank 1, and live for seconds after it.
+    ended = wait(start("losing.py", 2, "kill", "optimizer", 30, 2))
+    when = float(re.search(r"^at (\S+)", ended[1].out).group(1))
+    at, lost, *_ = raised(ended[0].out)
+    assert lost == "1" and float(at) - when < AT_ONCE
+
+
+def test_a_rank_that_stands_still_is_given_up_after_the_timeout():
+    processes = start("losing.py", 2, "stop", "optimizer", 2)
+    try:
+        out, err = processes[0].communicate(timeout=60)
+    finally:
+        os.kill(processes[1].pid, signal.SIGKILL)
+        processes[1].communicate()
+    assert processes[0].returncode == 3, err
+    _, lost, step, _, text = raised(out)
+    assert (lost, step) == ("1", "5") and "has not come in time" in text
+
+
+def test_many_jobs_after_each_other_leave_no_thread_and_no_descriptor():
+    for each in run("cycles.py", 2, 30):
+        assert "threads +0, descriptors +0" in each.out, each.out
