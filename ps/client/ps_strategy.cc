@@ -130,7 +130,8 @@ void PsStrategy::gradient_ready(std::size_t bucket) {
   const Duration codec_before = codec_ ? codec_->time() : Duration::zero();
   failure_ = pusher_.ready(bucket, step_);
   // A worker that runs ahead still computes with the weights that an answer would replace.
-  if (failure_.ok() && !pusher_.all_sent() && options_.pipeline_depth == 0) failure_ = take_answers();
+  const bool takes_answers = options_.answers_in_backward && options_.pipeline_depth == 0;
+  if (failure_.ok() && !pusher_.all_sent() && takes_answers) failure_ = take_answers();
   if (codec_) backward_codec_ += codec_->time() - codec_before;
 }
 

@@ -48,6 +48,9 @@ struct PsStrategyOptions {
   // finish_step does not wait for responses, and weights_needed waits only for those of its range: the last pulls
   // arrive while the next forward pass runs. Cannot be combined with a pipeline.
   bool overlap_forward = false;
+  // Whether weights may change during backward, once the gradients of their chunk are ready. Off for a model that may
+  // still read them then.
+  bool answers_in_backward = true;
   Compression compression;
   Duration timeout = std::chrono::seconds(30);  // of join and of finish_step
   // The following describe one membership epoch of a job; the defaults are for a job that begins.

@@ -31,7 +31,7 @@ class GradientExchange {
   virtual std::vector<std::size_t> absent_everywhere() const = 0;
   // After a failure: the rank that was waited for; -1 if unknown.
   virtual int missed() { return -1; }
-  // All ranks agree to stop. No step may follow.
+  // All ranks agree to stop. No step may follow. Servers may end once all ranks have returned.
   virtual Status leave() = 0;
 };
 

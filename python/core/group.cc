@@ -84,6 +84,8 @@ Result<Wire> parse_wire(std::string_view text) {
   return Status::invalid_argument(fmt::format("wire='{}': must be 'shm' or 'sockets'", text));
 }
 
+TransportKind wire_to_servers(Wire wire) { return wire == Wire::kShm ? TransportKind::kShm : TransportKind::kTcp; }
+
 Result<std::shared_ptr<Group>> Group::join(const GroupOptions& options, Rendezvous& rendezvous) {
   if (options.size < 1 || options.rank < 0 || options.rank >= options.size) {
     return Status::invalid_argument(
@@ -130,27 +132,38 @@ Status Group::meet() {
   return Status();
 }
 
-TransportOptions Group::endpoint(const std::string& name, int member, int size) const {
-  return {.run_id = run_id_, .group = name, .rank = member, .size = size, .keys = *keys_, .patience = patience_};
+TransportOptions Group::endpoint(const std::string& name, int size) const {
+  return {.run_id = run_id_, .group = name, .rank = rank(), .size = size, .keys = *keys_, .patience = patience_};
 }
 
-Result<std::unique_ptr<Transport>> Group::connect_transport(const std::string& name, int member, int size) {
-  const TransportKind kind = wire() == Wire::kShm ? TransportKind::kShm : TransportKind::kSockets;
+Result<std::unique_ptr<Transport>> Group::connect(TransportKind kind, const std::string& name, int size) {
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
-                             make_transport(kind, endpoint(name, member, size), rendezvous_, deadline()));
+                             make_transport(kind, endpoint(name, size), rendezvous_, deadline()));
   return std::unique_ptr<Transport>(std::make_unique<PatientTransport>(std::move(transport), patience_, clock_));
 }
 
 Result<ConnectedCollective> Group::connect_collective(const std::string& name) {
   ConnectedCollective connected;
   if (wire() == Wire::kShm) {
-    SYNCOPATE_ASSIGN_OR_RETURN(connected.collective, allreduce::make_direct_collective(endpoint(name, rank(), size()),
-                                                                                       rendezvous_, deadline()));
+    SYNCOPATE_ASSIGN_OR_RETURN(connected.collective,
+                               allreduce::make_direct_collective(endpoint(name, size()), rendezvous_, deadline()));
     return connected;
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(connected.transport, connect_transport(name, rank(), size()));
+  SYNCOPATE_ASSIGN_OR_RETURN(connected.transport, connect(TransportKind::kSockets, name, size()));
   connected.collective = allreduce::make_schedule_collective(*connected.transport);
   return connected;
+}
+
+Result<std::unique_ptr<Transport>> Group::connect_servers(const std::string& name, int size) {
+  return connect(wire_to_servers(wire()), name, size);
+}
+
+Status Group::give_secret(int file) const {
+  const SecretText text = keys_->to_text();
+  const SecretText lines(text.view(), "\n" + run_id_ + "\n");
+  if (write(file, lines.view().data(), lines.view().size()) == static_cast<ssize_t>(lines.view().size()))
+    return Status();
+  return Status::peer_lost("a server ended before it was told what it is to do");
 }
 
 std::optional<Loss> Group::loss_behind(const Status& failure, int missed) const {

@@ -24,6 +24,8 @@ enum class Wire { kShm, kSockets };
 
 // "shm" or "sockets".
 Result<Wire> parse_wire(std::string_view text);
+// Between a rank that computes and servers, ZeroMQ's threads move the bytes of sockets.
+TransportKind wire_to_servers(Wire wire);
 
 struct GroupOptions {
   int rank = 0;
@@ -56,13 +58,16 @@ class Group {
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   const Clock& clock() const { return clock_; }
   Wire wire() const { return options_.wire; }
-  const RunKeys& keys() const { return *keys_; }
+  const std::string& host() const { return ranks_[static_cast<std::size_t>(rank())].host; }
 
   // Operations of all ranks, with the same name, which is used once in a group's life.
   Result<ConnectedCollective> connect_collective(const std::string& name);
-  // The same for a group of `size` members of which this process is `member`: the ranks, and others behind them.
-  Result<std::unique_ptr<Transport>> connect_transport(const std::string& name, int member, int size);
-  TransportOptions endpoint(const std::string& name, int member, int size) const;
+  // Messages between `size` members: the ranks, and servers behind them, each of which connects with what
+  // give_secret() has told it (server.h).
+  Result<std::unique_ptr<Transport>> connect_servers(const std::string& name, int size);
+  // Writes what a server needs to be admitted to `file`, which must be a pipe to it: the job's secret, and its name, a
+  // line each.
+  Status give_secret(int file) const;
   Rendezvous& rendezvous() { return rendezvous_; }
 
   PeerWatch& watch() { return *watch_; }
@@ -73,6 +78,8 @@ class Group {
  private:
   Group(const GroupOptions& options, Rendezvous& rendezvous) : options_(options), rendezvous_(rendezvous) {}
   Status meet();
+  TransportOptions endpoint(const std::string& name, int size) const;
+  Result<std::unique_ptr<Transport>> connect(TransportKind kind, const std::string& name, int size);
 
   const GroupOptions options_;
   Rendezvous& rendezvous_;

@@ -50,6 +50,12 @@ Status PeerWatch::watch(const WatchedProcess& process) {
   return Status();
 }
 
+void PeerWatch::forget(pid_t pid) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [pid](const Entry& entry) { return entry.process.pid == pid; });
+  wake();
+}
+
 std::uint64_t PeerWatch::subscribe(std::function<void()> on_loss) {
   const std::lock_guard lock(mutex_);
   if (lost_ && !forgives_) on_loss();
@@ -96,14 +102,14 @@ void PeerWatch::loop() {
     if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
     eventfd_t count = 0;
     eventfd_read(wake_.get(), &count);
+    // Entries may have changed meanwhile: they are asked again.
     const std::lock_guard lock(mutex_);
-    std::vector<Entry> alive;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      const bool has_ended = i + 1 < polled.size() && polled[i + 1].revents != 0;
-      if (has_ended) report(entries_[i].process);
-      if (!has_ended) alive.push_back(std::move(entries_[i]));
-    }
-    entries_ = std::move(alive);
+    std::erase_if(entries_, [this](const Entry& entry) {
+      pollfd item{entry.pidfd.get(), POLLIN, 0};
+      const bool has_ended = poll(&item, 1, 0) > 0;
+      if (has_ended) report(entry.process);
+      return has_ended;
+    });
   }
 }
 

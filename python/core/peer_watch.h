@@ -39,6 +39,9 @@ class PeerWatch {
   // Watches one more process. One that has already ended counts as lost.
   Status watch(const WatchedProcess& process);
 
+  // From now on, this process may end.
+  void forget(pid_t pid);
+
   // From now on `on_loss` is called, on the watching thread, when the first process is lost; at once, on the caller's,
   // if one is lost already. It must not call this object. Returns a number for unsubscribe().
   std::uint64_t subscribe(std::function<void()> on_loss);

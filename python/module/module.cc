@@ -2,6 +2,8 @@
 // torch. Every call that may wait releases the interpreter's lock.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -11,6 +13,7 @@
 #include "module/callback_rendezvous.h"
 #include "module/failure.h"
 #include "python/core/communicator.h"
+#include "python/core/strategy_exchange.h"
 #include "python/core/sum_exchange.h"
 
 namespace nb = nanobind;
@@ -65,6 +68,23 @@ std::unique_ptr<SumExchange> connect_sums(const std::shared_ptr<JoinedGroup>& jo
                {.operation = "connecting"});
 }
 
+std::unique_ptr<StrategyExchange> connect_strategy(const std::shared_ptr<JoinedGroup>& joined, const std::string& name,
+                                                   const Tensors& tensors, const OptionTexts& options,
+                                                   const std::vector<int>& server_pids) {
+  const nb::gil_scoped_release unlocked;
+  const Result<TrainingOptions> parsed = TrainingOptions::parse(options, joined->group->size());
+  check(parsed.status());
+  return check(StrategyExchange::connect(group_of(joined), name, layout_of(tensors), *parsed, server_pids),
+               *joined->group, {.operation = "connecting"});
+}
+
+// Each tensor is an array of its own, so that saving one does not save its neighbours. It keeps the exchange alive.
+using Weights = nb::ndarray<nb::array_api, float, nb::ndim<1>, nb::device::cpu>;
+Weights weights_of(nb::handle_t<StrategyExchange> self, std::size_t tensor) {
+  const std::span<float> weights = nb::cast<StrategyExchange&>(self).weights(tensor);
+  return Weights(weights.data(), {weights.size()}, self);
+}
+
 std::uint64_t sum(Communicator& communicator, const std::vector<std::pair<Address, std::size_t>>& parts, float scale) {
   std::vector<std::span<float>> spans;
   for (const auto& [address, count] : parts) spans.push_back(floats_at(address, count));
@@ -84,6 +104,13 @@ NB_MODULE(_core, module) {
 
   nb::class_<JoinedGroup>(module, "Group", "The ranks of a job, connected.")
       .def_static("join", &join, "rank"_a, "size"_a, "wire"_a, "timeout"_a, "exchange"_a)
+      .def_static(
+          "check_options",
+          [](const OptionTexts& options, int workers) { check(TrainingOptions::parse(options, workers).status()); },
+          "options"_a, "workers"_a, "Raises ValueError for options that no job can have.")
+      .def(
+          "give_secret", [](const JoinedGroup& self, int file) { check(self.group->give_secret(file)); }, "file"_a,
+          "Writes what a server needs to be admitted to a pipe.")
       .def_prop_ro("rank", [](const JoinedGroup& self) { return self.group->rank(); })
       .def_prop_ro("size", [](const JoinedGroup& self) { return self.group->size(); })
       .def_prop_ro("timeout", [](const JoinedGroup& self) { return seconds(self.group->timeout()); })
@@ -134,6 +161,15 @@ NB_MODULE(_core, module) {
 
   nb::class_<SumExchange, GradientExchange>(module, "SumExchange", "Means of gradients, in place.")
       .def_static("connect", &connect_sums, "group"_a, "name"_a, "tensors"_a, "bucket_bytes"_a);
+
+  nb::class_<StrategyExchange, GradientExchange>(module, "StrategyExchange", "Gradients in, next weights out.")
+      .def_static("connect", &connect_strategy, "group"_a, "name"_a, "tensors"_a, "options"_a, "server_pids"_a)
+      .def("weights", &weights_of, "tensor"_a, "Where a tensor's weights lie, by DLPack.")
+      .def("join", [](StrategyExchange& self) {
+        const nb::gil_scoped_release unlocked;
+        const Status status = self.join();
+        check(status, self.group(), {.operation = "joining", .missed = self.missed()});
+      });
 }
 
 }  // namespace syncopate::python

@@ -24,8 +24,8 @@ def assert_same_bits(one, other, what="weights"):
 
 @pytest.mark.parametrize("model", ["mlp", "conv"])
 def test_hook_and_torchs_update_have_the_bits_of_ddp(tmp_path, model):
-    ways = {"ddp": "ddp/{}", "hook": "hook/{}", "ours": "optimizer/{}/update=torch", "cut": "optimizer/{}/bucket_mb=0.002"}
-    ways["sockets"] = "optimizer/{}/wire=sockets"
+    ways = {"ddp": "ddp/{}", "hook": "hook/{}", "ours": "optimizer/{}/update=torch", "cut": "optimizer/{}/update=torch/bucket_mb=0.002"}
+    ways["sockets"] = "optimizer/{}/update=torch/wire=sockets"
     ways["hook by sockets, cut"] = "hook/{}/wire=sockets/bucket_mb=0.002"
     jobs = {
         (way, optimizer): form.format(f"{model}/{optimizer}")
@@ -45,3 +45,47 @@ def test_hook_and_torchs_update_have_the_bits_of_ddp(tmp_path, model):
     assert a["losses"] != b["losses"]  # of batches of their own
     moved = results[0][jobs["ddp", "sgd"]]["weights"], results[0][jobs["ddp", "adam"]]["weights"]
     assert any(not torch.equal(one, other) for one, other in zip(moved[0].values(), moved[1].values()))
+
+
+RULES = ("sgd", "momentum", "nesterov", "adam", "adamw", "adagrad")
+
+
+def test_servers_under_sync_have_the_bits_of_our_update_under_allreduce(tmp_path):
+    own = {rule: f"optimizer/mlp/{rule}/schedule=yes" for rule in RULES}
+    ways = {"1 server": "/mode=ps", "2 servers, cut": "/mode=ps/servers=2/bucket_mb=0.01", "sockets": "/wire=sockets"}
+    ways["servers by sockets"] = "/mode=ps/wire=sockets"
+    jobs = [job + way for job in own.values() for way in ("", *ways.values())]
+    results = train(tmp_path, 2, jobs)
+    for rule, job in own.items():
+        for way in ways.values():
+            for rank in range(2):
+                assert_same_bits(results[rank][job + way], results[rank][job])
+        assert_same_bits(results[1][job], results[0][job])
+
+
+def test_our_update_follows_torchs(tmp_path):
+    """Within rounding: torch multiplies and adds in another order."""
+    jobs = {rule: f"optimizer/mlp/{rule}/schedule=yes" for rule in RULES}
+    results = train(tmp_path, 2, [job + way for job in jobs.values() for way in ("", "/update=torch")])
+    for rule, job in jobs.items():
+        ours, torchs = (results[0][job + way]["weights"] for way in ("", "/update=torch"))
+        for name in ours:
+            distance = (ours[name] - torchs[name]).norm() / torchs[name].norm()
+            assert distance < 1e-5, (rule, name, distance)
+
+
+@pytest.mark.parametrize("consistency", ["async", "bounded:4", "softsync:2", "local-sgd:4", "easgd:4"])
+def test_each_consistency_learns(tmp_path, consistency):
+    jobs = [f"optimizer/mlp/sgd/mode=ps/consistency={consistency}"]
+    for rank, result in enumerate(train(tmp_path, 2, jobs)):
+        losses = result[jobs[0]]["losses"]
+        assert all(loss == loss and loss < 10 for loss in losses), rank
+
+
+def test_codecs_work_under_both_modes(tmp_path):
+    codecs = ("fp16", "bf16", "int8", "topk:0.1", "randomk:0.1", "sign")
+    jobs = [f"optimizer/mlp/sgd/compress={codec}{mode}" for codec in codecs for mode in ("", "/mode=ps")]
+    jobs.append("optimizer/mlp/sgd/compress=powersgd:2")
+    one, other = train(tmp_path, 2, jobs)
+    for job in jobs:
+        assert_same_bits(one[job], other[job])

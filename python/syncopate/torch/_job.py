@@ -6,7 +6,7 @@ import atexit
 import os
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Callable, List, Optional
+from typing import Any, Callable, List, Optional
 
 import torch.distributed as dist
 
@@ -27,6 +27,8 @@ class Job:
     size: int
     local_rank: int
     pid: int
+    wire: str
+    rendezvous: StoreRendezvous
     # What shutdown() closes first, last made first.
     closers: List[Callable[[], None]] = field(default_factory=list)
     _names: int = 0
@@ -49,23 +51,21 @@ def _number_of(names) -> Optional[int]:
     return None
 
 
-class _StoreRendezvous:
+class StoreRendezvous:
     """Values of all members, through a store of torch.distributed's. A store is readable for whoever reaches its port:
     no secret goes through it."""
 
-    def __init__(self, rank: int, size: int, timeout: float) -> None:
-        missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-        if missing:
-            raise ValueError(
-                f"{' and '.join(missing)} not set, where rank 0 can be reached: start the script with torchrun, or set "
-                f"MASTER_ADDR=127.0.0.1 and MASTER_PORT to a free port"
-            )
-        global _store
-        if _store is None:
-            url = f"env://?rank={rank}&world_size={size}"
-            _store, _, _ = next(iter(dist.rendezvous(url, timeout=timedelta(seconds=timeout))))
-        restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        self._store = dist.PrefixStore(f"syncopate/{restart}/{_jobs}", _store)
+    def __init__(self, store: Any, prefix: str) -> None:
+        self._prefix = prefix
+        self._store = dist.PrefixStore(prefix, store)
+        self._is_local = isinstance(store, dist.HashStore)
+
+    def another(self) -> StoreRendezvous:
+        """The same for another thread: a client of a TCPStore does one thing at a time, and waits in it."""
+        if self._is_local:
+            return self
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        return StoreRendezvous(dist.TCPStore(host, port, is_master=False, wait_for_workers=False), self._prefix)
 
     def __call__(self, group: str, rank: int, size: int, value: str, seconds: float) -> List[str]:
         keys = [f"{group}/{member}" for member in range(size)]
@@ -76,6 +76,23 @@ class _StoreRendezvous:
             absent = [str(member) for member in range(size) if not self._store.check([keys[member]])]
             raise TimeoutError(f"no word from rank {', '.join(absent)} for {group}") from error
         return [self._store.get(key).decode() for key in keys]
+
+
+def _rendezvous(rank: int, size: int, timeout: float) -> StoreRendezvous:
+    global _store
+    if size == 1:
+        return StoreRendezvous(dist.HashStore(), "")
+    missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if missing:
+        raise ValueError(
+            f"{' and '.join(missing)} not set, where rank 0 can be reached: start the script with torchrun, or set "
+            f"MASTER_ADDR=127.0.0.1 and MASTER_PORT to a free port"
+        )
+    if _store is None:
+        url = f"env://?rank={rank}&world_size={size}"
+        _store, _, _ = next(iter(dist.rendezvous(url, timeout=timedelta(seconds=timeout))))
+    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return StoreRendezvous(_store, f"syncopate/{restart}/{_jobs}")
 
 
 def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
@@ -96,11 +113,8 @@ def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
     if (rank is None) != (size is None):
         raise ValueError("only one of RANK and WORLD_SIZE is set: set both, or start the script with torchrun")
     rank, size = rank or 0, size or 1
-    if size > 1:
-        exchange: Callable = _StoreRendezvous(rank, size, timeout)
-    else:
-        exchange = lambda group, rank, size, value, seconds: [value]  # noqa: E731
-    group = _core.Group.join(rank, size, wire, timeout, exchange)
+    rendezvous = _rendezvous(rank, size, timeout)
+    group = _core.Group.join(rank, size, wire, timeout, rendezvous)
     local_rank = _number_of(_LOCAL_RANK_NAMES)
     _job = Job(
         group=group,
@@ -109,6 +123,8 @@ def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
         size=size,
         local_rank=rank if local_rank is None else local_rank,
         pid=os.getpid(),
+        wire=wire,
+        rendezvous=rendezvous,
     )
     _jobs += 1
 

@@ -9,10 +9,14 @@ import torch
 
 from syncopate import _core
 from syncopate.torch._job import Job, current
-from syncopate.torch._tensors import check_floats
+from syncopate.torch import _own_update
+from syncopate.torch._servers import Servers
+from syncopate.torch._tensors import check_floats, written
 
-_MODES = ("allreduce",)
-_UPDATES = ("torch",)
+_MODES = ("allreduce", "ps")
+_UPDATES = ("own", "torch")
+# Buckets, and chunks of parameter servers, if nothing else is asked for.
+_USUAL_MB = {"allreduce": 1.0, "ps": 0.25}
 
 
 class DistributedOptimizer(torch.optim.Optimizer):
@@ -22,15 +26,22 @@ class DistributedOptimizer(torch.optim.Optimizer):
     optimizer         any of torch.optim that updates from gradients alone (not LBFGS)
     named_parameters  model.named_parameters(); names are for errors, and their order is that of buckets. Without it,
                       parameters are numbered
-    mode              "allreduce"
-    update            "torch": `optimizer` itself makes the update, on each rank, from the mean
-    bucket_mb         gradients travel in buckets of about so many MB, beside backward
+    mode              "allreduce": the mean of all ranks' gradients makes an update, which each rank makes.
+                      "ps": parameter servers hold the weights and make updates; see `consistency`
+    update            "own": Syncopate makes the update, with the weights in memory of its own (SGD, Adam, AdamW, Adagrad;
+                      one group). "torch": `optimizer` itself does, on each rank (allreduce)
+    consistency       under ps: "sync", "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
+    servers           under ps: the number of servers, which rank 0 starts and which end with it
+    compress          a codec for gradients on their way, with update="own": "fp16", "bf16", "int8", "topk:0.01", "sign",
+                      "randomk:0.01", and under allreduce "powersgd:4"
+    bucket_mb         gradients travel in buckets of about so many MB, beside backward; None: 1, and under ps 0.25
     backward_passes_per_step
                       backward() is called so often before step(): gradients of all passes are added up, and travel in
                       the last one. Divide the loss by it if their mean is wanted
 
-    param_groups, state and state_dict() are those of `optimizer`, so that schedulers and checkpoints stay as they are. A
-    parameter that got no gradient on some ranks counts there as zeros; one that got none anywhere keeps None.
+    param_groups are those of `optimizer`, so that schedulers stay as they are; with update="torch", so are state and
+    state_dict(). A parameter that got no gradient on some ranks counts there as zeros; one that got none anywhere keeps
+    None with update="torch", and counts as zeros otherwise.
     """
 
     def __init__(
@@ -39,12 +50,18 @@ class DistributedOptimizer(torch.optim.Optimizer):
         named_parameters: Optional[Iterable[Tuple[str, torch.nn.Parameter]]] = None,
         *,
         mode: str = "allreduce",
-        update: str = "torch",
-        bucket_mb: float = 1.0,
+        consistency: str = "sync",
+        update: str = "own",
+        compress: Optional[str] = None,
+        bucket_mb: Optional[float] = None,
+        servers: int = 1,
         backward_passes_per_step: int = 1,
     ) -> None:
         job = current("DistributedOptimizer()")
-        _check_options(optimizer, mode, update, bucket_mb, backward_passes_per_step)
+        _check_options(optimizer, mode, update, consistency, compress, servers, backward_passes_per_step)
+        bucket_mb = _USUAL_MB[mode] if bucket_mb is None else bucket_mb
+        if not 0 < bucket_mb <= 1024:
+            raise ValueError(f"bucket_mb={bucket_mb}: must be above 0 and at most 1024")
         super().__init__(optimizer.param_groups, optimizer.defaults)
         self.optimizer = optimizer
         self._share()
@@ -59,15 +76,48 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._is_synchronized = False
         self._sends = True
         self._step = 0
+        self._owns_update = update == "own"
+        self._rate: Optional[float] = None  # of the step that has begun
+        self._servers: Optional[Servers] = None
+        name = job.new_name("optimizer")
         tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
-        self._exchange: Any = _core.SumExchange.connect(
-            job.group, job.new_name("optimizer"), tensors, int(bucket_mb * (1 << 20))
-        )
+        bucket_bytes = int(bucket_mb * (1 << 20))
+        if self._owns_update:
+            options = _own_update.options_of(optimizer)
+            options["bucket_bytes"] = str(bucket_bytes)
+            options["compress"] = compress or "none"
+            if mode == "ps":
+                options.update(servers=str(servers), consistency=consistency)
+            self._exchange: Any = self._connect(name, tensors, options, servers if mode == "ps" else 0)
+            self._constants = _own_update.constants(self.param_groups[0])
+        else:
+            self._exchange = _core.SumExchange.connect(job.group, name, tensors, bucket_bytes)
         self._hooks = [
             parameter.register_post_accumulate_grad_hook(self._hook_of(index))
             for index, parameter in enumerate(self._parameters)
         ]
         job.closers.append(self._close)
+
+    def _connect(self, name: str, tensors: List[Any], options: dict, servers: int) -> Any:
+        """Has the weights in the core's memory from now on, with rank 0's values."""
+        _core.Group.check_options(options, self._job.size)
+        if servers and self._job.rank == 0:
+            self._servers = Servers(self._job, name, servers, self._job.wire, options)
+        try:
+            pids = self._servers.pids if self._servers else []
+            exchange = _core.StrategyExchange.connect(self._job.group, name, tensors, options, pids)
+            places = [torch.from_dlpack(exchange.weights(index)) for index in range(len(tensors))]
+            for place, parameter in zip(places, self._parameters):
+                place.copy_(parameter.detach().view(-1))
+            exchange.join()
+        except BaseException:
+            if self._servers:
+                self._servers.kill()
+            raise
+        for place, parameter in zip(places, self._parameters):
+            parameter.data = place.view(parameter.shape)
+        self._places = [parameter.data_ptr() for parameter in self._parameters]
+        return exchange
 
     # What it shares with the wrapped optimizer.
 
@@ -76,9 +126,16 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self.state = self.optimizer.state
 
     def state_dict(self) -> dict:
+        if self._owns_update:
+            raise ValueError(
+                "state_dict() with update='own': what the optimizer remembers lies in the core or on servers, and cannot be "
+                "saved yet; use update='torch' for checkpoints that go on with it"
+            )
         return self.optimizer.state_dict()
 
     def load_state_dict(self, state_dict: dict) -> None:
+        if self._owns_update:
+            raise ValueError("load_state_dict() with update='own' is not there yet: use update='torch'")
         self.optimizer.load_state_dict(state_dict)
         self._share()
 
@@ -105,9 +162,27 @@ class DistributedOptimizer(torch.optim.Optimizer):
         return hook
 
     def _begin(self) -> None:
-        if not self._has_begun:
-            self._exchange.begin_step(float(self.param_groups[0]["lr"]))
-            self._has_begun = True
+        if self._has_begun:
+            return
+        self._rate = float(self.param_groups[0]["lr"])
+        if self._owns_update:
+            self._check_unchanged()
+        self._exchange.begin_step(self._rate)
+        self._has_begun = True
+
+    def _check_unchanged(self) -> None:
+        """That the core can still do what it was told."""
+        for index, parameter in enumerate(self._parameters):
+            if parameter.data_ptr() != self._places[index]:
+                raise RuntimeError(
+                    f"parameter {self._names[index]} was given other memory, by .to(), .data= or load_state_dict(assign="
+                    f"True): move and load the model before DistributedOptimizer(), and copy into it afterwards"
+                )
+        first = self.param_groups[0]
+        if _own_update.constants(first) != self._constants:
+            raise RuntimeError("an option other than lr was changed: use update='torch' to vary momentum or decay")
+        if any(group["lr"] != first["lr"] for group in self.param_groups):
+            raise RuntimeError("groups have rates of their own: use update='torch' for that")
 
     def _hand_over(self, index: int, gradient: torch.Tensor, is_absent: bool = False) -> None:
         self._begin()
@@ -115,15 +190,22 @@ class DistributedOptimizer(torch.optim.Optimizer):
             check_floats(gradient, f"the gradient of {self._names[index]}")
         if not gradient.is_contiguous():
             gradient = self._parameters[index].grad = gradient.contiguous()
-        self._handed_over[index] = gradient
-        self._versions[index] = gradient._version
+        if not self._owns_update:
+            self._handed_over[index] = gradient
+            self._versions[index] = gradient._version
         self._exchange.gradient(index, gradient.data_ptr(), gradient.numel(), is_absent)
 
     def synchronize(self) -> None:
         """Waits until each parameter's grad is the mean of all ranks'. step() does so itself; call it before to clip
         gradients or to look at them."""
-        if self._is_synchronized:
-            return
+        if self._owns_update:
+            raise ValueError("synchronize() with update='own', which sums and updates in one: clip with update='torch'")
+        if not self._is_synchronized:
+            self._finish()
+            self._is_synchronized = True
+
+    def _finish(self) -> None:
+        """Hands over what is missing, and waits for the end of the step's exchange."""
         self._begin()
         absent = []
         for index, parameter in enumerate(self._parameters):
@@ -147,7 +229,6 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._handed_over = [None] * len(self._parameters)
         self._passes = [0] * len(self._parameters)
         self._has_begun = False
-        self._is_synchronized = True
         self._step += 1
 
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
@@ -156,10 +237,23 @@ class DistributedOptimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        self.synchronize()
-        self.optimizer.step()
-        self._is_synchronized = False
+        if self._owns_update:
+            self._step_of_own()
+        else:
+            self.synchronize()
+            self.optimizer.step()
+            self._is_synchronized = False
         return loss
+
+    def _step_of_own(self) -> None:
+        if self._has_begun and float(self.param_groups[0]["lr"]) != self._rate:
+            raise RuntimeError(
+                f"the rate was changed from {self._rate} to {self.param_groups[0]['lr']} between backward() and step(), "
+                f"where gradients were on their way with it: change it before backward() or after step()"
+            )
+        self._finish()
+        for parameter in self._parameters:
+            written(parameter)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         if self._has_begun and any(self._passes):
@@ -184,11 +278,25 @@ class DistributedOptimizer(torch.optim.Optimizer):
     def _close(self) -> None:
         for hook in self._hooks:
             hook.remove()
-        self._exchange.leave()
+        try:
+            self._exchange.leave()
+            if self._owns_update:
+                self._job.communicator.wait(self._job.communicator.barrier(), "leaving")
+        except BaseException:
+            if self._servers:
+                self._servers.kill()
+            raise
+        if self._owns_update:
+            for parameter in self._parameters:  # into memory that lives without us
+                parameter.data = parameter.data.clone()
         self._exchange = None
+        if self._servers:
+            self._servers.wait()
 
 
-def _check_options(optimizer: Any, mode: str, update: str, bucket_mb: float, passes: int) -> None:
+def _check_options(
+    optimizer: Any, mode: str, update: str, consistency: str, compress: Optional[str], servers: int, passes: int
+) -> None:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise ValueError(f"{type(optimizer).__name__} is no torch.optim.Optimizer")
     if isinstance(optimizer, DistributedOptimizer):
@@ -202,8 +310,14 @@ def _check_options(optimizer: Any, mode: str, update: str, bucket_mb: float, pas
         raise ValueError(f"mode='{mode}': must be {' or '.join(map(repr, _MODES))}")
     if update not in _UPDATES:
         raise ValueError(f"update='{update}': must be {' or '.join(map(repr, _UPDATES))}")
-    if not 0 < bucket_mb <= 1024:
-        raise ValueError(f"bucket_mb={bucket_mb}: must be above 0 and at most 1024")
+    if mode == "ps" and update == "torch":
+        raise ValueError("mode='ps' with update='torch': parameter servers make the update themselves; use update='own'")
+    if mode == "ps" and servers < 1:
+        raise ValueError(f"servers={servers}: must be at least 1 under mode='ps'")
+    if mode == "allreduce" and consistency != "sync":
+        raise ValueError(f"consistency='{consistency}' is for mode='ps': allreduce is always synchronous")
+    if compress and update == "torch":
+        raise ValueError(f"compress='{compress}' with update='torch' is not there yet: use update='own'")
     if passes < 1:
         raise ValueError(f"backward_passes_per_step={passes}: must be at least 1")
 

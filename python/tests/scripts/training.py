@@ -1,5 +1,5 @@
 """Short training jobs, one after the other: training.py FILE STEPS JOB ..., where a JOB is WAY/MODEL/OPTIMIZER and any
-number of /KEY=VALUE. Rank r writes the weights, the optimizer's state and the losses of each job to FILE.r."""
+number of /KEY=VALUE. Rank r writes the weights, buffers and losses of each job to FILE.r."""
 
 import os
 import sys
@@ -73,7 +73,7 @@ def train(steps, way, model_name, optimizer_name, *options):
         sy.shutdown()
     weights = {name: value.detach().clone() for name, value in model.named_parameters()}
     buffers = {name: value.clone() for name, value in model.named_buffers()}
-    return {"weights": weights, "buffers": buffers, "losses": losses, "optimizer": optimizer.state_dict()}
+    return {"weights": weights, "buffers": buffers, "losses": losses}
 
 
 def main(file, steps, *jobs):

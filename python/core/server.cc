@@ -1,0 +1,100 @@
+#include "python/core/server.h"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <charconv>
+#include <istream>
+#include <ostream>
+
+#include "common/transport/patient_transport.h"
+#include "ps/server/shard_server.h"
+
+namespace syncopate::python {
+namespace {
+
+Status read_number(const std::string& name, const std::string& text, int& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return Status();
+  return Status::invalid_argument(fmt::format("{} {}: must be a whole number", name, text));
+}
+
+Result<RunKeys> read_keys(std::istream& in) {
+  std::string line;
+  std::getline(in, line);
+  Result<RunKeys> keys = RunKeys::parse(line);
+  sodium_memzero(line.data(), line.size());
+  return keys;
+}
+
+}  // namespace
+
+Result<ServerPlan> ServerPlan::read(std::istream& in) {
+  SYNCOPATE_ASSIGN_OR_RETURN(RunKeys keys, read_keys(in));
+  ServerPlan plan{.keys = std::move(keys)};
+  std::getline(in, plan.run_id);
+  OptionTexts others;
+  for (std::string line; std::getline(in, line) && line != "end";) {
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const std::string name = line.substr(0, space);
+    const std::string value = space < line.size() ? line.substr(space + 1) : "";
+    int milliseconds = 0;
+    if (name == "group") {
+      plan.group = value;
+    } else if (name == "parent") {
+      SYNCOPATE_RETURN_IF_ERROR(read_number(name, value, plan.parent));
+    } else if (name == "workers") {
+      SYNCOPATE_RETURN_IF_ERROR(read_number(name, value, plan.workers));
+    } else if (name == "server") {
+      SYNCOPATE_RETURN_IF_ERROR(read_number(name, value, plan.server));
+    } else if (name == "timeout_ms") {
+      SYNCOPATE_RETURN_IF_ERROR(read_number(name, value, milliseconds));
+      plan.timeout = std::chrono::milliseconds(milliseconds);
+    } else if (name == "wire") {
+      SYNCOPATE_ASSIGN_OR_RETURN(plan.wire, parse_wire(value));
+    } else {
+      others[name] = value;
+    }
+  }
+  if (!in) return Status::data_loss("standard input ended before the line 'end'");
+  SYNCOPATE_ASSIGN_OR_RETURN(plan.options, TrainingOptions::parse(others, plan.workers));
+  if (plan.server < 0 || plan.server >= plan.options.servers) {
+    return Status::invalid_argument(fmt::format("server {} of {}", plan.server, plan.options.servers));
+  }
+  return plan;
+}
+
+Result<std::vector<std::string>> ParentRendezvous::exchange(const std::string& group, int /*rank*/, int size,
+                                                            const std::string& value, TimePoint /*deadline*/) {
+  out_ << group << ' ' << value << '\n' << std::flush;
+  std::vector<std::string> values(static_cast<std::size_t>(size));
+  for (std::string& each : values) std::getline(in_, each);
+  if (!in_) return Status::cancelled("the rank that started this server has ended, or could not meet the others");
+  return values;
+}
+
+Status serve(const ServerPlan& plan, Rendezvous& rendezvous) {
+  const SteadyClock clock;
+  const auto patience = std::make_shared<Patience>();
+  patience->set_timeout(plan.timeout);
+  const ps::PsGroup members{.workers = plan.workers, .servers = plan.options.servers};
+  const TransportOptions endpoint{.run_id = plan.run_id,
+                                  .group = plan.group,
+                                  .rank = members.rank_of_shard(plan.server),
+                                  .size = members.size(),
+                                  .keys = plan.keys,
+                                  .patience = patience};
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Transport> connected,
+      make_transport(wire_to_servers(plan.wire), endpoint, rendezvous, clock.now() + plan.timeout));
+  PatientTransport transport(std::move(connected), patience, clock);
+  ps::ShardServer server({.group = members,
+                          .consistency = plan.options.consistency,
+                          .optimizer = plan.options.optimizer,
+                          .compression = {.codec = plan.options.codec},
+                          .timeout = plan.timeout},
+                         transport, clock);
+  return server.serve();
+}
+
+}  // namespace syncopate::python

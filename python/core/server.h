@@ -1,0 +1,51 @@
+// A parameter server of a Python job: a process that one of the ranks has started, and that ends with it. It is given
+// all that it must know by its standard input, and meets the others through it:
+
+//   in    the job's secret, the job's name (Group::give_secret)
+//   in    lines of "NAME VALUE", see ServerPlan; a line "end"
+//   out   a line "GROUP VALUE" for a rendezvous; in: as many lines as the group has members
+//   in    its end, once all ranks have taken their last weights
+
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "common/rendezvous.h"
+#include "common/transport/run_keys.h"
+#include "python/core/group.h"
+#include "python/core/training_options.h"
+
+namespace syncopate::python {
+
+struct ServerPlan {
+  RunKeys keys;
+  std::string run_id;
+  std::string group;                            // "group": the name that the ranks connect with
+  int parent = 0;                               // "parent": the pid of the rank that has started it
+  int workers = 1;                              // "workers"
+  int server = 0;                               // "server": its number
+  Wire wire = Wire::kShm;                       // "wire"
+  Duration timeout = std::chrono::seconds(30);  // "timeout_ms"
+  TrainingOptions options;                      // all else
+
+  static Result<ServerPlan> read(std::istream& in);
+};
+
+// Whoever started this process takes part in its place.
+class ParentRendezvous final : public Rendezvous {
+ public:
+  // Both must outlive it.
+  ParentRendezvous(std::istream& in, std::ostream& out) : in_(in), out_(out) {}
+  Result<std::vector<std::string>> exchange(const std::string& group, int rank, int size, const std::string& value,
+                                            TimePoint deadline) override;
+
+ private:
+  std::istream& in_;
+  std::ostream& out_;
+};
+
+// Serves until all workers have left. A worker that ends before is the ranks' matter: they raise, and rank 0 ends.
+Status serve(const ServerPlan& plan, Rendezvous& rendezvous);
+
+}  // namespace syncopate::python

@@ -1,0 +1,127 @@
+#include "python/core/strategy_exchange.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "allreduce/strategy/allreduce_strategy.h"
+#include "ps/client/local_steps_strategy.h"
+#include "ps/client/ps_strategy.h"
+
+namespace syncopate::python {
+
+Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_ptr<Group> group,
+                                                                    const std::string& name, const ParamLayout& layout,
+                                                                    const TrainingOptions& options,
+                                                                    const std::vector<int>& server_pids) {
+  std::unique_ptr<StrategyExchange> exchange(new StrategyExchange(std::move(group), layout));
+  SYNCOPATE_RETURN_IF_ERROR(options.servers == 0 ? exchange->connect_allreduce(name, options)
+                                                 : exchange->connect_servers(name, options, server_pids));
+  exchange->interrupted_by_loss_.emplace(*exchange->group_, [&each = *exchange] { each.interrupt(); });
+  SYNCOPATE_ASSIGN_OR_RETURN(exchange->arenas_, exchange->strategy_->allocate(layout));
+  return exchange;
+}
+
+StrategyExchange::~StrategyExchange() {
+  interrupt();
+  interrupted_by_loss_.reset();
+  strategy_.reset();
+}
+
+Status StrategyExchange::connect_allreduce(const std::string& name, const TrainingOptions& options) {
+  SYNCOPATE_ASSIGN_OR_RETURN(connected_, group_->connect_collective(name));
+  strategy_ = allreduce::make_allreduce_strategy(*connected_.collective,
+                                                 {.optimizer = options.optimizer,
+                                                  .bucket_bytes = options.bucket_bytes,
+                                                  .codec = options.codec,
+                                                  .timeout = group_->timeout()},
+                                                 group_->clock());
+  return Status();
+}
+
+Status StrategyExchange::connect_servers(const std::string& name, const TrainingOptions& options,
+                                         const std::vector<int>& server_pids) {
+  SYNCOPATE_RETURN_IF_ERROR(watch_servers(name, server_pids));
+  const ps::PsGroup members{.workers = group_->size(), .servers = options.servers};
+  SYNCOPATE_ASSIGN_OR_RETURN(connected_.transport, group_->connect_servers(name, members.size()));
+  auto servers =
+      std::make_unique<ps::PsStrategy>(ps::PsStrategyOptions{.group = members,
+                                                             .sharding = {.chunk_bytes = options.bucket_bytes},
+                                                             .answers_in_backward = false,
+                                                             .compression = {.codec = options.codec},
+                                                             .timeout = group_->timeout()},
+                                       *connected_.transport, group_->clock(), nullptr);
+  if (!options.consistency.pushes_weights()) {
+    strategy_ = std::move(servers);
+    return Status();
+  }
+  // Zhang, Choromanska and LeCun 2015, section 2: alpha = 0.9 / workers.
+  ps::LocalStepsOptions steps{.optimizer = options.optimizer, .period = options.consistency.period()};
+  if (options.consistency.is_elastic()) steps.elastic_rate = 0.9f / static_cast<float>(group_->size());
+  strategy_ = std::make_unique<ps::LocalStepsStrategy>(steps, std::move(servers), group_->clock(), group_->rank());
+  return Status();
+}
+
+// Rank 0 tells the others which processes the servers are.
+Status StrategyExchange::watch_servers(const std::string& name, const std::vector<int>& pids) {
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      const std::vector<std::string> told,
+      group_->rendezvous().exchange(name + "/servers", group_->rank(), group_->size(),
+                                    fmt::format("{}", fmt::join(pids, " ")), group_->deadline()));
+  std::istringstream text(told.front());
+  int number = 0;
+  for (int pid = 0; text >> pid;) {
+    SYNCOPATE_RETURN_IF_ERROR(group_->watch().watch(
+        {.pid = pid, .rank = -1, .name = fmt::format("server {}", number++), .host = group_->host()}));
+    server_pids_.push_back(pid);
+  }
+  return Status();
+}
+
+void StrategyExchange::interrupt() {
+  if (connected_.collective) connected_.collective->interrupt();
+  if (connected_.transport) connected_.transport->interrupt();
+}
+
+std::span<float> StrategyExchange::weights(std::size_t tensor) const {
+  return slice(arenas_.weights, layout_.tensors()[tensor].range);
+}
+
+Status StrategyExchange::join() {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, strategy_->join());
+  release_.emplace(layout_, buckets);
+  return Status();
+}
+
+void StrategyExchange::begin_step(double learning_rate) {
+  release_->begin();
+  strategy_->begin_step({.step = step_, .learning_rate = learning_rate});
+}
+
+void StrategyExchange::gradient(std::size_t tensor, std::span<float> values, bool is_absent) {
+  const std::span<float> place = slice(arenas_.gradients, layout_.tensors()[tensor].range);
+  if (is_absent) {
+    std::ranges::fill(place, 0.0f);
+  } else {
+    std::ranges::copy(values, place.begin());
+  }
+  release_->ready(tensor, [this](std::size_t bucket) { strategy_->gradient_ready(bucket); });
+}
+
+Result<SyncStats> StrategyExchange::finish_step() {
+  SYNCOPATE_ASSIGN_OR_RETURN(SyncStats stats, strategy_->finish_step());
+  SYNCOPATE_RETURN_IF_ERROR(strategy_->weights_needed({0, layout_.size()}));
+  ++step_;
+  return stats;
+}
+
+Status StrategyExchange::leave() {
+  SYNCOPATE_RETURN_IF_ERROR(strategy_->leave());
+  for (const int pid : server_pids_) group_->watch().forget(pid);
+  return Status();
+}
+
+}  // namespace syncopate::python

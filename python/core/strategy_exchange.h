@@ -1,0 +1,62 @@
+// StrategyExchange: Syncopate's own way of training, a SyncStrategy: gradients in, next weights out. The model's
+// weights live in the strategy's arena. Under allreduce each rank makes the update, under parameter servers they do.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/param_layout.h"
+#include "python/core/gradient_exchange.h"
+#include "python/core/gradient_release.h"
+#include "python/core/training_options.h"
+
+namespace syncopate::python {
+
+class StrategyExchange final : public GradientExchange {
+ public:
+  // An operation of all ranks, and of the servers, if there are any: these take part in it with the same name and
+  // options (server.h). `server_pids` is rank 0's, which has started them.
+  static Result<std::unique_ptr<StrategyExchange>> connect(std::shared_ptr<Group> group, const std::string& name,
+                                                           const ParamLayout& layout, const TrainingOptions& options,
+                                                           const std::vector<int>& server_pids);
+  ~StrategyExchange() override;
+
+  // Where the weights of `tensor` lie. Before join, rank 0 puts the initial ones there.
+  std::span<float> weights(std::size_t tensor) const;
+  // An operation of all ranks: returns once all have rank 0's weights. Fails with invalid argument, naming a rank, if
+  // tensors or options differ.
+  Status join();
+
+  const Group& group() const override { return *group_; }
+  void begin_step(double learning_rate) override;
+  bool has(std::size_t tensor) const override { return release_->is_ready(tensor); }
+  // Copies the gradient. One that is absent counts as zeros.
+  void gradient(std::size_t tensor, std::span<float> values, bool is_absent) override;
+  // The next weights are in the arena.
+  Result<SyncStats> finish_step() override;
+  std::vector<std::size_t> absent_everywhere() const override { return {}; }
+  int missed() override { return connected_.collective ? connected_.collective->missed() : -1; }
+  Status leave() override;
+
+ private:
+  StrategyExchange(std::shared_ptr<Group> group, const ParamLayout& layout)
+      : group_(std::move(group)), layout_(layout) {}
+  Status connect_allreduce(const std::string& name, const TrainingOptions& options);
+  Status connect_servers(const std::string& name, const TrainingOptions& options, const std::vector<int>& server_pids);
+  Status watch_servers(const std::string& name, const std::vector<int>& pids);
+  void interrupt();
+
+  const std::shared_ptr<Group> group_;
+  const ParamLayout layout_;
+  ConnectedCollective connected_;  // the collective is null under parameter servers
+  std::unique_ptr<SyncStrategy> strategy_;
+  std::optional<InterruptedByLoss> interrupted_by_loss_;
+  std::vector<int> server_pids_;
+  ParamArenas arenas_;
+  std::optional<GradientRelease> release_;  // from join on
+  std::int64_t step_ = 0;
+};
+
+}  // namespace syncopate::python

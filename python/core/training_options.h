@@ -1,0 +1,32 @@
+// TrainingOptions: what all members of a job do alike where Syncopate makes the update, ranks and servers, and the
+// texts by which Python and a server's standard input give it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "common/codec/codec_config.h"
+#include "common/optimizer/optimizer.h"
+#include "common/status.h"
+#include "ps/policy/consistency.h"
+
+namespace syncopate::python {
+
+using OptionTexts = std::map<std::string, std::string>;
+
+struct TrainingOptions {
+  int servers = 0;  // 0: allreduce
+  ps::Consistency consistency;
+  CodecConfig codec;
+  OptimizerConfig optimizer;
+  std::size_t bucket_bytes = 1 << 20;  // under parameter servers, the most that a chunk holds
+
+  // Reads "servers", "consistency" ("bounded:4"), "compress" ("topk:0.01"), "bucket_bytes", "optimizer" (sgd, momentum,
+  // nesterov, adam, adamw, adagrad) and its numbers "momentum", "beta1", "beta2", "epsilon", "weight_decay" and
+  // "initial_accumulator"; what is not given has its default. Fails with invalid argument for any other text, and for
+  // what `workers` cannot do.
+  static Result<TrainingOptions> parse(const OptionTexts& texts, int workers);
+};
+
+}  // namespace syncopate::python

@@ -1,0 +1,36 @@
+// syncopate-server: a parameter server of a Python job (python/core/server.h). The package starts it.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "common/text/log.h"
+#include "python/core/server.h"
+
+int main(int argc, char**) {
+  using namespace syncopate;
+  if (argc > 1 || isatty(STDIN_FILENO) != 0) {
+    std::fputs("syncopate-server is started by syncopate.torch, under mode='ps'; it is told what to do by a pipe\n",
+               stderr);
+    return 2;
+  }
+  // It ends with the rank that has started it, however that ends, and not by Ctrl-C, which a terminal sends to both.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGINT, SIG_IGN);
+  Result<python::ServerPlan> plan = python::ServerPlan::read(std::cin);
+  Status status = plan.status();
+  if (status.ok()) {
+    start_log(fmt::format("server {}", plan->server), "syncopate %n: %v");
+    if (getppid() != plan->parent) return 1;  // it was gone before
+    python::ParentRendezvous rendezvous(std::cin, std::cout);
+    status = python::serve(*plan, rendezvous);
+    // Ranks take a server that has ended for lost: they say when that is over.
+    for (std::string line; status.ok() && std::getline(std::cin, line);) continue;
+  }
+  if (status.ok()) return 0;
+  log_error("{}", status.message());
+  return 1;
+}

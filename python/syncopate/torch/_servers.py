@@ -1,0 +1,88 @@
+"""Parameter servers: programs that rank 0 starts, and that end with it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import threading
+from typing import Any, Callable, Dict, List
+
+import syncopate
+from syncopate.errors import SyncopateError
+
+# What a server may take to end after all ranks have left.
+_ENDING = 10.0
+
+
+class Servers:
+    """The servers of one optimizer. Made on rank 0, before the ranks connect with them under the name `group`."""
+
+    def __init__(self, job: Any, group: str, count: int, wire: str, options: Dict[str, str]) -> None:
+        program = pathlib.Path(syncopate.__file__).parent / "syncopate-server"
+        if not program.exists():
+            raise SyncopateError(f"{program} is missing: install the package again, with pip install .")
+        self._processes: List[subprocess.Popen] = []
+        try:
+            for server in range(count):
+                process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                self._processes.append(process)
+                job.group.give_secret(process.stdin.fileno())
+                plan = {
+                    "group": group,
+                    "parent": os.getpid(),
+                    "workers": job.size,
+                    "server": server,
+                    "wire": wire,
+                    "timeout_ms": int(1000 * job.group.timeout),
+                    **options,
+                }
+                lines = "".join(f"{name} {value}\n" for name, value in plan.items())
+                process.stdin.write((lines + "end\n").encode())
+                process.stdin.flush()
+                member, size = job.size + server, job.size + count
+                arguments = (process, job.rendezvous.another(), member, size, job.group.timeout)
+                threading.Thread(target=_meet, args=arguments, daemon=True).start()
+        except BaseException:
+            self.kill()
+            raise
+
+    @property
+    def pids(self) -> List[int]:
+        return [process.pid for process in self._processes]
+
+    def wait(self) -> None:
+        """After all ranks have left: the servers end where their input does."""
+        for number, process in enumerate(self._processes):
+            process.stdin.close()
+            try:
+                code = process.wait(_ENDING)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise SyncopateError(f"server {number} did not end within {_ENDING} s after all ranks had left") from None
+            if code != 0:
+                raise SyncopateError(f"server {number} ended with {code}; it has said why on standard error")
+            _close(process)
+
+    def kill(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+            _close(process)
+
+
+def _close(process: subprocess.Popen) -> None:
+    for pipe in (process.stdin, process.stdout):
+        pipe.close()
+
+
+def _meet(process: subprocess.Popen, exchange: Callable, member: int, size: int, timeout: float) -> None:
+    """Takes part in each rendezvous in the server's place, until it needs no more."""
+    try:
+        for line in process.stdout:
+            group, _, value = line.decode().rstrip("\n").partition(" ")
+            values = exchange(group, member, size, value, timeout)
+            process.stdin.write("".join(f"{each}\n" for each in values).encode())
+            process.stdin.flush()
+    except (OSError, ValueError, RuntimeError, TimeoutError):
+        process.kill()  # the ranks, which wait for it, are told by its end
