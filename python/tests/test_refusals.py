@@ -1,0 +1,96 @@
+"""What cannot work is refused in one line that says what would be right. In this process, a job of its own."""
+
+import pytest
+import torch
+
+import syncopate.torch as sy
+
+
+@pytest.fixture(autouse=True)
+def job():
+    sy.init()
+    yield
+    sy.shutdown()
+
+
+def linear():
+    return torch.nn.Linear(4, 3)
+
+
+def refused(part, call, *arguments, kind=ValueError, **options):
+    with pytest.raises(kind) as raised:
+        call(*arguments, **options)
+    text = str(raised.value)
+    assert part in text and "\n" not in text, text
+
+
+def wrap(model, rule=torch.optim.SGD, rule_options=None, **options):
+    optimizer = rule(model.parameters(), **(rule_options or {"lr": 0.1}))
+    return sy.DistributedOptimizer(optimizer, model.named_parameters(), **options)
+
+
+def test_types_and_places_of_tensors():
+    refused("only torch.float32", wrap, linear().to(torch.bfloat16))
+    refused("only torch.float32", wrap, linear().double())
+    refused("only torch.float32", sy.allreduce, torch.ones(2, dtype=torch.int64))
+    refused("use sparse=False", sy.allreduce, torch.ones(2, 2).to_sparse())
+    refused("use .cpu()", sy.allreduce, torch.ones(2, device="meta"))
+
+
+def test_sparse_gradients():
+    embedding = torch.nn.Embedding(10, 4, sparse=True)
+    optimizer = wrap(embedding, update="torch")
+    refused("use sparse=False", embedding(torch.tensor([1, 2])).sum().backward)
+    optimizer.close()
+
+
+def test_optimizers():
+    model = linear()
+    refused("Adam", wrap, model, torch.optim.LBFGS)
+    refused("SGD, Adam, AdamW and Adagrad", wrap, model, torch.optim.RMSprop)
+    refused("amsgrad=True", wrap, model, torch.optim.Adam, {"amsgrad": True})
+    refused("dampening=0.5", wrap, model, rule_options={"lr": 0.1, "momentum": 0.9, "dampening": 0.5})
+    refused("maximize=True", wrap, model, rule_options={"lr": 0.1, "maximize": True})
+    groups = [{"params": [model.weight]}, {"params": [model.bias], "lr": 0.01}]
+    refused("not groups", sy.DistributedOptimizer, torch.optim.SGD(groups, lr=0.1), model.named_parameters())
+    refused("no torch.optim.Optimizer", sy.DistributedOptimizer, model)
+    refused("not in named_parameters", sy.DistributedOptimizer, torch.optim.SGD(model.parameters(), lr=1), [])
+    stepped = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 4)).sum().backward()
+    stepped.step()
+    refused("no step yet", sy.DistributedOptimizer, stepped, model.named_parameters())
+
+
+def test_options():
+    model = linear()
+    refused("'allreduce' or 'ps'", wrap, model, mode="gossip")
+    refused("'own' or 'torch'", wrap, model, update="mine")
+    refused("use update='own'", wrap, model, mode="ps", update="torch")
+    refused("is for mode='ps'", wrap, model, consistency="async")
+    refused("bounded:k", wrap, model, mode="ps", consistency="bounded")
+    refused("at least 1", wrap, model, mode="ps", servers=0)
+    refused("1 to 64", wrap, model, mode="ps", servers=65)
+    refused("powersgd:K", wrap, model, compress="zip")
+    refused("use mode='allreduce'", wrap, model, mode="ps", compress="powersgd:2")
+    refused("use update='own'", wrap, model, update="torch", compress="int8")
+    refused("at least 1", wrap, model, backward_passes_per_step=0)
+    refused("above 0", wrap, model, bucket_mb=0)
+    refused("'mean' or 'sum'", sy.allreduce, torch.ones(1), "max")
+    refused("0 to 0", sy.broadcast_parameters, model, root=1)
+    refused("once a process", sy.init, kind=sy.SyncopateError)
+
+
+def test_what_needs_a_job():
+    sy.shutdown()
+    refused("call syncopate.torch.init() first", sy.rank, kind=sy.SyncopateError)
+    refused("'shm' or 'sockets'", sy.init, wire="pigeons")
+    refused("seconds above 0", sy.init, timeout=0)
+    sy.init()
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "ps"}])
+def test_clipping_and_checkpoints_of_our_update(options):
+    optimizer = wrap(linear(), **options)
+    refused("clip with update='torch'", optimizer.synchronize)
+    refused("update='torch'", optimizer.state_dict)
+    refused("update='torch'", optimizer.load_state_dict, {})
