@@ -5,7 +5,7 @@ turns of some steps each, so that whatever else the machine does meets all of th
     python3 python/bench/ways.py [--ranks=2] [--batch=32] [--model=mlp|wide] [--rounds=30] [--wire=shm|sockets]
 
 Prints the median over rounds, and the median, over rounds, of the ratio to DistributedDataParallel in the same round, with
-the quarters around it. One thread a rank.
+the quarters around it; CPU time is rank 0's, without servers. One thread a rank.
 """
 
 import argparse
@@ -98,13 +98,14 @@ def measure(options):
 
     def turn(way, count):
         dist.barrier()
-        begin = time.perf_counter()
+        begin, cpu = time.perf_counter(), time.process_time()
         for _ in range(count):
             steps[way]()
+        cpus[way].append((time.process_time() - cpu) / count)
         dist.barrier()
         return time.perf_counter() - begin
 
-    counts = {}
+    counts, cpus = {}, {way: [] for way in steps}
     for way in steps:
         turn(way, 10)
         count = torch.tensor([max(5.0, options.seconds / (turn(way, 10) / 10))])
@@ -116,23 +117,23 @@ def measure(options):
         for way in order[number % len(order) :] + order[: number % len(order)]:
             rates[way].append(options.ranks * options.batch * counts[way] / turn(way, counts[way]))
     if sy.rank() == 0:
-        report(options, rates)
+        report(options, rates, cpus)
     sy.shutdown()
     dist.destroy_process_group()
     return 0
 
 
-def report(options, rates):
+def report(options, rates, cpus):
     print(f"{options.model}, batch {options.batch} a rank, {options.ranks} ranks of one thread, {options.wire}, ", end="")
     print(f"{options.rounds} rounds; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    print(f"{'way':40}{'samples/s':>12}{'to ddp':>9}  quarters")
+    print(f"{'way':40}{'samples/s':>12}{'to ddp':>9}  {'quarters':14}CPU ms a step")
     for way, values in rates.items():
-        line = f"{WAYS[way]:40}{statistics.median(values):12,.0f}"
+        line, cpu = f"{WAYS[way]:40}{statistics.median(values):12,.0f}", 1e3 * statistics.median(cpus[way])
         if "ddp" in rates:
             ratios = [value / ddp for value, ddp in zip(values, rates["ddp"])]
             low, middle, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-            line += f"{middle:8.2f}x  {low:.2f} to {high:.2f}"
-        print(line)
+            line += f"{middle:8.2f}x  {low:.2f} to {high:.2f}  "
+        print(f"{line}{cpu:8.3f}")
 
 
 if __name__ == "__main__":
