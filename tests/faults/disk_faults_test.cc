@@ -95,7 +95,12 @@ TEST_P(TornCheckpoint, IsPassedOverForTheOneBeforeAndSaidToBe) {
   const auto of = [](int steps, const Flags& more = {}) {
     return with(with(small_run(GetParam().flags, steps), {"--checkpoint-every=20", "--keep=3"}), more);
   };
-  Program whole(of(100));
+  // Slow enough for a busy disk to have written one checkpoint before the next is due.
+  Flags slow = of(100);
+  const auto straggler = std::ranges::find(slow, "--straggler=all:+2");
+  ASSERT_NE(straggler, slow.end());
+  *straggler = "--straggler=all:+25";
+  Program whole(slow);
   ASSERT_EQ(whole.wait().exit_code, 0) << whole.errors();
   ASSERT_THAT(CheckpointStore(whole.output() / "checkpoints").steps(), testing::ElementsAre(100, 80, 60));
   Program unbroken(of(120));

@@ -27,7 +27,8 @@ auto read_file(const std::string& path, Read&& read) -> decltype(read(std::strin
 
 Result<FinishedRun> read_finished_run(const std::string& folder) {
   std::error_code ignored;
-  if (!std::filesystem::exists(folder + "/config.toml", ignored)) {
+  if (!std::filesystem::exists(folder + "/config.toml", ignored) &&
+      !std::filesystem::exists(folder + "/summary.json", ignored)) {
     return Status::invalid_argument(
         fmt::format("{}: must be the folder of a finished run, as results/NAME; modes stand in --modes", folder));
   }

@@ -35,7 +35,8 @@ Result<RecordedRun> read_recorded_run(const std::string& folder) {
     return Status::invalid_argument(
         fmt::format("{}: must be the folder of one run; a comparison has one for each run in it", folder));
   }
-  if (!std::filesystem::exists(folder + "/config.toml", ignored)) {
+  if (!std::filesystem::exists(folder + "/config.toml", ignored) &&
+      !std::filesystem::exists(folder + "/summary.json", ignored)) {
     return Status::invalid_argument(fmt::format("{}: must be the folder of a finished run, as results/NAME", folder));
   }
   RecordedRun run{.folder = folder, .config = {}, .summary = {}, .steps = {}};

@@ -38,7 +38,7 @@ TEST(Report, LeavesAPageOfARunInItsFolderOrWhereItIsAskedFor) {
   EXPECT_EQ(text_of(elsewhere), page);
 }
 
-TEST(Report, ComparesSeveralRunsAndNamesThePageOfAComparison) {
+TEST(Report, ComparesSeveralRunsAndWritesThePageOfAComparisonAnew) {
   const TemporaryFolder folder;
   Program first(kReported), second(kReported + Flags{"--consistency=sync"});
   ASSERT_EQ(first.wait().exit_code, 0);
@@ -52,7 +52,7 @@ TEST(Report, ComparesSeveralRunsAndNamesThePageOfAComparison) {
   Program comparison(Flags{"compare", "--modes=ps:async,ps:sync"} + Flags(kReported.begin(), kReported.begin() + 8));
   ASSERT_EQ(comparison.wait().exit_code, 0);
   const std::string compared = comparison.output().string();
-  EXPECT_THAT(run_program({"report", compared}).out, HasSubstr(compared + "/comparison.html is the page"));
+  EXPECT_THAT(run_program({"report", compared}).out, HasSubstr("page in " + compared + "/comparison.html"));
 }
 
 TEST(Report, RefusesWhatIsNoFinishedRun) {
