@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "common/os/regular_file.h"
 #include "experiments/config/compare_line.h"
@@ -215,11 +216,34 @@ Status check_text(int argc, const char* const* argv) {
   return {};
 }
 
+// Returns the words from the first "--" on; none if there is no such word.
+std::vector<std::string> command_behind_dashes(int argc, const char* const* argv) {
+  const char* const* const end = argv + argc;
+  return {std::find(argv, end, std::string_view("--")), end};
+}
+
+// What stands behind "--" is the program that each worker runs.
+Status add_command(const std::vector<std::string>& words, GivenOptions& given) {
+  if (words.empty()) return {};
+  if (words.size() == 1) {
+    return Status::invalid_argument("--: no program follows; say which one each worker runs, as in -- python train.py");
+  }
+  if (given.contains("command")) {
+    return Status::invalid_argument(
+        fmt::format("--command={}: the words behind -- name a program, too; leave one out", given.at("command")));
+  }
+  std::string& line = given["command"];
+  for (std::size_t i = 1; i < words.size(); ++i) line += (i == 1 ? "" : " ") + quoted(words[i]);
+  return {};
+}
+
 }  // namespace
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   SYNCOPATE_RETURN_IF_ERROR(check_text(argc, argv));
   const std::vector<OptionSpec> table = option_table();
+  const std::vector<std::string> command = command_behind_dashes(argc, argv);
+  const int own_words = argc - static_cast<int>(command.size());
   CLI::App app;
   bind(app, table);
   CLI::App* compare = app.add_subcommand("compare")->fallthrough();
@@ -235,7 +259,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   CLI::App* calibrate = app.add_subcommand("calibrate")->fallthrough();
   for (CLI::App* command : {profile, calibrate}) command->set_help_flag();
   try {
-    app.parse(argc, argv);
+    app.parse(own_words, argv);
   } catch (const CLI::ParseError& error) {
     const std::string message = error.what();
     const std::string flag = message.substr(0, message.find(':'));
@@ -258,7 +282,8 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   const auto intruder = std::ranges::find_if(
       folders, [&](const auto& word) { return (!compare->parsed() && !study->parsed()) || word.starts_with("-"); });
   if (intruder != folders.end()) return unknown(*intruder, table);
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions line, given_on_line(app, table));
+  SYNCOPATE_ASSIGN_OR_RETURN(GivenOptions line, given_on_line(app, table));
+  SYNCOPATE_RETURN_IF_ERROR(add_command(command, line));
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(*app.get_option("--config")));
   const bool plots = app.get_option("--plot")->count() > 0;
   const auto drawn = [&](Result<CommandLine> command) {

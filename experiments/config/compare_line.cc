@@ -116,6 +116,12 @@ Status check_linear(CommandLine& line) {
 }
 
 Status settle_rates(const GivenOptions& given, const CompareWords& words, CommandLine& line) {
+  for (const auto& [name, word] :
+       {std::pair("rate-rule", &words.rate_rule), std::pair("tune-rate", &words.tune_rate)}) {
+    if (!*word || !runs_command(line.config)) continue;
+    return Status::invalid_argument(fmt::format("--{}={}: a program of your own ({}) has its own rate; leave it out",
+                                                name, **word, command_of(line.config)));
+  }
   if (words.rate_rule) {
     SYNCOPATE_ASSIGN_OR_RETURN(line.rate_rule, parse_rate_rule(*words.rate_rule));
   }
@@ -275,7 +281,8 @@ Result<CommandLine> compare_line(const GivenOptions& asked, const CompareWords& 
   line.prices = prices;
   SYNCOPATE_RETURN_IF_ERROR(read_jobs(words, line));
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Variation> variations, variations_of(words, given));
-  const std::string modes = words.modes.value_or(std::string(kUsualModes));
+  const std::string_view usual = runs_command(config) ? kUsualModesOfCommand : kUsualModes;
+  const std::string modes = words.modes.value_or(std::string(usual));
   if (variations.empty()) {
     SYNCOPATE_ASSIGN_OR_RETURN(line.runs, comparison_runs(config, modes));
   } else {

@@ -11,6 +11,7 @@
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/preset.h"
 #include "experiments/config/resolution.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -38,7 +39,8 @@ Result<RunRequest> as_local(RunRequest config, int workers) {
   config.stragglers = {};  // its one worker represents all
   config.shape.reset();
   config.faults = {};
-  if (!config.global_batch_size) config.global_batch_size = std::int64_t{batch_size_of(config)} * workers;
+  if (!runs_command(config) && !config.global_batch_size)
+    config.global_batch_size = std::int64_t{batch_size_of(config)} * workers;
   return config;
 }
 
@@ -67,6 +69,11 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
     config.mode = Mode::kPs;
     config.consistency = *consistency;
     return config;
+  }
+  if (label.starts_with(kLikeMode) && runs_command(config)) {
+    return Status::invalid_argument(
+        fmt::format("--modes: {} sets a model and its update, which your own program decides ({}); name modes alone",
+                    label, command_of(config)));
   }
   if (label.starts_with(kLikeMode)) {
     SYNCOPATE_ASSIGN_OR_RETURN(const Preset preset, open_preset(label.substr(kLikeMode.size())));
@@ -155,6 +162,7 @@ std::int64_t reference_samples(const RunRequest& base) {
 
 void apply_rate_rule(std::vector<ComparedRun>& runs, RateRule rule, std::int64_t reference) {
   for (ComparedRun& run : runs) {
+    if (runs_command(run.config)) continue;
     run.base_rate = learning_rate_of(run.config);
     run.config.learning_rate = ruled_rate(rule, run.base_rate, samples_an_update(run.config), reference);
   }

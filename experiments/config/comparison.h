@@ -13,6 +13,8 @@
 namespace syncopate::experiments {
 
 inline constexpr std::string_view kUsualModes = "local,allreduce,ps:sync,ps:async";
+// The same of a program of the person's own, whose batches one worker alone could not train.
+inline constexpr std::string_view kUsualModesOfCommand = "allreduce,ps:sync,ps:async";
 
 inline constexpr std::string_view kLikeMode = "like:";  // before a preset's name
 
@@ -38,8 +40,9 @@ Status check_modes(const std::string& modes);
 // `base` is what the runs share, with the first value of each varied option.
 std::int64_t reference_samples(const RunRequest& base);
 
-// Sets each run's learning rate to the one that `rule` derives from the one that the run was given, or else from the
-// usual one of its optimizer. These are right for updates of `reference` samples.
+// Programs of the person's own have their own rates. Sets each other run's learning rate to the one that `rule` derives
+// from the one that the run was given, or else from the usual one of its optimizer. These are right for updates of
+// `reference` samples.
 void apply_rate_rule(std::vector<ComparedRun>& runs, RateRule rule, std::int64_t reference);
 
 }  // namespace syncopate::experiments

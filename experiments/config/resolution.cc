@@ -54,8 +54,8 @@ CollectiveKind collective_of(const ResolvedRun& config) {
 ResolvedRun settle(const RunRequest& request, const Placement& placement, const std::string& stamp) {
   ResolvedRun config{static_cast<const RunSettings&>(request)};
   config.workers = workers_of(request);
-  config.device = placement.device;
-  config.share_gpu = placement.share_gpu;
+  config.device = runs_command(config) ? DeviceKind::kCpu : placement.device;
+  config.share_gpu = placement.share_gpu && !runs_command(config);
   config.listen_address = placement.listen_address;
   config.learning_rate = learning_rate_of(request);
   config.batch_size = batch_size_of(request);
@@ -67,6 +67,10 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   const TransportKind between_hosts = is_ps(config) ? TransportKind::kTcp : TransportKind::kSockets;
   config.transport =
       request.transport.value_or(spans_hosts(config) || is_simulated ? between_hosts : TransportKind::kShm);
+  // Where a program computes beside its wire, ZeroMQ's threads move the bytes between it and servers.
+  if (runs_command(config) && is_ps(config) && config.transport == TransportKind::kSockets) {
+    config.transport = TransportKind::kTcp;
+  }
   config.chunk_bytes = request.chunk_bytes.value_or(usual_chunk_bytes(config.transport));
   config.collective = request.collective.value_or(collective_of(config));
   if (is_simulated) settle_times(request, config);

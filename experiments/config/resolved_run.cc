@@ -7,6 +7,7 @@
 #include <cassert>
 #include <limits>
 
+#include "experiments/config/remote_shell.h"
 #include "experiments/config/rules/table_rules.h"
 #include "worker/recommender/make_recommender.h"
 
@@ -88,7 +89,14 @@ bool may_hold_out(const RunSettings& config) {
 
 bool is_profile(const RunSettings& config) { return config.model.starts_with(kProfilePrefix); }
 
+std::string command_of(const RunSettings& config) {
+  std::string line;
+  for (const std::string& word : config.command) line += (line.empty() ? "" : " ") + quoted(word);
+  return line;
+}
+
 std::string model_on_data(const RunSettings& config) {
+  if (runs_command(config)) return command_of(config);
   return is_profile(config) ? config.model : fmt::format("{} on {}", config.model, config.dataset);
 }
 
@@ -223,7 +231,9 @@ bool goes_at_own_pace(const RunSettings& config) {
   return gossips_asynchronously(config) || (config.mode == Mode::kPs && config.consistency.traits().shares_work());
 }
 
-bool may_share_work(const RunSettings& config) { return goes_at_own_pace(config) && !has_samples_of_its_own(config); }
+bool may_share_work(const RunSettings& config) {
+  return goes_at_own_pace(config) && !has_samples_of_its_own(config) && !runs_command(config);
+}
 
 bool shares_work(const RunSettings& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
 

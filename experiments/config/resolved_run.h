@@ -69,7 +69,14 @@ bool may_hold_out(const RunSettings& config);
 // Returns whether the model is a profile (profile_choice.h), of which nothing is learnt: "profile:resnet50".
 inline constexpr std::string_view kProfilePrefix = "profile:";
 bool is_profile(const RunSettings& config);
-// Returns what learns from what: "mlp on digits"; of a profile its name alone.
+// Returns whether each worker runs a program of the person's own, which decides itself what learns from what, and how
+// long.
+inline bool runs_command(const RunSettings& config) { return !config.command.empty(); }
+// Returns the program and its arguments as one line for a shell: "python train.py --epochs=3".
+std::string command_of(const RunSettings& config);
+// Returns whether Syncopate has the model, evaluates it, and shows and keeps what it learns.
+inline bool has_evaluator(const RunSettings& config) { return !is_profile(config) && !runs_command(config); }
+// Returns what learns from what: "mlp on digits"; of a profile its name alone; of a program of one's own its command.
 std::string model_on_data(const RunSettings& config);
 // Returns the name that worker::open_dataset takes: "digits:60000-10000", "mnist", "text:64", "clicks:100000".
 std::string dataset_spec(const RunSettings& config);

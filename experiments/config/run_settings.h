@@ -86,6 +86,7 @@ const char* name_of(simulation::NetworkModel value);
 struct RunSettings {
   // The job
   Mode mode = Mode::kLocal;
+  std::vector<std::string> command;  // a program of the person's own, which each worker runs; empty: ours
   LauncherKind launcher = LauncherKind::kLocal;
   int connections = 1;             // to each peer, over ipc and tcp
   std::optional<LinkShape> shape;  // none: the link is not emulated

@@ -14,6 +14,7 @@
 #include "common/os/resource_limits.h"
 #include "common/text/log.h"
 #include "common/text/printable_text.h"
+#include "experiments/cluster/command/command_start.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/plan/placement.h"
@@ -361,6 +362,7 @@ int main(int argc, char** argv) {
   if (is_mpirun_agent_command_line(argc, argv)) return mpirun_agent_main(argc, argv);
   if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);
   if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
+  if (is_start_line(argc, argv)) return start_main(argc, argv);
   if (is_cell_command_line(argc, argv)) return static_cast<int>(cell_main(argc, argv));
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);
   return static_cast<int>(run_caught(argc, argv));

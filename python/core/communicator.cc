@@ -72,9 +72,12 @@ std::uint64_t Communicator::submit(Work work) {
       const std::lock_guard lock(mutex_);
       if (!failure_.ok()) return;
     }
+    const TimePoint begin = group_->clock().now();
     const Status status = work();
-    if (status.ok()) return;
     const std::lock_guard lock(mutex_);
+    worked_ += group_->clock().now() - begin;
+    moved_ = connected_.collective->counters();
+    if (status.ok()) return;
     failure_ = status;
     failed_at_ = ticket;
     missed_ = connected_.collective->missed();
@@ -104,6 +107,16 @@ Status Communicator::wait(std::uint64_t ticket) {
   thread_->wait_for(ticket);
   const std::lock_guard lock(mutex_);
   return failure_.ok() || failed_at_ > ticket ? Status() : failure_;
+}
+
+SyncStats Communicator::take_costs() {
+  const std::lock_guard lock(mutex_);
+  SyncStats costs;
+  costs.communication = std::exchange(worked_, {});
+  costs.bytes_out = moved_.payload_bytes_out - taken_.payload_bytes_out;
+  costs.bytes_in = moved_.payload_bytes_in - taken_.payload_bytes_in;
+  taken_ = moved_;
+  return costs;
 }
 
 int Communicator::missed() {

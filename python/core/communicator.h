@@ -14,6 +14,7 @@
 
 #include "allreduce/collective/communication_thread.h"
 #include "common/param_layout.h"
+#include "common/sync_strategy.h"
 #include "python/core/group.h"
 
 namespace syncopate::python {
@@ -44,6 +45,9 @@ class Communicator {
   // The rank that the failed operation waited for; -1 if unknown.
   int missed();
 
+  // Returns what has been sent and received, and how long the work took, since the last call; nothing else.
+  SyncStats take_costs();
+
   Group& group() const { return *group_; }
 
  private:
@@ -61,6 +65,9 @@ class Communicator {
   Status failure_;               // the first; guarded by mutex_
   std::uint64_t failed_at_ = 0;  // its ticket
   int missed_ = -1;
+  Duration worked_{};        // since take_costs; guarded by mutex_
+  TransportCounters moved_;  // until now; guarded by mutex_
+  TransportCounters taken_;  // until take_costs
   std::uint64_t begun_ = 0;  // tickets; on whichever thread does the work
   std::optional<InterruptedByLoss> interrupted_by_loss_;
   std::unique_ptr<allreduce::CommunicationThread> thread_;  // last: it works on all of the above

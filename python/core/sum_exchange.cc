@@ -37,7 +37,7 @@ Result<SyncStats> SumExchange::finish_step() {
   const Clock& clock = communicator_->group().clock();
   const TimePoint begin = clock.now();
   SYNCOPATE_RETURN_IF_ERROR(communicator_->wait(last_ticket_));
-  SyncStats stats;
+  SyncStats stats = communicator_->take_costs();
   stats.exposed_wait = clock.now() - begin;
   return stats;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -10,6 +11,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "common/os/core_wait.h"
+#include "common/step_file.h"
 #include "module/callback_rendezvous.h"
 #include "module/failure.h"
 #include "python/core/communicator.h"
@@ -95,6 +98,69 @@ std::uint64_t broadcast(Communicator& communicator, Address address, std::size_t
   return communicator.broadcast({reinterpret_cast<std::byte*>(address), bytes}, root);
 }
 
+SyncStats take_costs(Communicator& communicator, std::int64_t waited) {
+  SyncStats costs = communicator.take_costs();
+  costs.exposed_wait = Duration(waited);
+  return costs;
+}
+
+// What run_experiment is told; time.monotonic_ns() is SteadyClock's. Used by the thread that trains.
+struct StepFile {
+  StepFileWriter writer;
+  std::optional<CoreWait> core_wait = CoreWait::of_this_thread();
+  Duration until_step{};     // core_wait at the end of the last step
+  Duration until_waiting{};  // and before this one's gradients are waited for
+};
+
+std::unique_ptr<StepFile> create_step_file(const std::string& path) {
+  Result<StepFileWriter> writer = StepFileWriter::create(path);
+  check(writer.status());
+  return std::make_unique<StepFile>(std::move(*writer));
+}
+
+std::int64_t exchanged(StepFile& file) {
+  if (file.core_wait) file.until_waiting = file.core_wait->total();
+  return SteadyClock().now().time_since_epoch().count();
+}
+
+// For step(), which may come later.
+std::pair<std::int64_t, std::int64_t> end_step(StepFile& file) {
+  if (!file.core_wait) return {-1, 0};
+  const Duration total = file.core_wait->total();
+  const Duration before = std::exchange(file.until_step, total);
+  return {(total - before).count(), (file.until_waiting - before).count()};
+}
+
+void add_step(StepFile& file, std::int64_t step, const std::array<std::int64_t, 8>& times, std::int64_t samples,
+              double loss, double accuracy, const SyncStats& stats) {
+  const auto& [begin, end, data, forward, backward, update, core_wait, compute_core_wait] = times;
+  StepRecord record{.step = step,
+                    .end = TimePoint(Duration(end)),
+                    .total = Duration(end - begin),
+                    .data = Duration(data),
+                    .forward = Duration(forward),
+                    .backward = Duration(backward),
+                    .core_wait = core_wait < 0 ? std::nullopt : std::optional(Duration(core_wait)),
+                    .compute_core_wait = Duration(compute_core_wait),
+                    .sync = stats,
+                    .samples = samples,
+                    .loss = loss,
+                    .accuracy = accuracy};
+  record.sync.optimizer += Duration(update);
+  file.writer.add(record, record.end);
+}
+
+void add_evaluation(StepFile& file, std::int64_t step, std::int64_t taken, double loss, double accuracy, double epoch) {
+  file.writer.add(
+      ToldEvaluation{
+          .step = step, .taken = TimePoint(Duration(taken)), .loss = loss, .accuracy = accuracy, .epoch = epoch},
+      SteadyClock().now());
+}
+
+void add_fact(StepFile& file, const std::string& name, const std::string& value) {
+  file.writer.add(ToldFact{name, value}, SteadyClock().now());
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -130,7 +196,26 @@ NB_MODULE(_core, module) {
             const Status status = self.wait(ticket);
             check(status, self.group(), {.operation = operation, .missed = self.missed()});
           },
-          "ticket"_a, "operation"_a, "Returns when the work of this ticket is done.");
+          "ticket"_a, "operation"_a, "Returns when the work of this ticket is done.")
+      .def("take_costs", &take_costs, "waited"_a,
+           "Returns what sums have cost since the last call, of which the caller has waited so many nanoseconds.");
+
+  nb::class_<SyncStats>(module, "SyncStats", "What a step's synchronisation costs.")
+      .def_prop_ro("exposed_wait", [](const SyncStats& self) { return seconds(self.exposed_wait); });
+
+  nb::class_<StepFile>(module, "StepFile", "What run_experiment is told of this process's training.")
+      .def_static("create", &create_step_file, "path"_a)
+      .def(
+          "step", &add_step, "step"_a, "times"_a, "samples"_a, "loss"_a, "accuracy"_a, "stats"_a,
+          "Adds a step. `times` are its begin and its end, what its data, forward, backward and update took of it, and "
+          "what end_step() has returned for it, in nanoseconds of time.monotonic_ns().")
+      .def("exchanged", &exchanged, "Gradients are about to be waited for. Returns the time.")
+      .def("end_step", &end_step,
+           "The step has ended. Returns how long it has waited for a core, and of that before "
+           "exchanged(); -1 if that is not known.")
+      .def("evaluation", &add_evaluation, "step"_a, "taken"_a, "loss"_a, "accuracy"_a, "epoch"_a)
+      .def("fact", &add_fact, "name"_a, "value"_a)
+      .def("flush", [](StepFile& self) { check(self.writer.flush()); });
 
   nb::class_<GradientExchange>(module, "GradientExchange", "What becomes of a step's gradients.")
       .def("begin_step", &GradientExchange::begin_step, "learning_rate"_a)
@@ -147,11 +232,10 @@ NB_MODULE(_core, module) {
           [](GradientExchange& self, std::int64_t step) {
             const nb::gil_scoped_release unlocked;
             Result<SyncStats> stats = self.finish_step();
-            return seconds(check(std::move(stats), self.group(),
-                                 {.operation = "exchanging gradients", .step = step, .missed = self.missed()})
-                               .exposed_wait);
+            return check(std::move(stats), self.group(),
+                         {.operation = "exchanging gradients", .step = step, .missed = self.missed()});
           },
-          "step"_a, "Returns the seconds that it waited.")
+          "step"_a, "Returns what the step's exchange has cost.")
       .def("absent_everywhere", &GradientExchange::absent_everywhere)
       .def("leave", [](GradientExchange& self) {
         const nb::gil_scoped_release unlocked;

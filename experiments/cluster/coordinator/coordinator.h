@@ -24,10 +24,12 @@ struct EvaluationResult {
   std::int64_t steps_done = 0;  // steps of the worker whose weights were evaluated
   TimePoint taken{};
   bool final = false;
-  double accuracy = 0;
+  double accuracy = 0;  // not a number where a program of the person's own does not say it; so is the loss
   double loss = 0;
   TestFigures figures = {};
   std::optional<ValidationFigures> validation = {};  // where samples are held out
+  // As a program of the person's own says, which alone knows how long an epoch is; not a number if it does not.
+  std::optional<double> epoch = {};
 };
 
 // Receives the results of a run while it goes on, on the coordinator's thread.
@@ -53,6 +55,8 @@ class RunObserver {
                         std::int64_t /*dropped*/) {}
   // A fault of --fault has just been injected.
   virtual void on_fault() {}
+  // A program of the person's own has printed a line.
+  virtual void on_output(const std::string& /*line*/) {}
   // A message that a person should see, such as the loss of a worker.
   virtual void on_report(const std::string& line) = 0;
   // Called about every 100 ms. A failure (the disk is full) ends the run.

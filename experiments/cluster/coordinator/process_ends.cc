@@ -1,24 +1,15 @@
 #include "experiments/cluster/coordinator/process_ends.h"
 
 #include <algorithm>
-#include <fstream>
-#include <string>
 #include <utility>
+
+#include "experiments/cluster/launcher/launcher.h"
 
 namespace syncopate::experiments {
 namespace {
 
 // How long mpirun has to end itself once its processes have ended.
 constexpr Duration kCarrierPatience = std::chrono::seconds(5);
-
-std::string last_line_of(const std::string& file) {
-  std::ifstream lines(file);
-  std::string line, last = "it printed nothing";
-  while (std::getline(lines, line)) {
-    if (line.find_first_not_of(" \t-") != std::string::npos) last = line;
-  }
-  return last + " (" + file + ")";
-}
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "common/os/resource_limits.h"
 #include "experiments/cluster/launcher/launcher.h"
@@ -178,6 +179,15 @@ void kill_and_reap(std::vector<StartedChild>& children) {
 
 std::string log_name_of(const ProcessSpec& process) {
   return fmt::format("{}-{}.log", name_of(process.role), process.rank);
+}
+
+std::string last_line_of(const std::string& log_file) {
+  std::ifstream lines(log_file);
+  std::string line, last = "it printed nothing";
+  while (std::getline(lines, line)) {
+    if (line.find_first_not_of(" \t-") != std::string::npos) last = line;
+  }
+  return last + " (" + log_file + ")";
 }
 
 std::unique_ptr<Launcher> make_local_launcher() { return std::make_unique<LocalLauncher>(); }

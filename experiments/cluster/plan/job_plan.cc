@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "allreduce/nccl/nccl_environment.h"
+#include "experiments/cluster/command/command_environment.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -34,13 +35,22 @@ void put_on_gpu(ProcessSpec& spec, const ResolvedRun& config, const PlanHost& ho
   spec.environment.insert(spec.environment.end(), variables.begin(), variables.end());
 }
 
+ProcessSpec own_program(const ResolvedRun& config, int rank, const Cluster& cluster) {
+  return {.role = Role::kWorker,
+          .rank = rank,
+          .host = cluster.coordinator,
+          .environment = command_environment(config, rank),
+          .command = config.command};
+}
+
 // Returns text for a person, who could paste it into a shell.
 std::string command_text(const JobPlan& plan, const ProcessSpec& spec, const std::string& program) {
   std::string text;
   if (!spec.remote) {
     for (const auto& [name, value] : spec.environment) text += name + "=" + value + " ";
   }
-  for (const std::string& word : command_line_of(plan, spec, program)) {
+  const std::vector<std::string> words = spec.command.empty() ? command_line_of(plan, spec, program) : spec.command;
+  for (const std::string& word : words) {
     text += (text.empty() || text.ends_with(' ') ? "" : " ") + quoted(word);
   }
   return text;
@@ -74,6 +84,10 @@ std::string program_of(const ProcessSpec& process, const std::string& program) {
 
 JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster) {
   JobPlan plan{.run_id = run_id, .processes = {}, .remote_shell = cluster.remote_shell};
+  if (runs_command(config)) {
+    for (int rank = 0; rank < config.workers; ++rank) plan.processes.push_back(own_program(config, rank, cluster));
+    return plan;
+  }
   const int servers = config.mode == Mode::kPs ? config.servers : 0;
   for (int rank = 0; rank < servers; ++rank) {
     const PlanHost& host = cluster.hosts[static_cast<std::size_t>(rank) % cluster.hosts.size()];

@@ -25,8 +25,9 @@ struct ProcessSpec {
   std::string host;
   std::vector<std::string> arguments;                            // without the program; the launcher adds --rendezvous
   std::vector<std::pair<std::string, std::string>> environment;  // in addition to the inherited one
-  std::optional<int> gpu;  // the GPU that it computes on, by its host's driver's count
-  bool remote = false;     // whether it is on another host than the coordinator
+  std::optional<int> gpu;                 // the GPU that it computes on, by its host's driver's count
+  bool remote = false;                    // whether it is on another host than the coordinator
+  std::vector<std::string> command = {};  // a program of the person's own, instead of ours with its arguments
 
   // Returns the name in verdicts and logs: "worker 1", "server 0", "evaluator".
   std::string name() const;
@@ -53,7 +54,8 @@ struct Cluster {
   RemoteShell remote_shell = {};
 };
 
-// Returns the plan of the processes of a run; a profile, which learns nothing, has no evaluator. Workers fill the
+// Returns the plan of the processes of a run; a profile, which learns nothing, has no evaluator. Of a program of the
+// person's own it has the workers alone: worker 0 starts the servers, and nobody else knows the model. Workers fill the
 // hosts' slots in order; the i-th worker of a host computes on its GPU i modulo their number. Servers are placed on the
 // hosts in turn, each standby on the host after its server's. The arguments show role, rank and run in a process list:
 // "--role=worker --rank=1 --run=20261120-135501-ps-async".

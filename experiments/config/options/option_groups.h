@@ -7,6 +7,7 @@
 
 namespace syncopate::experiments {
 
+void add_command_option(std::vector<OptionSpec>& table);
 void add_ps_options(std::vector<OptionSpec>& table);
 void add_data_options(std::vector<OptionSpec>& table);
 void add_recommender_options(std::vector<OptionSpec>& table);
@@ -21,5 +22,8 @@ void add_survival_options(std::vector<OptionSpec>& table);
 void add_host_options(std::vector<OptionSpec>& table);
 void add_trace_options(std::vector<OptionSpec>& table);
 void add_watch_options(std::vector<OptionSpec>& table);
+
+// Marks those that have an effect on a program of the person's own.
+void mark_options_with_command(std::vector<OptionSpec>& table);
 
 }  // namespace syncopate::experiments

@@ -46,6 +46,7 @@ void add_job(std::vector<OptionSpec>& table) {
   table.push_back(
       choice({.group = group, .name = "mode", .placeholder = "MODE", .sentence = "How replicas are kept in agreement."},
              &C::mode, "mode", {Mode::kLocal, Mode::kPs, Mode::kAllreduce}));
+  add_command_option(table);
   table.push_back(number({.group = group,
                           .name = "workers",
                           .placeholder = "N",
@@ -356,6 +357,7 @@ std::vector<OptionSpec> option_table() {
   add_checkpoint_options(table);
   add_survival_options(table);
   add_run(table);
+  mark_options_with_command(table);
   return table;
 }
 

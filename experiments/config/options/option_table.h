@@ -30,6 +30,7 @@ struct OptionSpec {
   bool is_text = false;                // its value is quoted in a file
   bool in_file = true;                 // it is allowed in a config file
   bool is_list = false;                // several uses of it mean the same as one with commas between the values
+  bool with_command = false;           // it has an effect on a program of the person's own
   std::string excludes = {};           // an option that may not be given together with it
   std::optional<Condition> only = {};  // when it has an effect; none: always
 
@@ -38,7 +39,9 @@ struct OptionSpec {
   // Returns the value in the form that set() reads, or an empty text if the run has none, so that a record omits it.
   std::function<std::string(const ResolvedRun&)> get = {};
 
-  bool has_effect(const ResolvedRun& run) const { return !only || only->holds(run); }
+  bool has_effect(const ResolvedRun& run) const {
+    return (!only || only->holds(run)) && (with_command || !runs_command(run));
+  }
   // Returns in words when it has an effect; empty: always, or as `excludes` says.
   std::string only_with() const { return only ? only->words : std::string(); }
 };

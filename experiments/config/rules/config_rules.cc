@@ -7,6 +7,7 @@
 
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
+#include "experiments/config/rules/command_rules.h"
 #include "experiments/config/rules/data_rules.h"
 #include "experiments/config/rules/fault_rules.h"
 #include "experiments/config/rules/rate_rule.h"
@@ -340,6 +341,7 @@ bool changes_magnitudes(CodecKind kind) {
 
 Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_command(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_cluster(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
@@ -361,6 +363,7 @@ Status check_rules(const ResolvedRun& config) {
 
 std::vector<std::string> cautions(const ResolvedRun& config) {
   std::vector<std::string> lines;
+  if (runs_command(config)) return lines;
   if (has_moments(traits_of(config.optimizer)) && changes_magnitudes(codec_of(config).kind) &&
       !is_one_bit_adam(config)) {
     lines.push_back(fmt::format(

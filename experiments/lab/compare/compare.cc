@@ -40,7 +40,8 @@ std::string title_of(const ComparisonJob& job) {
   const std::string link = describe_link(config);
   const bool varies_workers = std::ranges::find(job.varied, "workers") != job.varied.end();
   const std::string of_workers = varies_workers ? "" : fmt::format("{} worker{}, ", workers, workers == 1 ? "" : "s");
-  return fmt::format("{}, {}batch {} a worker{}{}", model_on_data(config), of_workers, config.batch_size,
+  const std::string batch = runs_command(config) ? "" : fmt::format("batch {} a worker", config.batch_size);
+  return fmt::format("{}, {}{}{}{}", model_on_data(config), of_workers, batch,
                      job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
                      link.empty() ? "" : ", link: " + link) +
          (config.cluster == ClusterKind::kSimulated ? fmt::format(", simulated in virtual time: network {}, compute {}",
@@ -105,7 +106,8 @@ class Comparison {
     if (!kept.ok()) return fail(exit_code_of(kept.status()), kept.status().message());
     kept_.emplace(std::move(*kept));
     for (const std::string& line : job_.left_out) console_.say(line);
-    if (const ExitCode fair = is_profile(base_) ? ExitCode::kSuccess : prove_equality(); fair != ExitCode::kSuccess) {
+    if (const ExitCode fair = has_evaluator(base_) ? prove_equality() : ExitCode::kSuccess;
+        fair != ExitCode::kSuccess) {
       return fair;
     }
     note_circumstances();
@@ -305,6 +307,9 @@ class Comparison {
     to.seeds[round] = config.seed;
     to.folders[round] = config.output;
     to.parameters = result.facts.parameters;
+    if (const RunReport& report = *to.rounds[round]; runs_command(config) && report.total_steps > 0) {
+      to.batch_size = static_cast<int>(report.total_samples / report.total_steps);
+    }
     to.updates_a_pass = static_cast<double>(result.facts.steps_per_epoch * config.workers) /
                         static_cast<double>(batches_an_update(config));
     return ExitCode::kSuccess;

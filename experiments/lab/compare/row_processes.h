@@ -8,7 +8,7 @@ namespace syncopate::experiments {
 
 inline void set_processes(const ResolvedRun& config, ComparedRow& row) {
   row.workers = config.workers;
-  row.batch_size = config.batch_size;
+  row.batch_size = runs_command(config) ? 0 : config.batch_size;
   row.servers = is_ps(config) ? config.servers : 0;
 }
 

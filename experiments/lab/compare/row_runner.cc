@@ -14,7 +14,8 @@ namespace {
 std::string result_text(const JobResult& result) {
   if (result.exit != ExitCode::kSuccess || result.reports.empty()) return "not finished";
   const RunReport& report = result.reports.front();
-  const bool has_diverged = report.final_test_loss && !std::isfinite(*report.final_test_loss);
+  const bool has_diverged =
+      !runs_command(result.config) && report.final_test_loss && !std::isfinite(*report.final_test_loss);
   if (is_profile(result.config))
     return fmt::format("{} samples/s", format_count(report.samples_per_second.value_or(0)));
   return fmt::format("{} samples/s  {}{}",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "common/text/format.h"
 
@@ -38,8 +39,12 @@ std::string training_text(const Progress& progress) {
 
 std::string to_text(const Progress& progress, std::size_t columns) {
   std::vector<Field> fields{
-      {fmt::format("epoch {}/{}", std::min(progress.epoch + 1, progress.epochs), progress.epochs), 2},
-      {fmt::format("step {}/{}", progress.step, progress.steps), 3},
+      {progress.epochs > 0 ? fmt::format("epoch {}/{}", std::min(progress.epoch + 1, progress.epochs), progress.epochs)
+                           : std::string(),
+       2},
+      {progress.steps > 0 ? fmt::format("step {}/{}", progress.step, progress.steps)
+                          : fmt::format("step {}", progress.step),
+       3},
       {training_text(progress), 4},
       {"", 1},
       {fmt::format("mean {} samples/s, {} ms/step", format_count(progress.samples_per_second),
@@ -51,9 +56,8 @@ std::string to_text(const Progress& progress, std::size_t columns) {
        4}};
   if (progress.accuracy) {
     fields[3].text =
-        fmt::format("{} at epoch {:.3g}",
-                    progress.validation ? to_text(*progress.validation) : to_text(*progress.accuracy, progress.figures),
-                    progress.evaluated_epoch);
+        progress.validation ? to_text(*progress.validation) : to_text(*progress.accuracy, progress.figures);
+    if (progress.epochs > 0) fields[3].text += fmt::format(" at epoch {:.3g}", progress.evaluated_epoch);
   }
   int least = 0;
   while (joined(fields, least).size() > columns && least < 4) ++least;
@@ -66,6 +70,7 @@ ProgressTracker::ProgressTracker(const Job& job)
       finished_(static_cast<std::size_t>(job.workers), job.first_step),
       lost_(static_cast<std::size_t>(job.workers)) {
   job_.steps_per_epoch = std::max<std::int64_t>(1, job.steps_per_epoch);
+  if (job.total_steps == 0) job_.steps_per_epoch = std::numeric_limits<std::int64_t>::max();
 }
 
 void ProgressTracker::add(int worker, const StepRecord& step) {
@@ -84,7 +89,7 @@ void ProgressTracker::worker_joined(int worker) {
 
 std::int64_t ProgressTracker::steps_finished() const {
   if (job_.by_position) return std::min(job_.total_steps, batches_ / job_.workers);
-  std::int64_t least = job_.total_steps;
+  std::int64_t least = job_.total_steps > 0 ? job_.total_steps : std::numeric_limits<std::int64_t>::max();
   for (std::size_t worker = 0; worker < finished_.size(); ++worker) {
     if (!lost_[worker]) least = std::min(least, finished_[worker]);
   }
@@ -97,7 +102,7 @@ Progress ProgressTracker::progress() const {
   progress.steps = job_.total_steps;
   // A line at the end of an epoch belongs to that epoch, not to the next.
   progress.epoch = progress.step == 0 ? 0 : (progress.step - 1) / job_.steps_per_epoch;
-  progress.epochs = (job_.total_steps + job_.steps_per_epoch - 1) / job_.steps_per_epoch;
+  progress.epochs = job_.total_steps > 0 ? (job_.total_steps + job_.steps_per_epoch - 1) / job_.steps_per_epoch : 0;
   if (newest_eval_) {
     progress.accuracy = newest_eval_->accuracy;
     progress.figures = newest_eval_->figures;

@@ -19,7 +19,7 @@ struct Progress {
   std::int64_t epoch = 0;   // from 0
   std::int64_t epochs = 1;  // epochs of the whole run
   std::int64_t step = 0;    // steps of the job that all workers have finished
-  std::int64_t steps = 0;   // steps of the whole run
+  std::int64_t steps = 0;   // steps of the whole run; this and epochs are 0 where nobody knows beforehand
   // Means over the last two seconds.
   double samples_per_second = 0;  // sum over all workers
   double step_ms = 0;             // of one worker
@@ -51,8 +51,8 @@ class ProgressTracker {
   struct Job {
     int workers = 1;
     std::int64_t steps_per_epoch = 1;
-    std::int64_t total_steps = 1;
-    std::int64_t first_step = 0;  // above 0 if the run resumes from a checkpoint
+    std::int64_t total_steps = 1;  // 0: nobody knows beforehand; then there are no epochs either
+    std::int64_t first_step = 0;   // above 0 if the run resumes from a checkpoint
     // How progress is counted. False: by the slowest worker, where each trains an equal part. True: by the furthest
     // position in the job that any worker has reached (common/step_record.h), plus this many batches once its step is
     // done.

@@ -268,9 +268,11 @@ std::string describe_link(const ResolvedRun& config) {
 }
 
 std::string summary_text(const ResolvedRun& config, std::span<const RunReport> reports, const RunFacts& facts) {
-  std::string text =
-      fmt::format("{}: {}, batch {} a worker ({} held fixed)\n", describe(config), model_on_data(config),
-                  config.batch_size, config.global_batch_size ? "the global batch" : "the worker's batch");
+  const std::string batch = runs_command(config)
+                                ? ""
+                                : fmt::format(", batch {} a worker ({} held fixed)", config.batch_size,
+                                              config.global_batch_size ? "the global batch" : "the worker's batch");
+  std::string text = fmt::format("{}: {}{}\n", describe(config), model_on_data(config), batch);
   if (!facts.link.empty()) text += line("link", facts.link);
   if (facts.simulation) text += simulation_lines(*facts.simulation);
   if (!reports.empty()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/os/aligned_buffer.h"
+#include "experiments/cluster/command/command_run.h"
 #include "experiments/cluster/coordinator/host_runtime.h"
 #include "experiments/cluster/simulated/simulated_cluster.h"
 #include "experiments/lab/run/simulated_compute_of.h"
@@ -108,6 +109,9 @@ Result<RunOutcome> run_simulated(const RunToCarryOut& run, SoloTimes& solo, RunO
 
 Result<RunOutcome> carry_out(const RunToCarryOut& run, SoloTimes& solo, RunObserver& observer, Interrupts& interrupts,
                              std::optional<SimulationFacts>& facts) {
+  if (runs_command(run.config)) {
+    return run_command(run.config, run.plan, own_program(), run.log_directory, observer, interrupts);
+  }
   if (run.config.cluster == ClusterKind::kReal) return run_on_hosts(run, observer, interrupts);
   if (!facts) facts.emplace();
   return run_simulated(run, solo, observer, interrupts, *facts);

@@ -1,5 +1,5 @@
-// carry_out: has a planned run carried out where its configuration says: by processes on hosts, or by a simulated
-// cluster.
+// carry_out: has a planned run carried out where its configuration says: by processes on hosts, ours or a program of
+// the person's own, or by a simulated cluster.
 #pragma once
 
 #include <optional>

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -74,6 +75,13 @@ void Console::evaluated(const EvalRecord& eval, std::int64_t epochs) {
   if (eval.validation) held_out += to_text(*eval.validation) + "  ";
   say(fmt::format("epoch {:.4g}/{}  evaluated  {}test loss {:.4f}  {}", eval.epoch, epochs, held_out, eval.loss,
                   to_text(eval.accuracy, eval.figures)));
+}
+
+void Console::evaluated(const EvalRecord& eval) {
+  std::string text = fmt::format("step {}  evaluated", eval.step);
+  if (!std::isnan(eval.loss)) text += fmt::format("  loss {:.4f}", eval.loss);
+  if (!std::isnan(eval.accuracy)) text += "  " + to_text(eval.accuracy, eval.figures);
+  say(text);
 }
 
 void Console::print(const std::string& text) {

@@ -33,6 +33,8 @@ class Console {
   void epoch_finished(const Progress& progress, TimePoint now);
   // `epochs` is the number of epochs of the whole run.
   void evaluated(const EvalRecord& eval, std::int64_t epochs);
+  // What a program of the person's own says of itself, whose epochs are not known.
+  void evaluated(const EvalRecord& eval);
 
  private:
   void print(const std::string& text);

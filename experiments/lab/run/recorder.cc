@@ -33,7 +33,7 @@ Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter
                 .learns = !is_profile(config),
                 .holds_out = config.validation.has_value()}),
       workers_(static_cast<std::size_t>(config.workers)),
-      epochs_shown_(job.first_step / job.steps_per_epoch),
+      epochs_shown_(job.first_step / std::max<std::int64_t>(1, job.steps_per_epoch)),
       epochs_evaluated_(epochs_shown_) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) workers_[rank].rank = static_cast<int>(rank);
   note(make_logs());
@@ -90,6 +90,8 @@ void Recorder::on_fault() {
   for (RunWatcher* watcher : watchers_) watcher->fault_injected();
 }
 
+void Recorder::on_output(const std::string& line) { console_.say(line); }
+
 void Recorder::on_report(const std::string& line) { console_.warn(line); }
 
 void Recorder::on_worker_lost(int rank) {
@@ -114,18 +116,26 @@ Status Recorder::on_tick(TimePoint now) {
     note(watcher->tick(now, now >= records_are_in_ ? now - kRecordsAreIn : TimePoint::min()));
   }
   if (training_) {
-    const Progress progress = tracker_.progress();
-    console_.progress(progress, now);
+    console_.progress(progress(), now);
     show_finished_epoch(now);
     note(results_.flush_if_due(now));
   }
   return failure_;
 }
 
+Progress Recorder::progress() const {
+  Progress progress = tracker_.progress();
+  if (!runs_command(config_)) return progress;
+  // Such a program need not say what it knows.
+  if (progress.loss && std::isnan(*progress.loss)) progress.loss.reset();
+  if (progress.accuracy && std::isnan(*progress.accuracy)) progress.accuracy.reset();
+  return progress;
+}
+
 void Recorder::show_finished_epoch(TimePoint now) {
   if (tracker_.epochs_finished() <= epochs_shown_) return;
   epochs_shown_ = tracker_.epochs_finished();
-  Progress progress = tracker_.progress();
+  Progress progress = this->progress();
   progress.epoch = epochs_shown_ - 1;  // the slowest worker may already be in the next one
   progress.accuracy.reset();           // it follows in a line of its own, once it is known
   console_.epoch_finished(progress, now);
@@ -133,6 +143,7 @@ void Recorder::show_finished_epoch(TimePoint now) {
 
 // Shows the first evaluation at or after the end of an epoch, whose own line was printed before it was known.
 void Recorder::show_evaluation(const EvalRecord& record) {
+  if (runs_command(config_)) return console_.evaluated(record);
   const auto epoch = static_cast<std::int64_t>(std::floor(record.epoch));
   if (epoch <= epochs_evaluated_) return;
   epochs_evaluated_ = epoch;
@@ -143,7 +154,8 @@ void Recorder::record_evaluations(TimePoint taken_before) {
   const auto due = [&](const EvaluationResult& result) { return result.taken < taken_before; };
   for (const EvaluationResult& result : waiting_) {
     if (!due(result)) continue;
-    const double epoch = static_cast<double>(result.steps_done) / static_cast<double>(job_.steps_per_epoch);
+    const double epoch =
+        result.epoch.value_or(static_cast<double>(result.steps_done) / static_cast<double>(job_.steps_per_epoch));
     count_steps_until(result);
     const TrainedSince trained = std::exchange(since_evaluation_, {});
     const EvalRecord record{.epoch = epoch,
@@ -182,6 +194,7 @@ void Recorder::count_steps_until(const EvaluationResult& result) {
     for (; worker.counted < steps.size() && has_part(steps[worker.counted]); ++worker.counted) {
       const StepRecord& step = steps[worker.counted];
       samples_ += step.samples;
+      if (std::isnan(step.loss)) continue;  // a program of the person's own does not say it
       since_evaluation_.samples += step.samples;
       since_evaluation_.loss += step.loss * static_cast<double>(step.samples);
       since_evaluation_.accuracy += step.accuracy * static_cast<double>(step.samples);

@@ -22,12 +22,12 @@ namespace syncopate::experiments {
 // The facts of the job that the recorder needs.
 struct JobFacts {
   ParamLayout layout;
-  ParamLayout local_layout = {};  // layout of what the model keeps besides its weights
-  std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 1;     // steps of the job, in global batches
-  std::optional<double> best_loss;  // on the test set, if known
-  std::int64_t first_step = 0;      // above 0 in a run that resumes from a checkpoint
-  std::int64_t batches_done = 0;    // batches done by `first_step`, if workers share the job's batches
+  ParamLayout local_layout = {};     // layout of what the model keeps besides its weights
+  std::int64_t steps_per_epoch = 1;  // this and the next: 0 if only a program of the person's own knows
+  std::int64_t total_steps = 1;      // steps of the job, in global batches
+  std::optional<double> best_loss;   // on the test set, if known
+  std::int64_t first_step = 0;       // above 0 in a run that resumes from a checkpoint
+  std::int64_t batches_done = 0;     // batches done by `first_step`, if workers share the job's batches
 };
 
 class Recorder final : public RunObserver {
@@ -48,6 +48,7 @@ class Recorder final : public RunObserver {
     trace_.add(process, events, dropped);
   }
   void on_fault() override;
+  void on_output(const std::string& line) override;
   void on_report(const std::string& line) override;
   Status on_tick(TimePoint now) override;
 
@@ -72,6 +73,7 @@ class Recorder final : public RunObserver {
 
  private:
   Status make_logs();
+  Progress progress() const;
   void show_finished_epoch(TimePoint now);
   void show_evaluation(const EvalRecord& record);
   // Records evaluations once the records of all steps that were finished before their snapshots have arrived.

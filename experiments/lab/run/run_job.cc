@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "common/os/resource_limits.h"
+#include "common/step_file.h"
 #include "common/text/format.h"
+#include "common/text/number.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/plan/descriptor_need.h"
@@ -73,6 +76,9 @@ Status check_trace(const ResolvedRun& config, std::int64_t total_steps) {
   return Status::invalid_argument(fmt::format("--trace={}: the run's steps are 0 to {}; name some of these",
                                               config.trace->to_string(), total_steps - 1));
 }
+
+// A program of the person's own alone knows its model, and how long it trains.
+JobFacts facts_of_command() { return {.layout = {}, .steps_per_epoch = 0, .total_steps = 0}; }
 
 // Lays out the model and counts the steps, so that an impossible config fails here rather than in every process.
 Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& data) {
@@ -174,6 +180,15 @@ void settle_checkpoints(const JobFacts& job, ResolvedRun& config) {
       config.checkpoint_every->in_steps(job.steps_per_epoch, meets ? config.consistency.period() : 1);
 }
 
+// Moves what a program of the person's own has told of its model to where it is read. What it did not say is not shown.
+void take_told(RunFacts& facts, RunReport& report) {
+  for (auto* figure : {&report.final_train_loss, &report.final_test_loss, &report.final_test_accuracy}) {
+    if (*figure && std::isnan(**figure)) figure->reset();
+  }
+  const auto parameters = facts.of_workers.extract(kParametersFact);
+  if (!parameters.empty()) facts.parameters = parse_number<std::int64_t>(parameters.mapped()).value_or(0);
+}
+
 RunMetrics* metrics_of(const std::unique_ptr<MetricsService>& service) {
   return service == nullptr ? nullptr : &service->metrics();
 }
@@ -232,9 +247,10 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   if (!result.facts.simulation) {
     result.reports.back().machine = load_between(before, read_machine(), workers_on_own_cores(config, plan));
   }
-  if (is_profile(config)) {
-    result.reports.back().final_train_loss.reset();
-  } else {
+  if (is_profile(config)) result.reports.back().final_train_loss.reset();
+  if (runs_command(config)) {
+    take_told(result.facts, result.reports.back());
+  } else if (has_evaluator(config)) {
     result.facts.evaluations = evaluations_of(config, job, recorder, *outcome);
   }
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
@@ -245,7 +261,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   if (outcome->stopped_at_target) result.facts.outcome = stopped_text(config, job, result.reports.back());
   warn_of_faults_not_done(outcome->faults, console);
   if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
-  if (result.weights.empty() && !is_profile(config))
+  if (result.weights.empty() && has_evaluator(config))
     fail(result, ExitCode::kInternal, "no worker handed in final weights");
 }
 
@@ -256,7 +272,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   JobResult result;
   result.config = config;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
-  Result<JobFacts> job = prepare(result.config, data_facts_of(result.config));
+  Result<JobFacts> job = runs_command(config) ? facts_of_command() : prepare(config, data_facts_of(config));
   const Result<Resumption> resumption =
       job.ok() ? find_resumed(result.config, *job, result.facts, console) : Result<Resumption>(job.status());
   if (!resumption.ok()) {
@@ -289,7 +305,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
     console.say("warning: " + caution);
     result.facts.events.push_back(caution);
   }
-  if (result.config.mode == Mode::kPs) {
+  if (result.config.mode == Mode::kPs && !runs_command(config)) {
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));
   }
@@ -310,6 +326,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   if (!resumes_here(config)) SYNCOPATE_RETURN_IF_ERROR(check_output(config));
   std::string text = to_text(plan, config.cluster == ClusterKind::kReal ? own_program() : "");
   for (const std::string& caution : cautions(config)) text += "\nwarning: " + caution + "\n";
+  if (runs_command(config)) return text;
   // A data set that is generated is not generated for this: its size is known.
   const std::int64_t trained = worker::trained_samples(config.train_samples, config.validation.value_or(0));
   Result<JobFacts> job =

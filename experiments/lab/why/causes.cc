@@ -60,6 +60,11 @@ Remedy more_servers(const Waterfall& waterfall, const RunPace& pace, double part
   return remedy;
 }
 
+// Returns the flags that bring a change about, behind it; nothing for a program that has none of them.
+std::string by_flags(const RunPace& pace, const std::string& flags) {
+  return pace.is_own_program ? "" : fmt::format(" ({})", flags);
+}
+
 int costliest_worker(const Waterfall& waterfall) {
   return std::ranges::max_element(waterfall.of_workers, {}, &WorkerPace::costs_ms)->worker;
 }
@@ -80,8 +85,11 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
       return Remedy{fmt::format("find out what slows worker {}, or leave it out", costliest_worker(waterfall)), ms};
     case PartKind::kImbalance:
       if (waterfall.uneven_waits_ms < ms / 2) return Remedy{"find out what makes some steps longer than others", ms};
-      return Remedy{"let workers wait for each other less (--consistency=bounded:k, --backup-workers, --sync-every)",
-                    waterfall.uneven_waits_ms, "nobody waits for another worker, and steps stay as uneven as they are"};
+      return Remedy{
+          "let workers wait for each other less" +
+              (pace.is_own_program ? " (--mode=ps --consistency=bounded:k)"
+                                   : by_flags(pace, "--consistency=bounded:k, --backup-workers, --sync-every")),
+          waterfall.uneven_waits_ms, "nobody waits for another worker, and steps stay as uneven as they are"};
     case PartKind::kCores:
       return Remedy{cores_remedy(pace), ms};
     case PartKind::kLink:
@@ -96,21 +104,24 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
                                 waterfall.exchange.slowest_server.value_or(0)),
                     ms};
     case PartKind::kServers:
-      return Remedy{fmt::format("take {} servers (--servers={}), or threads (--shards-per-server)", 2 * pace.servers,
-                                2 * pace.servers),
+      return Remedy{fmt::format("take {} servers (--servers={}){}", 2 * pace.servers, 2 * pace.servers,
+                                pace.is_own_program ? "" : ", or threads (--shards-per-server)"),
                     ms / 2, "half of this part"};
     case PartKind::kDelay:
-      return Remedy{"make larger steps (--batch-size, --sync-every), or send fewer messages (--bucket-bytes)", ms / 2,
-                    "half of this part"};
+      return Remedy{"make larger steps" + by_flags(pace, "--batch-size, --sync-every") +
+                        ", or send fewer messages (--bucket-bytes)",
+                    ms / 2, "half of this part"};
     case PartKind::kCodec:
       return Remedy{"take a faster codec, or none (--compress)", ms};
     case PartKind::kOptimizer:
-      return Remedy{"take a cheaper update rule (--optimizer)", ms};
+      return Remedy{"take a cheaper update rule" + by_flags(pace, "--optimizer"), ms};
     case PartKind::kDropped:
       return Remedy{"take fewer backup workers (--backup-workers)", ms};
     case PartKind::kExchange:
-      return Remedy{"make larger steps (--batch-size), or measure with a known link (--shape)", ms / 2,
-                    "half of this part"};
+      return Remedy{"make larger steps" + (pace.is_own_program ? ", or send fewer bytes (--compress)"
+                                                               : by_flags(pace, "--batch-size") +
+                                                                     ", or measure with a known link (--shape)"),
+                    ms / 2, "half of this part"};
     case PartKind::kDelays:
     case PartKind::kOther:
       return std::nullopt;
@@ -130,7 +141,8 @@ std::optional<Cause> tiny_batch(const Waterfall& waterfall, const RunPace& pace)
   Cause cause{.name = "tiny batch", .phrase = "a tiny batch", .ms = exchange};
   cause.evidence = fmt::format("{:g} sample{} a worker compute for {:.3g} ms, and their exchange takes {:.3g} ms",
                                batch, batch == 1 ? "" : "s", waterfall.ideal_ms, exchange);
-  cause.change = fmt::format("take batches of {:g} (--batch-size={:g})", larger, larger);
+  cause.change =
+      fmt::format("take batches of {:g}{}", larger, by_flags(pace, fmt::format("--batch-size={:g}", larger)));
   const double step = waterfall.measured_ms + waterfall.ideal_ms * (larger / batch - 1);
   cause.predicted_rate = waterfall.rate_of(step) * larger / batch;
   cause.by = "the same exchange, and computing in proportion to the batch";

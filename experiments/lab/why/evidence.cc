@@ -69,8 +69,8 @@ std::string link_text(const Waterfall& waterfall, const RunPace& pace) {
   if (!pace.link) {
     return pace.workers == 1 && pace.servers == 0
                ? ""
-               : fmt::format("not recorded: the link's rate (no --shape); {} a step and worker",
-                             bytes(exchange.worker_bytes));
+               : fmt::format("not recorded: the link's rate{}; {} a step and worker",
+                             pace.is_own_program ? "" : " (no --shape)", bytes(exchange.worker_bytes));
   }
   return fmt::format("each worker's link of {}/s: {} a step take {} of {:.3g} ms", bytes(pace.link->bytes_per_second),
                      bytes(exchange.worker_bytes), each_way(exchange.worker_link_ms, pace), waterfall.measured_ms);

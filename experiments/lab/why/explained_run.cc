@@ -78,6 +78,7 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
         fmt::format("{}/steps.csv: has no step, so that there is nothing to explain", recorded.folder));
   }
   run.waterfall = std::move(*waterfall);
+  if (runs_command(recorded.config)) run.pace.batch_size = run.waterfall.batch_size;
   run.pace.ms_gained_by_servers = ms_gained_by_servers(recorded.config, run.waterfall.ideal_ms);
   run.causes = causes_of(run.waterfall, run.pace);
   // The form is of full batches and of all workers.

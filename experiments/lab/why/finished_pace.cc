@@ -67,6 +67,7 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
     pace.shards_per_server = config.shards_per_server;
     pace.of_servers = report.servers;
   }
+  pace.is_own_program = runs_command(config);
   pace.is_simulated = config.cluster == ClusterKind::kSimulated;
   // Processes of a simulated host share its link, and which of their bytes cross it is not recorded.
   const bool is_shared = pace.is_simulated && !config.hosts.empty();

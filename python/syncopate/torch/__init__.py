@@ -15,7 +15,9 @@ from syncopate.errors import PeerLost, SyncopateError
 from syncopate.torch._collectives import allreduce, broadcast_buffers, broadcast_optimizer_state, broadcast_parameters
 from syncopate.torch._hook import HookState, allreduce_hook
 from syncopate.torch._job import init, is_initialized, local_rank, rank, shutdown, size
+from syncopate.torch._launch import seed
 from syncopate.torch._optimizer import DistributedOptimizer
+from syncopate.torch._watch import log
 
 __all__ = [
     "DistributedOptimizer",
@@ -30,7 +32,9 @@ __all__ = [
     "init",
     "is_initialized",
     "local_rank",
+    "log",
     "rank",
+    "seed",
     "shutdown",
     "size",
 ]

@@ -2,8 +2,11 @@
 
 # Annotations are left out where DistributedDataParallel compares them with its own types.
 
+import time
+
 import torch
 
+from syncopate.torch import _watch
 from syncopate.torch._job import current
 from syncopate.torch._tensors import check_floats
 
@@ -13,7 +16,21 @@ class HookState:
 
     def __init__(self) -> None:
         self._job = current("HookState()")
+        asked = self._job.launch
+        if asked and asked.mode != "allreduce":
+            raise ValueError(
+                f"run_experiment asks for mode='{asked.mode}', and the hook of DistributedDataParallel is allreduce: use "
+                f"DistributedOptimizer"
+            )
+        if asked and asked.compress:
+            raise ValueError(
+                f"run_experiment asks for compress='{asked.compress}', which the hook cannot: use DistributedOptimizer"
+            )
         self._under_way = []  # (future, buffer, ticket) of this step's buckets
+        self._watch = _watch.current()
+        if self._watch is not None:
+            self._watch.follow(None)
+            self._watch.ends_with_update()
 
 
 def allreduce_hook(state, bucket):
@@ -30,7 +47,11 @@ def allreduce_hook(state, bucket):
     state._under_way.append((future, buffer, ticket))
     if bucket.is_last():
         under_way, state._under_way = state._under_way, []
+        begin = time.monotonic_ns() if state._watch is None else state._watch.exchanged()
         for each, values, its_ticket in under_way:
             communicator.wait(its_ticket, "exchanging gradients")
             each.set_result(values)
+        if state._watch is not None:
+            end = time.monotonic_ns()
+            state._watch.summed(begin, end, communicator.take_costs(end - begin))
     return future

@@ -12,6 +12,8 @@ import torch.distributed as dist
 
 from syncopate import _core
 from syncopate.errors import SyncopateError
+from syncopate.torch import _watch
+from syncopate.torch._launch import Launch, settled
 
 # Where launchers say a process's rank and the number of ranks: torchrun, Open MPI, Slurm.
 _RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
@@ -29,6 +31,7 @@ class Job:
     pid: int
     wire: str
     rendezvous: StoreRendezvous
+    launch: Optional[Launch] = None  # by run_experiment
     # What shutdown() closes first, last made first.
     closers: List[Callable[[], None]] = field(default_factory=list)
     _names: int = 0
@@ -95,18 +98,24 @@ def _rendezvous(rank: int, size: int, timeout: float) -> StoreRendezvous:
     return StoreRendezvous(_store, f"syncopate/{restart}/{_jobs}")
 
 
-def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
+def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None:
     """Connects this process with the others of its job; every rank calls it.
 
     Rank, number of ranks and the address of rank 0 are those of the launcher: RANK, WORLD_SIZE, MASTER_ADDR and
     MASTER_PORT, as torchrun sets them. A process without them is a job of its own. All ranks must be on one host.
 
-    wire     "shm": shared memory; "sockets": sockets of the loopback interface
-    timeout  seconds that a rank waits for another in any operation, and here, before it raises PeerLost
+    wire     "shm": shared memory; "sockets": sockets of the loopback interface. None: what run_experiment asks for, if
+             it has started the script, else "shm"
+    timeout  seconds that a rank waits for another in any operation, and here, before it raises PeerLost. None: what
+             run_experiment asks for, else 30
     """
     global _job, _jobs
     if _job is not None:
         raise SyncopateError("init() was called before: once a process, or after shutdown()")
+    launch = Launch.read()
+    wire = settled("wire", wire, launch.wire if launch else None, "shm")
+    if timeout is None:
+        timeout = launch.timeout if launch else 30.0
     if not timeout > 0:
         raise ValueError(f"timeout={timeout}: must be seconds above 0")
     rank, size = _number_of(_RANK_NAMES), _number_of(_SIZE_NAMES)
@@ -125,7 +134,9 @@ def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
         pid=os.getpid(),
         wire=wire,
         rendezvous=rendezvous,
+        launch=launch,
     )
+    _watch.begin(launch.step_file if launch else None)
     _jobs += 1
 
 
@@ -165,6 +176,7 @@ def shutdown() -> None:
     job = current("shutdown()")
     while job.closers:
         job.closers.pop()()
+    _watch.end()
     job.group.forgive()
     job.communicator.wait(job.communicator.barrier(), "shutdown")
     _job = None
@@ -175,5 +187,6 @@ def _drop() -> None:
     """A rank that ends without shutdown() may have failed: it waits for nobody, and others see it go."""
     global _job
     if _job is not None and _job.pid == os.getpid():
+        _watch.end()
         _job.closers.clear()
         _job = None

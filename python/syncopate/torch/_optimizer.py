@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 
 from syncopate import _core
 from syncopate.torch._job import Job, current
-from syncopate.torch import _own_update
+from syncopate.torch import _own_update, _watch
+from syncopate.torch._launch import settled
 from syncopate.torch._servers import Servers
 from syncopate.torch._tensors import check_floats, written
 
@@ -27,11 +29,13 @@ class DistributedOptimizer(torch.optim.Optimizer):
     named_parameters  model.named_parameters(); names are for errors, and their order is that of buckets. Without it,
                       parameters are numbered
     mode              "allreduce": the mean of all ranks' gradients makes an update, which each rank makes.
-                      "ps": parameter servers hold the weights and make updates; see `consistency`
+                      "ps": parameter servers hold the weights and make updates; see `consistency`.
+                      None: what run_experiment asks for, if it has started the script, else "allreduce"; the same
+                      holds of the other options that are None
     update            "own": Syncopate makes the update, with the weights in memory of its own (SGD, Adam, AdamW, Adagrad;
                       one group). "torch": `optimizer` itself does, on each rank (allreduce)
-    consistency       under ps: "sync", "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
-    servers           under ps: the number of servers, which rank 0 starts and which end with it
+    consistency       under ps: "sync" (None), "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
+    servers           under ps: the number of servers, which rank 0 starts and which end with it; None: 1
     compress          a codec for gradients on their way, with update="own": "fp16", "bf16", "int8", "topk:0.01", "sign",
                       "randomk:0.01", and under allreduce "powersgd:4"
     bucket_mb         gradients travel in buckets of about so many MB, beside backward; None: 1, and under ps 0.25
@@ -49,15 +53,21 @@ class DistributedOptimizer(torch.optim.Optimizer):
         optimizer: torch.optim.Optimizer,
         named_parameters: Optional[Iterable[Tuple[str, torch.nn.Parameter]]] = None,
         *,
-        mode: str = "allreduce",
-        consistency: str = "sync",
+        mode: Optional[str] = None,
+        consistency: Optional[str] = None,
         update: str = "own",
         compress: Optional[str] = None,
         bucket_mb: Optional[float] = None,
-        servers: int = 1,
+        servers: Optional[int] = None,
         backward_passes_per_step: int = 1,
     ) -> None:
         job = current("DistributedOptimizer()")
+        asked = job.launch
+        mode = settled("mode", mode, asked and asked.mode, "allreduce")
+        consistency = settled("consistency", consistency, asked and asked.consistency, "sync")
+        compress = settled("compress", compress, asked and asked.compress, None)
+        bucket_mb = settled("bucket_mb", bucket_mb, asked and asked.bucket_mb, None)
+        servers = settled("servers", servers, asked and asked.servers, 1)
         _check_options(optimizer, mode, update, consistency, compress, servers, backward_passes_per_step)
         bucket_mb = _USUAL_MB[mode] if bucket_mb is None else bucket_mb
         if not 0 < bucket_mb <= 1024:
@@ -97,6 +107,9 @@ class DistributedOptimizer(torch.optim.Optimizer):
             for index, parameter in enumerate(self._parameters)
         ]
         job.closers.append(self._close)
+        self._watch = _watch.current()
+        if self._watch is not None:
+            self._watch.follow(self._parameters[0], sum(p.numel() for p in self._parameters))
 
     def _connect(self, name: str, tensors: List[Any], options: dict, servers: int) -> Any:
         """Has the weights in the core's memory from now on, with rank 0's values."""
@@ -216,7 +229,11 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 absent.append(index)
                 parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
             self._hand_over(index, parameter.grad, is_absent)
-        self._exchange.finish_step(self._step)
+        if self._watch is None:
+            self._exchange.finish_step(self._step)
+        else:
+            self._exchanged = self._watch.exchanged()
+            self._stats = self._exchange.finish_step(self._step)
         for index, gradient in enumerate(self._handed_over):
             if gradient is not None and gradient._version != self._versions[index]:
                 raise RuntimeError(
@@ -241,8 +258,11 @@ class DistributedOptimizer(torch.optim.Optimizer):
             self._step_of_own()
         else:
             self.synchronize()
+            begin = time.monotonic_ns()
             self.optimizer.step()
             self._is_synchronized = False
+            if self._watch is not None:
+                self._watch.finished(self._exchanged, self._stats, begin)
         return loss
 
     def _step_of_own(self) -> None:
@@ -254,6 +274,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._finish()
         for parameter in self._parameters:
             written(parameter)
+        if self._watch is not None:
+            self._watch.finished(self._exchanged, self._stats)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         if self._has_begun and any(self._passes):

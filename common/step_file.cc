@@ -1,0 +1,244 @@
+#include "common/step_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
+namespace syncopate {
+namespace {
+
+// The file is this mark, then entries: a Header, and that many bytes. All of one host, so bytes are in its order.
+constexpr std::string_view kMark = "syncopate-steps-1\n";
+constexpr Duration kBetweenWrites = std::chrono::milliseconds(200);
+constexpr std::size_t kMostBytesOfAnEntry = 4096;
+constexpr std::size_t kBytesOfARead = std::size_t{1} << 18;
+
+enum class EntryKind : std::uint32_t { kStep = 1, kEvaluation = 2, kFact = 3 };
+
+struct Header {
+  EntryKind kind = EntryKind::kStep;
+  std::uint32_t bytes = 0;
+};
+
+// A step's record as it is written: a new field goes behind the others, with another mark.
+struct WrittenStep {
+  std::int64_t step, epoch, end, total, data, forward, backward, straggle;  // times in nanoseconds
+  std::int64_t exposed_wait, forward_wait, communication, optimizer, codec, backward_codec;
+  std::int64_t bytes_out, bytes_in, staleness_max, last_shard, last_shard_alone, samples;
+  std::int64_t core_wait, compute_core_wait;  // -1: not known
+  double staleness_mean, dropped, loss, accuracy;
+};
+static_assert(std::has_unique_object_representations_v<Header> && sizeof(WrittenStep) == 26 * 8);
+
+struct WrittenEvaluation {
+  std::int64_t step, taken;
+  double loss, accuracy, epoch;
+};
+
+WrittenStep written(const StepRecord& record) {
+  const SyncStats& sync = record.sync;
+  return {.step = record.step,
+          .epoch = record.epoch,
+          .end = record.end.time_since_epoch().count(),
+          .total = record.total.count(),
+          .data = record.data.count(),
+          .forward = record.forward.count(),
+          .backward = record.backward.count(),
+          .straggle = record.straggle.count(),
+          .exposed_wait = sync.exposed_wait.count(),
+          .forward_wait = sync.forward_wait.count(),
+          .communication = sync.communication.count(),
+          .optimizer = sync.optimizer.count(),
+          .codec = sync.codec.count(),
+          .backward_codec = sync.backward_codec.count(),
+          .bytes_out = sync.bytes_out,
+          .bytes_in = sync.bytes_in,
+          .staleness_max = sync.staleness_max,
+          .last_shard = sync.last_shard,
+          .last_shard_alone = sync.last_shard_alone.count(),
+          .samples = record.samples,
+          .core_wait = record.core_wait.value_or(Duration(-1)).count(),
+          .compute_core_wait = record.compute_core_wait.count(),
+          .staleness_mean = sync.staleness_mean,
+          .dropped = sync.dropped,
+          .loss = record.loss,
+          .accuracy = record.accuracy};
+}
+
+TimePoint time_of(std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); }
+
+StepRecord read_step(const WrittenStep& step) {
+  return {.step = step.step,
+          .epoch = step.epoch,
+          .end = time_of(step.end),
+          .total = Duration(step.total),
+          .data = Duration(step.data),
+          .forward = Duration(step.forward),
+          .backward = Duration(step.backward),
+          .straggle = Duration(step.straggle),
+          .core_wait = step.core_wait < 0 ? std::nullopt : std::optional(Duration(step.core_wait)),
+          .compute_core_wait = Duration(step.compute_core_wait),
+          .sync = {.exposed_wait = Duration(step.exposed_wait),
+                   .forward_wait = Duration(step.forward_wait),
+                   .communication = Duration(step.communication),
+                   .optimizer = Duration(step.optimizer),
+                   .codec = Duration(step.codec),
+                   .backward_codec = Duration(step.backward_codec),
+                   .bytes_out = step.bytes_out,
+                   .bytes_in = step.bytes_in,
+                   .staleness_mean = step.staleness_mean,
+                   .staleness_max = step.staleness_max,
+                   .dropped = step.dropped,
+                   .last_shard = static_cast<int>(step.last_shard),
+                   .last_shard_alone = Duration(step.last_shard_alone)},
+          .samples = step.samples,
+          .loss = step.loss,
+          .accuracy = step.accuracy};
+}
+
+void append(std::string& text, EntryKind kind, std::string_view payload) {
+  const Header header{kind, static_cast<std::uint32_t>(payload.size())};
+  text.append(reinterpret_cast<const char*>(&header), sizeof(header));
+  text.append(payload);
+}
+
+template <typename Written>
+void append(std::string& text, EntryKind kind, const Written& value) {
+  append(text, kind, std::string_view(reinterpret_cast<const char*>(&value), sizeof(value)));
+}
+
+template <typename Written>
+Result<Written> read_as(std::string_view payload) {
+  if (payload.size() != sizeof(Written)) return Status::data_loss("an entry has the wrong size");
+  Written value;
+  std::memcpy(&value, payload.data(), sizeof(value));
+  return value;
+}
+
+Result<StepFileEntry> read_entry(EntryKind kind, std::string_view payload) {
+  switch (kind) {
+    case EntryKind::kStep: {
+      SYNCOPATE_ASSIGN_OR_RETURN(const WrittenStep step, read_as<WrittenStep>(payload));
+      return StepFileEntry(read_step(step));
+    }
+    case EntryKind::kEvaluation: {
+      SYNCOPATE_ASSIGN_OR_RETURN(const WrittenEvaluation evaluation, read_as<WrittenEvaluation>(payload));
+      return StepFileEntry(ToldEvaluation{.step = evaluation.step,
+                                          .taken = time_of(evaluation.taken),
+                                          .loss = evaluation.loss,
+                                          .accuracy = evaluation.accuracy,
+                                          .epoch = evaluation.epoch});
+    }
+    case EntryKind::kFact: {
+      const std::size_t end = payload.find('\0');
+      if (end == std::string_view::npos) return Status::data_loss("a fact has no name");
+      return StepFileEntry(
+          ToldFact{.name = std::string(payload.substr(0, end)), .value = std::string(payload.substr(end + 1))});
+    }
+  }
+  return Status::data_loss("an entry is of no known kind");
+}
+
+}  // namespace
+
+Result<StepFileWriter> StepFileWriter::create(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.open()) return Status::resource_exhausted(fmt::format("{}: cannot be written: {}", path, strerror(errno)));
+  return StepFileWriter(std::move(file), path);
+}
+
+StepFileWriter::StepFileWriter(FileDescriptor file, std::string path)
+    : file_(std::move(file)), path_(std::move(path)), kept_(kMark) {}
+
+StepFileWriter::~StepFileWriter() {
+  if (file_.open()) (void)flush();
+}
+
+void StepFileWriter::add(const StepFileEntry& entry, TimePoint now) {
+  if (const auto* step = std::get_if<StepRecord>(&entry)) {
+    append(kept_, EntryKind::kStep, written(*step));
+  } else if (const auto* told = std::get_if<ToldEvaluation>(&entry)) {
+    append(kept_, EntryKind::kEvaluation,
+           WrittenEvaluation{.step = told->step,
+                             .taken = told->taken.time_since_epoch().count(),
+                             .loss = told->loss,
+                             .accuracy = told->accuracy,
+                             .epoch = told->epoch});
+  } else if (const auto* fact = std::get_if<ToldFact>(&entry)) {
+    std::string text = fact->name;
+    text += '\0';
+    text += fact->value;
+    append(kept_, EntryKind::kFact, std::string_view(text).substr(0, kMostBytesOfAnEntry));
+  }
+  if (now - last_write_ < kBetweenWrites) return;
+  last_write_ = now;
+  if (const Status status = flush(); failure_.ok()) failure_ = status;
+}
+
+Status StepFileWriter::flush() {
+  if (!failure_.ok()) return failure_;
+  std::size_t done = 0;
+  while (done < kept_.size()) {
+    const ssize_t count = ::write(file_.get(), kept_.data() + done, kept_.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      failure_ = Status::resource_exhausted(fmt::format("{}: cannot be written: {}", path_, strerror(errno)));
+      break;
+    }
+    done += static_cast<std::size_t>(count);
+  }
+  kept_.clear();
+  return failure_;
+}
+
+Status StepFileReader::append_new_bytes() {
+  if (!file_.open()) file_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file_.open()) {
+    if (errno == ENOENT) return {};
+    return Status::data_loss(fmt::format("{}: cannot be read: {}", path_, strerror(errno)));
+  }
+  std::array<char, kBytesOfARead> bytes;
+  for (;;) {
+    const ssize_t count = ::read(file_.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Status::data_loss(fmt::format("{}: cannot be read: {}", path_, strerror(errno)));
+    unread_.append(bytes.data(), static_cast<std::size_t>(count));
+    if (static_cast<std::size_t>(count) < bytes.size()) return {};
+  }
+}
+
+Result<std::vector<StepFileEntry>> StepFileReader::read() {
+  SYNCOPATE_RETURN_IF_ERROR(append_new_bytes());
+  std::vector<StepFileEntry> entries;
+  std::string_view rest = unread_;
+  const auto is_none = [&](const std::string& why) {
+    return Status::data_loss(fmt::format("{}: is no file of steps: {}", path_, why));
+  };
+  if (!has_begun_) {
+    if (rest.substr(0, kMark.size()) != kMark.substr(0, rest.size())) return is_none("it begins otherwise");
+    if (rest.size() < kMark.size()) return entries;
+    has_begun_ = true;
+    rest.remove_prefix(kMark.size());
+  }
+  while (rest.size() >= sizeof(Header)) {
+    Header header;
+    std::memcpy(&header, rest.data(), sizeof(header));
+    if (header.bytes > kMostBytesOfAnEntry) return is_none("an entry is too large");
+    if (rest.size() < sizeof(header) + header.bytes) break;
+    Result<StepFileEntry> entry = read_entry(header.kind, rest.substr(sizeof(header), header.bytes));
+    if (!entry.ok()) return is_none(entry.status().message());
+    entries.push_back(std::move(*entry));
+    rest.remove_prefix(sizeof(header) + header.bytes);
+  }
+  unread_.erase(0, unread_.size() - rest.size());
+  return entries;
+}
+
+}  // namespace syncopate

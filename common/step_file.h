@@ -1,0 +1,78 @@
+// StepFile: what a program that run_experiment has started tells of its training, while it goes on. Each process writes
+// a file of its own, from begin to end, and run_experiment on the same host reads what has been added; so neither waits
+// for the other, and what was written before a kill is kept. Times are of the host's monotonic clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/os/file_descriptor.h"
+#include "common/status.h"
+#include "common/step_record.h"
+
+namespace syncopate {
+
+// What a program has found its model to be worth. A figure that it does not know is not a number.
+struct ToldEvaluation {
+  std::int64_t step = 0;  // steps that this process had finished
+  TimePoint taken{};      // when the last of them had been
+  double loss = 0;
+  double accuracy = 0;  // 0 to 1
+  double epoch = 0;
+};
+
+struct ToldFact {
+  std::string name, value;
+};
+inline constexpr const char* kParametersFact = "parameters";  // how many the model has
+
+// A step's record is written without `position`, `launch` and `sync.copy`. Where the program does not say what its
+// batch's loss or accuracy was, it is not a number.
+using StepFileEntry = std::variant<StepRecord, ToldEvaluation, ToldFact>;
+
+class StepFileWriter {
+ public:
+  // Creates the file. This and flush() fail with resource exhausted, the path and the system's reason.
+  static Result<StepFileWriter> create(const std::string& path);
+
+  // Keeps the entry in memory; what is kept is written with the first one after 200 ms, by flush() and by the
+  // destructor. A failure to write is kept until flush().
+  void add(const StepFileEntry& entry, TimePoint now);
+  Status flush();
+
+  StepFileWriter(StepFileWriter&&) = default;
+  StepFileWriter& operator=(StepFileWriter&&) = default;
+  ~StepFileWriter();
+
+ private:
+  StepFileWriter(FileDescriptor file, std::string path);
+
+  FileDescriptor file_;
+  std::string path_;
+  std::string kept_;
+  TimePoint last_write_{};
+  Status failure_;
+};
+
+class StepFileReader {
+ public:
+  explicit StepFileReader(std::string path) : path_(std::move(path)) {}
+
+  // Returns the whole entries that were added since the last call; none before the file is there. Fails with data loss
+  // if they are none of a StepFileWriter's.
+  Result<std::vector<StepFileEntry>> read();
+
+ private:
+  Status append_new_bytes();
+
+  std::string path_;
+  FileDescriptor file_;
+  std::string unread_;  // bytes that have not become an entry yet
+  bool has_begun_ = false;
+};
+
+}  // namespace syncopate

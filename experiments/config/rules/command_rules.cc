@@ -1,0 +1,38 @@
+#include "experiments/config/rules/command_rules.h"
+
+#include <fmt/format.h>
+
+namespace syncopate::experiments {
+
+Status validate_command(const ResolvedRun& config) {
+  if (!runs_command(config)) return {};
+  const auto refused = [&](const std::string& what, const char* why) {
+    return Status::invalid_argument(fmt::format("{}: {} (the program is {})", what, why, command_of(config)));
+  };
+  if (config.cluster == ClusterKind::kSimulated) {
+    return refused("--cluster=simulated",
+                   "a program of your own computes in real time; write a profile of its model with python -m "
+                   "syncopate.profile, and give that as --model=profile:FILE");
+  }
+  if (config.launcher == LauncherKind::kMpirun) {
+    return refused("--launcher=mpirun", "a program of your own is started on this host; leave it out");
+  }
+  if (!config.stragglers.empty()) return refused("--straggler", "is for Syncopate's own worker; leave it out");
+  if (averages_weights(config)) {
+    return refused("allreduce:" + averaging_of(config),
+                   "averages weights, which is for Syncopate's own worker; use "
+                   "allreduce, or ps with local-sgd or easgd");
+  }
+  const bool is_in_memory = config.transport == TransportKind::kShm;
+  const CollectiveKind collective = is_in_memory ? CollectiveKind::kDirect : CollectiveKind::kBySize;
+  if (is_allreduce(config) && config.collective != collective) {
+    return refused(fmt::format("allreduce:{}", name_of(config.collective)),
+                   "programs sum directly in shared memory, or choose by size with --transport=sockets; use allreduce");
+  }
+  if (is_in_memory || config.mode == Mode::kLocal) return {};
+  const TransportKind sockets = is_ps(config) ? TransportKind::kTcp : TransportKind::kSockets;
+  if (config.transport == sockets) return {};
+  return refused(fmt::format("--transport={}", name_of(config.transport)), "must be shm or sockets");
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,245 @@
+"""What becomes of each step's time, and what the script says of its model, for run_experiment.
+
+A step begins where the last one ended, and is data until the model is called, forward until it returns, backward until
+gradients are waited for, then wait and update. The model is seen by hooks on its outermost module, so a script needs
+no line for it. Nothing is watched unless run_experiment has started the process.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import weakref
+from typing import Any, Optional
+
+import torch
+
+from syncopate import _core
+
+_UNKNOWN = math.nan
+_now = time.monotonic_ns
+
+
+class StepWatch:
+    """The steps of one process. `parameter`, one of the model's, tells which module is the model."""
+
+    def __init__(self, path: str) -> None:
+        self._file = _core.StepFile.create(path)
+        self._model: Any = None  # a weak reference
+        self._finding: Any = None  # the hook that looks for the model
+        self._parameter: Optional[torch.Tensor] = None
+        self._step = 0  # finished
+        self._done: Optional[tuple] = None  # the last step, which may still get its figures
+        self._ended = 0  # when the last step ended
+        self._loss = self._accuracy = _UNKNOWN  # of the step under way
+        self._updates: Any = None  # the hook that sees the step of any optimizer
+        self._summed: Optional[tuple] = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._begun = self._data_from = self._ended
+        self._forward_from = self._forward_to = 0
+        self._data = self._forward = self._samples = 0
+        self._is_under_way = False
+
+    # The model.
+
+    def follow(self, parameter: Optional[torch.Tensor], parameters: Optional[int] = None) -> None:
+        """Looks for the module that has the parameter (None: any), in its next call. `parameters` is their number."""
+        if parameters is not None:
+            self._file.fact("parameters", str(parameters))
+        self._parameter = parameter
+        if self._finding is None and self._model is None:
+            self._finding = torch.nn.modules.module.register_module_forward_pre_hook(_find_model)
+
+    def found(self, model: torch.nn.Module, inputs: Any) -> None:
+        if not (torch.is_grad_enabled() and model.training):
+            return
+        if not any(self._parameter is None or each is self._parameter for each in model.parameters()):
+            return
+        self._finding.remove()
+        self._finding = None
+        self._model = weakref.ref(model)
+        model.register_forward_pre_hook(_before_forward, with_kwargs=True)
+        model.register_forward_hook(_after_forward)
+        self.before_forward(model, inputs, {})
+
+    def before_forward(self, model: torch.nn.Module, inputs: Any, named_inputs: Any) -> None:
+        if self._model() is not model or not (torch.is_grad_enabled() and model.training):
+            return
+        now = _now()
+        if not self._is_under_way:
+            self._is_under_way = True
+            if self._ended == 0:  # the first step begins here
+                self._begun = now
+            else:
+                self._data = now - self._data_from
+        self._forward_from = now
+        self._samples += _batch_size(inputs, named_inputs)
+
+    def after_forward(self, model: torch.nn.Module) -> None:
+        if self._model() is not model:
+            return
+        now = _now()
+        if torch.is_grad_enabled() and model.training:
+            self._forward += now - self._forward_from
+            self._forward_to = now
+        else:
+            self._data_from = now  # evaluating is no part of a step's data
+
+    # The step.
+
+    def exchanged(self) -> int:
+        """Gradients are about to be waited for; returns the time, for finished()."""
+        return self._file.exchanged()
+
+    def finished(self, exchanged: int, stats: Any, updated_from: int = 0) -> None:
+        """The step has ended. `updated_from`: when torch's own update began; 0: the exchange has made it."""
+        now = _now()
+        if self._ended == 0 and not self._is_under_way:
+            self._begun = exchanged  # a model that was not seen
+        backward = exchanged - (self._forward_to or self._begun)
+        update = now - updated_from if updated_from else 0
+        times = [self._begun, now, self._data, self._forward, backward, update, *self._file.end_step()]
+        self._write()
+        self._done = (self._step, times, self._samples, stats)
+        self._done_loss, self._done_accuracy = self._loss, self._accuracy
+        self._loss = self._accuracy = _UNKNOWN
+        self._step += 1
+        self._ended = now
+        self._clear()
+
+    # The step of DistributedDataParallel, whose update is nobody's but torch's.
+
+    def ends_with_update(self) -> None:
+        """From now on a step ends with the step() of whichever optimizer comes after summed()."""
+        if self._updates is None:
+            self._updates = torch.optim.optimizer.register_optimizer_step_post_hook(_after_update)
+
+    def summed(self, begin: int, end: int, stats: Any) -> None:
+        """Sums were waited for from `begin` to `end`."""
+        self._summed = (begin, stats, end)
+
+    def updated(self) -> None:
+        if self._summed is not None:
+            summed, self._summed = self._summed, None
+            self.finished(*summed)
+
+    def _write(self) -> None:
+        if self._done is not None:
+            step, times, samples, stats = self._done
+            self._done = None
+            self._file.step(step, times, samples, self._done_loss, self._done_accuracy, stats)
+
+    # What the script says.
+
+    def said(self, train_loss: Any, train_accuracy: Any, samples: Optional[int]) -> None:
+        """Of the step under way, or else the last one."""
+        is_done = self._done is not None and not self._is_under_way
+        if train_loss is not None:
+            setattr(self, "_done_loss" if is_done else "_loss", _number(train_loss))
+        if train_accuracy is not None:
+            setattr(self, "_done_accuracy" if is_done else "_accuracy", _number(train_accuracy))
+        if samples is None:
+            return
+        if is_done:
+            step, times, _, stats = self._done
+            self._done = (step, times, int(samples), stats)
+        else:
+            self._samples = int(samples)
+
+    def evaluated(self, loss: Any, accuracy: Any, epoch: Any) -> None:
+        self._write()
+        figures = [_UNKNOWN if figure is None else _number(figure) for figure in (loss, accuracy, epoch)]
+        self._file.evaluation(self._step, self._ended or _now(), *figures)
+        self._file.flush()
+        self._data_from = _now()
+
+    def close(self) -> None:
+        if self._finding is not None:
+            self._finding.remove()
+            self._finding = None
+        if self._updates is not None:
+            self._updates.remove()
+        self._write()
+        self._file.flush()
+
+
+# Hooks are functions of the module, so that a model that has them can be copied and saved.
+_watch: Optional[StepWatch] = None
+
+
+def begin(path: Optional[str]) -> None:
+    global _watch
+    _watch = None if path is None else StepWatch(path)
+
+
+def end() -> None:
+    global _watch
+    if _watch is not None:
+        _watch.close()
+        _watch = None
+
+
+def current() -> Optional[StepWatch]:
+    """None where nobody watches."""
+    return _watch
+
+
+def _find_model(module: torch.nn.Module, inputs: Any) -> None:
+    if _watch is not None:
+        _watch.found(module, inputs)
+
+
+def _before_forward(module: torch.nn.Module, inputs: Any, named_inputs: Any) -> None:
+    if _watch is not None:
+        _watch.before_forward(module, inputs, named_inputs)
+
+
+def _after_forward(module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
+    if _watch is not None:
+        _watch.after_forward(module)
+
+
+def _after_update(optimizer: Any, arguments: Any, named_arguments: Any) -> None:
+    if _watch is not None:
+        _watch.updated()
+
+
+def _number(figure: Any) -> float:
+    return figure.item() if isinstance(figure, torch.Tensor) else float(figure)
+
+
+def _batch_size(inputs: Any, named_inputs: Any) -> int:
+    """The first dimension of the first tensor that the model is called with; 0 if it has none."""
+    for value in (*inputs, *named_inputs.values()):
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(each, torch.Tensor) and each.dim() > 0:
+                return each.size(0)
+    return 0
+
+
+def log(
+    *,
+    loss: Any = None,
+    accuracy: Any = None,
+    epoch: Any = None,
+    train_loss: Any = None,
+    train_accuracy: Any = None,
+    samples: Optional[int] = None,
+) -> None:
+    """Tells run_experiment what the model is worth; does nothing where the script was not started by it.
+
+    loss, accuracy        what an evaluation of the model, as it is now, has found: a point of the curves, of tables and
+                          of --target-accuracy (0 to 1). Rank 0's count, those of others are left out
+    epoch                 beside these: how many passes over the data have been made
+    train_loss            of the step's batch, or the last step's, on this rank: a number, or a tensor of one
+    train_accuracy        the same, 0 to 1
+    samples               in this rank's batch, where that is not the first dimension of the model's first input
+    """
+    if _watch is None:
+        return
+    if train_loss is not None or train_accuracy is not None or samples is not None:
+        _watch.said(train_loss, train_accuracy, samples)
+    if loss is not None or accuracy is not None:
+        _watch.evaluated(loss, accuracy, epoch)

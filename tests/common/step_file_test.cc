@@ -1,0 +1,184 @@
+#include "common/step_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace syncopate {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+TimePoint at(int milliseconds) { return TimePoint(std::chrono::milliseconds(milliseconds)); }
+
+StepRecord some_step(std::int64_t number) {
+  using std::chrono::microseconds;
+  return {.step = number,
+          .epoch = 1,
+          .end = at(static_cast<int>(10 * number)),
+          .total = microseconds(900),
+          .data = microseconds(10),
+          .forward = microseconds(200),
+          .backward = microseconds(300),
+          .straggle = microseconds(5),
+          .core_wait = number % 2 == 0 ? std::optional<Duration>(microseconds(30)) : std::nullopt,
+          .compute_core_wait = microseconds(12),
+          .sync = {.exposed_wait = microseconds(100),
+                   .forward_wait = microseconds(7),
+                   .communication = microseconds(150),
+                   .optimizer = microseconds(20),
+                   .codec = microseconds(8),
+                   .backward_codec = microseconds(3),
+                   .bytes_out = 4000,
+                   .bytes_in = 4001,
+                   .staleness_mean = 1.5,
+                   .staleness_max = 3,
+                   .dropped = 0.25,
+                   .last_shard = 2,
+                   .last_shard_alone = microseconds(11)},
+          .samples = 64,
+          .loss = 0.5,
+          .accuracy = kUnknown};
+}
+
+class StepFileTest : public testing::Test {
+ protected:
+  StepFileTest() : folder_(testing::TempDir() + "step-file-XXXXXX") { EXPECT_NE(mkdtemp(folder_.data()), nullptr); }
+  ~StepFileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string path() const { return folder_ + "/worker-0.steps"; }
+  std::string content() const {
+    std::ifstream file(path(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void put(const std::string& content) const { std::ofstream(path(), std::ios::binary) << content; }
+
+  StepFileWriter new_writer() const {
+    Result<StepFileWriter> writer = StepFileWriter::create(path());
+    EXPECT_TRUE(writer.ok());
+    return std::move(*writer);
+  }
+
+  std::string folder_;
+};
+
+// Returns what is new in a file that can be read.
+std::vector<StepFileEntry> new_in(StepFileReader& reader) {
+  Result<std::vector<StepFileEntry>> entries = reader.read();
+  EXPECT_TRUE(entries.ok()) << entries.status().message();
+  return entries.ok() ? std::move(*entries) : std::vector<StepFileEntry>();
+};
+
+TEST_F(StepFileTest, WhatIsWrittenIsReadBackWhole) {
+  StepFileWriter writer = new_writer();
+  writer.add(ToldFact{"parameters", "101770"}, at(0));
+  writer.add(some_step(4), at(1));
+  writer.add(ToldEvaluation{.step = 5, .taken = at(40), .loss = 0.1, .accuracy = kUnknown, .epoch = 2}, at(2));
+  ASSERT_TRUE(writer.flush().ok());
+
+  StepFileReader reader(path());
+  const std::vector<StepFileEntry> entries = new_in(reader);
+  ASSERT_THAT(entries, SizeIs(3));
+  EXPECT_EQ(std::get<ToldFact>(entries[0]).name, "parameters");
+  EXPECT_EQ(std::get<ToldFact>(entries[0]).value, "101770");
+  const StepRecord expected = some_step(4);
+  const auto& step = std::get<StepRecord>(entries[1]);
+  EXPECT_EQ(step.step, expected.step);
+  EXPECT_EQ(step.epoch, expected.epoch);
+  EXPECT_EQ(step.end, expected.end);
+  EXPECT_EQ(step.total, expected.total);
+  EXPECT_EQ(step.data, expected.data);
+  EXPECT_EQ(step.forward, expected.forward);
+  EXPECT_EQ(step.backward, expected.backward);
+  EXPECT_EQ(step.straggle, expected.straggle);
+  EXPECT_EQ(step.core_wait, expected.core_wait);
+  EXPECT_EQ(step.compute_core_wait, expected.compute_core_wait);
+  EXPECT_EQ(step.sync.exposed_wait, expected.sync.exposed_wait);
+  EXPECT_EQ(step.sync.forward_wait, expected.sync.forward_wait);
+  EXPECT_EQ(step.sync.communication, expected.sync.communication);
+  EXPECT_EQ(step.sync.optimizer, expected.sync.optimizer);
+  EXPECT_EQ(step.sync.codec, expected.sync.codec);
+  EXPECT_EQ(step.sync.backward_codec, expected.sync.backward_codec);
+  EXPECT_EQ(step.sync.bytes_out, expected.sync.bytes_out);
+  EXPECT_EQ(step.sync.bytes_in, expected.sync.bytes_in);
+  EXPECT_EQ(step.sync.staleness_mean, expected.sync.staleness_mean);
+  EXPECT_EQ(step.sync.staleness_max, expected.sync.staleness_max);
+  EXPECT_EQ(step.sync.dropped, expected.sync.dropped);
+  EXPECT_EQ(step.sync.last_shard, expected.sync.last_shard);
+  EXPECT_EQ(step.sync.last_shard_alone, expected.sync.last_shard_alone);
+  EXPECT_EQ(step.samples, expected.samples);
+  EXPECT_EQ(step.loss, expected.loss);
+  EXPECT_TRUE(std::isnan(step.accuracy));
+  const auto& told = std::get<ToldEvaluation>(entries[2]);
+  EXPECT_EQ(told.step, 5);
+  EXPECT_EQ(told.taken, at(40));
+  EXPECT_EQ(told.loss, 0.1);
+  EXPECT_TRUE(std::isnan(told.accuracy));
+  EXPECT_EQ(told.epoch, 2);
+  EXPECT_THAT(new_in(reader), SizeIs(0));
+}
+
+TEST_F(StepFileTest, EntriesAreReadAsTheyAreAdded) {
+  StepFileReader reader(path());
+  EXPECT_THAT(new_in(reader), SizeIs(0)) << "the file is not there yet";
+  StepFileWriter writer = new_writer();
+  std::size_t read = 0;
+  for (int step = 0; step < 1000; ++step) {
+    writer.add(some_step(step), at(step));
+    for (const StepFileEntry& entry : new_in(reader)) {
+      EXPECT_EQ(std::get<StepRecord>(entry).step, static_cast<std::int64_t>(read++));
+    }
+  }
+  EXPECT_GE(read, 800u) << "at least once every 200 ms";
+  ASSERT_TRUE(writer.flush().ok());
+  EXPECT_EQ(read + new_in(reader).size(), 1000u);
+}
+
+TEST_F(StepFileTest, AnEntryThatAKillHasCutIsLeftOut) {
+  {
+    StepFileWriter writer = new_writer();
+    for (int step = 0; step < 3; ++step) writer.add(some_step(step), at(0));
+  }
+  const std::string whole = content();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    put(whole.substr(0, size));
+    StepFileReader reader(path());
+    const Result<std::vector<StepFileEntry>> entries = reader.read();
+    ASSERT_TRUE(entries.ok()) << size << ": " << entries.status().message();
+    EXPECT_LT(entries->size(), 3u);
+  }
+}
+
+TEST_F(StepFileTest, ForeignFilesAreNamed) {
+  new_writer().add(some_step(0), at(0));
+  const std::string whole = content();
+  std::string huge = whole, unknown = whole, wrong = whole;
+  huge[sizeof("syncopate-steps-1\n") - 1 + 6] = '\x7f';  // of the length
+  unknown[sizeof("syncopate-steps-1\n") - 1] = '\x7f';   // of the kind
+  wrong[sizeof("syncopate-steps-1\n") - 1] = '\x02';
+  for (const std::string& text : {std::string("nothing of ours"), huge, unknown, wrong}) {
+    put(text);
+    const Status status = StepFileReader(path()).read().status();
+    EXPECT_EQ(status.code(), Code::kDataLoss);
+    EXPECT_THAT(status.message(), HasSubstr(path()));
+  }
+}
+
+TEST_F(StepFileTest, AFolderThatIsNotThereIsAnError) {
+  const Status status = StepFileWriter::create(folder_ + "/none/steps").status();
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("/none/steps"));
+}
+
+}  // namespace
+}  // namespace syncopate
