@@ -80,9 +80,14 @@ Program::Program(std::vector<std::string> flags, const std::vector<std::string>&
 }
 
 void Program::add_usual(std::vector<std::string>& flags) const {
-  if (!given(flags, "output")) flags.push_back("--output=" + output_.string());
-  if (!given(flags, "data-dir")) flags.push_back("--data-dir=" + shared_data_dir());
-  if (!given(flags, "device")) flags.push_back("--device=cpu");  // on every machine the same
+  std::vector<std::string> usual;
+  if (!given(flags, "output")) usual.push_back("--output=" + output_.string());
+  const auto dashes = std::ranges::find(flags, "--");
+  if (dashes == flags.end() && !given(flags, "command")) {  // a program of one's own has its own data
+    if (!given(flags, "data-dir")) usual.push_back("--data-dir=" + shared_data_dir());
+    if (!given(flags, "device")) usual.push_back("--device=cpu");  // on every machine the same
+  }
+  flags.insert(dashes, usual.begin(), usual.end());
 }
 
 void Program::start_program(const std::vector<std::string>& before, std::vector<std::string> flags) {

@@ -51,8 +51,9 @@ struct ProgramEnd {
 
 class Program {
  public:
-  // Starts it with `flags`, behind which come --output, --data-dir and --device=cpu unless they are among them.
-  // `before` comes in front of the program on the command line, and is to become it (as ip netns exec does).
+  // Starts it with `flags`, behind which (but before --) come --output, --data-dir and --device=cpu unless they are
+  // among them; the last two not where a program of one's own trains. `before` comes in front of the program on the
+  // command line, and is to become it (as ip netns exec does).
   explicit Program(std::vector<std::string> flags, const std::vector<std::string>& before = {});
   ~Program();
   Program(const Program&) = delete;

@@ -39,9 +39,9 @@ std::string title_of(const ComparisonJob& job) {
   const int workers = config.workers;
   const std::string link = describe_link(config);
   const bool varies_workers = std::ranges::find(job.varied, "workers") != job.varied.end();
-  const std::string of_workers = varies_workers ? "" : fmt::format("{} worker{}, ", workers, workers == 1 ? "" : "s");
-  const std::string batch = runs_command(config) ? "" : fmt::format("batch {} a worker", config.batch_size);
-  return fmt::format("{}, {}{}{}{}", model_on_data(config), of_workers, batch,
+  const std::string of_workers = varies_workers ? "" : fmt::format(", {} worker{}", workers, workers == 1 ? "" : "s");
+  const std::string batch = runs_command(config) ? "" : fmt::format(", batch {} a worker", config.batch_size);
+  return fmt::format("{}{}{}{}{}", model_on_data(config), of_workers, batch,
                      job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
                      link.empty() ? "" : ", link: " + link) +
          (config.cluster == ClusterKind::kSimulated ? fmt::format(", simulated in virtual time: network {}, compute {}",
@@ -66,7 +66,7 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
                           .started = calendar_text(calendar_stamp()),
                           .version = fmt::format("{} ({})", program_version(), source_fingerprint()),
                           .machine = this_environment(),
-                          .rate_rule = name_of(job.rate_rule),
+                          .rate_rule = runs_command(job.base) ? "" : name_of(job.rate_rule),
                           .target = job.base.target_accuracy,
                           .prices = job.prices,
                           .simulated = job.base.cluster == ClusterKind::kSimulated,
@@ -180,7 +180,7 @@ class Comparison {
       for (const std::size_t row : tuned.diverged) leave_out(row, runner);
       console_.say("");
     }
-    for (std::size_t row = 0; row < runs_.size(); ++row) report_.rows[row].rate = runs_[row].config.learning_rate;
+    for (std::size_t row = 0; row < runs_.size(); ++row) report_.rows[row].rate = rate_of(runs_[row].config);
     ExitCode first = ExitCode::kSuccess;
     std::size_t announced = 0;
     for (std::size_t round = 0; round < rounds_ && !is_precise(round); ++round) {

@@ -61,7 +61,7 @@ ComparedRow row_of(const FinishedRun& run, const std::vector<OptionSpec>& differ
     row.label += fmt::format(" {}={}", row.values.back().first, row.values.back().second);
   }
   set_processes(run.config, row);
-  row.rate = run.config.learning_rate;
+  row.rate = rate_of(run.config);
   row.updates_a_pass = static_cast<double>(run.summary.steps_per_epoch) * run.config.workers /
                        static_cast<double>(batches_an_update(run.config));
   row.parameters = run.summary.parameters;

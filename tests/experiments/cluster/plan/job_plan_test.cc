@@ -135,6 +135,19 @@ TEST(JobPlan, CountsGpusOnEachHostAndTellsNcclTheInterface) {
               testing::HasSubstr("/opt/syncopate --guard /opt/syncopate_gpu --role=worker"));
 }
 
+TEST(JobPlan, HasTheWorkersAloneOfAProgramOfOnesOwn) {
+  ResolvedRun config;
+  config.mode = Mode::kPs;
+  config.workers = 2;
+  config.servers = 2;
+  config.command = {"python", "my train.py"};
+  const JobPlan plan = make_plan(config, "run-7", "box");
+  EXPECT_THAT(names(plan), ElementsAre("worker 0", "worker 1"));
+  EXPECT_THAT(plan.processes[1].command, ElementsAre("python", "my train.py"));
+  EXPECT_THAT(plan.processes[1].environment, Contains(Pair("RANK", "1")));
+  EXPECT_THAT(to_text(plan, "syncopate"), testing::HasSubstr(" python 'my train.py'\n"));
+}
+
 TEST(JobPlan, PrintsATableWithALineForEachProcess) {
   EXPECT_EQ(to_text(plan_of(Mode::kLocal, 1, 1), "syncopate"),
             "role       rank  host  command\n"

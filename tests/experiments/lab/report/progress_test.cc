@@ -52,6 +52,12 @@ TEST(Format, IsWhatPeopleRead) {
   EXPECT_EQ(format_ms(1230.4), "1230");
 }
 
+TEST(Progress, NamesNoEndThatNobodyKnows) {
+  Progress progress = midway();
+  progress.epochs = progress.steps = 0;
+  EXPECT_EQ(to_text(progress), "step 312  loss 0.1234  accuracy 0.9650  mean 41,250 samples/s, 1.55 ms/step");
+}
+
 TEST(Progress, ReadsInOneLine) {
   EXPECT_EQ(to_text(midway()),
             "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650 at epoch 1.5  mean 41,250 samples/s, 1.55 ms/step  "
