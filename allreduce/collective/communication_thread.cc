@@ -40,6 +40,11 @@ void CommunicationThread::wait_for(std::uint64_t ticket) {
   failure_.rethrow();
 }
 
+bool CommunicationThread::has_unfinished() const {
+  const Lock lock(*monitor_);
+  return done_count_ < submitted_count_;
+}
+
 void CommunicationThread::do_next(Lock& lock) {
   const std::function<void()> work = std::move(queue_.front());
   queue_.pop_front();

@@ -28,6 +28,9 @@ class CommunicationThread {
   // the communication thread's work has thrown.
   void wait_for(std::uint64_t ticket);
 
+  // Returns whether something that was submitted has not been done yet.
+  bool has_unfinished() const;
+
  private:
   using Lock = std::unique_lock<Monitor>;
 

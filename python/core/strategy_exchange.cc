@@ -26,7 +26,8 @@ Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_
 }
 
 StrategyExchange::~StrategyExchange() {
-  interrupt();
+  // Between steps the wire is left in order, so that others still get what was sent to them.
+  if (in_step_) interrupt();
   interrupted_by_loss_.reset();
   strategy_.reset();
 }
@@ -91,12 +92,15 @@ std::span<float> StrategyExchange::weights(std::size_t tensor) const {
 }
 
 Status StrategyExchange::join() {
+  in_step_ = true;
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, strategy_->join());
+  in_step_ = false;
   release_.emplace(layout_, buckets);
   return Status();
 }
 
 void StrategyExchange::begin_step(double learning_rate) {
+  in_step_ = true;
   release_->begin();
   strategy_->begin_step({.step = step_, .learning_rate = learning_rate});
 }
@@ -115,6 +119,7 @@ Result<SyncStats> StrategyExchange::finish_step() {
   SYNCOPATE_ASSIGN_OR_RETURN(SyncStats stats, strategy_->finish_step());
   SYNCOPATE_RETURN_IF_ERROR(strategy_->weights_needed({0, layout_.size()}));
   ++step_;
+  in_step_ = false;
   return stats;
 }
 

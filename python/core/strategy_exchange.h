@@ -57,6 +57,7 @@ class StrategyExchange final : public GradientExchange {
   ParamArenas arenas_;
   std::optional<GradientRelease> release_;  // from join on
   std::int64_t step_ = 0;
+  bool in_step_ = false;  // or in join: others may be waited for
 };
 
 }  // namespace syncopate::python

@@ -1,6 +1,7 @@
 """mlp_before.py for several processes, each with its share of the data. Lines that changed end with "# <-".
 
     torchrun --nproc-per-node=2 mlp_after.py [allreduce|ps]
+    run_experiment compare --workers=2 -- python mlp_after.py
 """
 
 import sys
@@ -19,7 +20,7 @@ def make_data(count, seed):
     return patterns[labels] + torch.randn(count, 784, generator=random) * 4.0, labels
 
 
-def main(mode="allreduce"):
+def main(mode=None):
     sy.init()  # <-
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -48,6 +49,7 @@ def main(mode="allreduce"):
         model.eval()
         with torch.no_grad():
             accuracy = (model(x_test).argmax(1) == y_test).float().mean().item()
+        sy.log(accuracy=accuracy, epoch=epoch + 1)  # <-
         if sy.rank() == 0:  # <-
             print(f"epoch {epoch + 1}: test accuracy {accuracy:.4f}")
     sy.shutdown()  # <-

@@ -114,7 +114,9 @@ class StepWatch:
     def ends_with_update(self) -> None:
         """From now on a step ends with the step() of whichever optimizer comes after summed()."""
         if self._updates is None:
-            self._updates = torch.optim.optimizer.register_optimizer_step_post_hook(_after_update)
+            from torch.optim.optimizer import register_optimizer_step_post_hook  # torch 2.0
+
+            self._updates = register_optimizer_step_post_hook(_after_update)
 
     def summed(self, begin: int, end: int, stats: Any) -> None:
         """Sums were waited for from `begin` to `end`."""

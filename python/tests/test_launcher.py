@@ -1,0 +1,154 @@
+"""run_experiment -- python SCRIPT: modes, measurements and ends of a script that knows nothing of its launcher."""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from ranks import DEADLINE, SCRIPTS
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROGRAM = os.environ.get("SYNCOPATE_RUN_EXPERIMENT") or next(map(str, ROOT.glob("build/*/syncopate")), None)
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None, reason="no run_experiment: ./run_experiment --help builds it, or name one by SYNCOPATE_RUN_EXPERIMENT"
+)
+
+
+class Run:
+    """A run of launched.py with these words, and its folder of results."""
+
+    def __init__(self, folder, *flags, script):
+        self.folder = folder / "run"
+        command = [sys.executable, str(SCRIPTS / "launched.py"), *map(str, script)]
+        self.process = subprocess.Popen(
+            [PROGRAM, *flags, f"--output={self.folder}", "--", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self, code):
+        try:
+            self.out, self.err = self.process.communicate(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        logs = "\n".join(log.read_text() for log in self.folder.glob("logs/*.log"))
+        assert self.process.returncode == code, f"{self.out}\n{self.err}\n{logs}"
+        return self
+
+    def rows(self, table):
+        with open(self.folder / table, newline="") as file:
+            return list(csv.DictReader(file))
+
+    def summary(self):
+        return json.loads((self.folder / "summary.json").read_text())
+
+    def processes(self):
+        """Those that its script runs in; servers are children of theirs, and in the same groups."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                environment, state = (entry / "environ").read_text(errors="replace"), (entry / "stat").read_text()
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                continue
+            is_dead = state.rsplit(")", 1)[1].split()[0] == "Z"
+            if f"SYNCOPATE_STEP_FILE={self.folder}/" in environment and not is_dead:
+                found.append(int(entry.name))
+        return found
+
+    def wait_for_steps(self):
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
+            if (self.folder / "steps.csv").exists() and len(self.rows("steps.csv")) > 0:
+                return
+            assert self.process.poll() is None, "it has ended"
+            time.sleep(0.05)
+        raise AssertionError("no step within the deadline")
+
+    def expect_nobody_left(self):
+        end = time.monotonic() + DEADLINE
+        while self.processes() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert self.processes() == []
+
+
+@pytest.mark.parametrize("way", ["own", "torch", "hook"])
+def test_steps_are_measured_by_phase_whoever_makes_the_update(tmp_path, way):
+    run = Run(tmp_path, "--mode=allreduce", "--workers=2", "--warmup-steps=2", script=[way, 20]).end(0)
+    steps = run.rows("steps.csv")
+    assert len(steps) == 40
+    for row in steps:
+        parts = [float(row[name]) for name in ("data_us", "forward_us", "backward_us", "exposed_wait_us", "optimizer_us")]
+        assert sum(parts) <= float(row["total_us"]) + 5, row
+        assert float(row["forward_us"]) > 0 and float(row["backward_us"]) > 0
+        assert row["samples"] == "16"
+        assert 0 < float(row["loss"]) < 10
+        assert int(row["bytes_out"]) > 0
+    assert run.summary()["parameters"] == (0 if way == "hook" else 20 * 30 + 30 + 60 + 30 * 2 + 2)
+    assert 0.4 < run.summary()["final_test_accuracy"] <= 1
+    assert "final_test_loss" in run.summary() and run.summary()["final_test_loss"] is None, "it was not said"
+
+
+def test_modes_are_compared_on_an_unchanged_script(tmp_path):
+    flags = ["compare", "--workers=2", "--modes=allreduce,ps:sync,ps:async", "--warmup-steps=2", "--repeat=2"]
+    run = Run(tmp_path, *flags, script=["own", 30]).end(0)
+    rows = run.rows("comparison.csv")
+    accuracy = {(row["label"], row["round"]): row["final_test_accuracy"] for row in rows}
+    assert len(accuracy) == 6
+    for each in ("0", "1"):
+        assert accuracy["allreduce", each] == accuracy["ps:sync", each], "the same updates, bit for bit"
+    assert accuracy["allreduce", "0"] != accuracy["allreduce", "1"], "each round has a seed of its own"
+
+
+@pytest.mark.parametrize("mode", [["--mode=allreduce"], ["--mode=ps", "--servers=2"]])
+def test_eight_workers_share_the_cores(tmp_path, mode):
+    run = Run(tmp_path, *mode, "--workers=8", "--transport=sockets", script=["own", 10]).end(0)
+    assert len(run.rows("steps.csv")) == 80
+
+
+@pytest.mark.parametrize("mode", [["--mode=allreduce"], ["--mode=ps", "--consistency=async"]])
+@pytest.mark.parametrize("how, words", [("raises", "ValueError: the data of rank 1 is gone"), ("dies", "signal 9")])
+def test_who_failed_is_named_and_nobody_is_left(tmp_path, mode, how, words):
+    run = Run(tmp_path, *mode, "--workers=2", script=["own", 10, how]).end(5)
+    assert "worker 1 " in run.err and words in run.err
+    assert len(run.rows("steps.csv")) == 20, "what was measured is kept"
+    run.expect_nobody_left()
+
+
+def test_a_stopped_rank_is_given_up_at_the_deadline(tmp_path):
+    run = Run(tmp_path, "--mode=allreduce", "--workers=2", "--timeout=2", script=["own", 10, "stops"]).end(5)
+    assert "PeerLost: rank 1" in run.err
+    run.expect_nobody_left()
+
+
+def test_an_interrupt_keeps_what_was_measured(tmp_path):
+    run = Run(tmp_path, "--mode=ps", "--workers=2", script=["own", 10, "sleeps"])
+    run.wait_for_steps()
+    run.process.send_signal(signal.SIGINT)
+    run.end(130)
+    assert len(run.rows("steps.csv")) > 0
+    run.expect_nobody_left()
+
+
+def test_a_killed_launcher_leaves_nobody(tmp_path):
+    run = Run(tmp_path, "--mode=ps", "--workers=2", script=["own", 10, "sleeps"])
+    run.wait_for_steps()
+    run.process.kill()
+    run.process.communicate()
+    run.expect_nobody_left()
+
+
+def test_a_script_that_names_another_mode_is_refused(tmp_path):
+    run = Run(tmp_path, "--mode=allreduce", "--workers=2", script=["ps", 10]).end(5)
+    assert "mode='ps' in the script, and run_experiment asks for 'allreduce': leave mode out of the script" in run.err
+
+
+def test_the_hook_is_refused_under_servers(tmp_path):
+    run = Run(tmp_path, "--mode=ps", "--workers=2", script=["hook", 10]).end(5)
+    assert "the hook of DistributedDataParallel is allreduce: use DistributedOptimizer" in run.err
