@@ -23,7 +23,7 @@ def make_data(count, seed):
 def main(mode=None):
     sy.init()  # <-
     torch.set_num_threads(1)
-    torch.manual_seed(1)
+    torch.manual_seed(sy.seed())  # <-
     train = torch.utils.data.TensorDataset(*make_data(20_000, seed=1))
     x_test, y_test = make_data(2_000, seed=2)
 

@@ -13,12 +13,14 @@ struct Trained {
 
 void PrintTo(const Trained& trained, std::ostream* out) { *out << trained.name; }
 
+// So that training lasts for seconds after the first steps are on the disk.
+constexpr const char* kSlowly = "--straggler=all:+0.3";
+
 class LossOfTheEvaluator : public testing::TestWithParam<Trained> {
  protected:
   // Starts the run, and sends `signal` to the evaluator once all workers train.
   void lose_by(int signal) {
-    Flags flags = training(GetParam().mode, fmt::format("--epochs={}", kEpochs));
-    program_.emplace(flags);
+    program_.emplace(training(GetParam().mode, fmt::format("--epochs={}", kEpochs)) + Flags{kSlowly});
     victim_ = program_->process("evaluator", 0);
     ASSERT_NE(victim_, 0);
     ASSERT_TRUE(program_->wait_until_training(1));

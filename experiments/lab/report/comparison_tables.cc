@@ -113,8 +113,9 @@ ComparisonTable step_table(const ComparisonReport& report, const ComparisonFigur
 
 ComparisonTable learning_table(const ComparisonReport& report, const ComparisonFigures& figures) {
   ComparisonTable table{
-      fmt::format("Learning: {} on the test set at the end, {}, of a seed each{}", figures.quality, mean_of(figures),
-                  report.rate_rule.empty() ? "" : fmt::format("; rates {}", report.rate_rule)),
+      // What seeds and rates a program of the person's own makes of them, only it knows.
+      fmt::format("Learning: {} on the test set at the end, {}{}", figures.quality, mean_of(figures),
+                  report.rate_rule.empty() ? "" : fmt::format(", of a seed each; rates {}", report.rate_rule)),
       {{"mode", "rate", "rate a pass", figures.quality, "difference", "verdict", "test loss"}}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import zlib
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Callable, List, Optional
@@ -19,6 +20,10 @@ from syncopate.torch._launch import Launch, settled
 _RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
 _LOCAL_RANK_NAMES = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+# And what names a job of theirs, the same for all ranks of it, which no other job of the host has: Open MPI, Slurm.
+_JOB_NAMES = (("PMIX_NAMESPACE",), ("SLURM_JOB_ID", "SLURM_STEP_ID"))
+# Below the ports that the kernel gives to connections which ask for none.
+_FIRST_PORT, _PORTS = 20000, 12768
 
 
 @dataclass
@@ -81,10 +86,22 @@ class StoreRendezvous:
         return [self._store.get(key).decode() for key in keys]
 
 
+def _launchers_job() -> str:
+    """What mpirun or srun calls this job; empty if neither has started it."""
+    for names in _JOB_NAMES:
+        if all(name in os.environ for name in names):
+            return "-".join(os.environ[name] for name in names)
+    return ""
+
+
 def _rendezvous(rank: int, size: int, timeout: float) -> StoreRendezvous:
     global _store
     if size == 1:
         return StoreRendezvous(dist.HashStore(), "")
+    job = _launchers_job()
+    if job and "MASTER_PORT" not in os.environ:
+        os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+        os.environ["MASTER_PORT"] = str(_FIRST_PORT + zlib.crc32(job.encode()) % _PORTS)
     missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
         raise ValueError(
@@ -95,14 +112,16 @@ def _rendezvous(rank: int, size: int, timeout: float) -> StoreRendezvous:
         url = f"env://?rank={rank}&world_size={size}"
         _store, _, _ = next(iter(dist.rendezvous(url, timeout=timedelta(seconds=timeout))))
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return StoreRendezvous(_store, f"syncopate/{restart}/{_jobs}")
+    # Named by the job, so that one that should meet another's store at its port takes nothing for its own.
+    return StoreRendezvous(_store, f"syncopate/{job}/{restart}/{_jobs}")
 
 
 def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None:
     """Connects this process with the others of its job; every rank calls it.
 
     Rank, number of ranks and the address of rank 0 are those of the launcher: RANK, WORLD_SIZE, MASTER_ADDR and
-    MASTER_PORT, as torchrun sets them. A process without them is a job of its own. All ranks must be on one host.
+    MASTER_PORT, as torchrun sets them; or what mpirun (Open MPI) or srun call these, with a port drawn from the job's
+    name unless MASTER_PORT is set. A process without them is a job of its own. All ranks must be on one host.
 
     wire     "shm": shared memory; "sockets": sockets of the loopback interface. None: what run_experiment asks for, if
              it has started the script, else "shm"

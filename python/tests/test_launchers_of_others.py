@@ -1,0 +1,65 @@
+"""The same script, started by mpirun, by what srun sets, and by torchrun."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import ranks
+from ranks import DEADLINE, SCRIPTS
+
+SCRIPT = [sys.executable, str(SCRIPTS / "whoami.py")]
+
+
+def without_launcher():
+    """Of a launcher that tests themselves may run under, nothing."""
+    named = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "OMPI_", "PMIX_", "SLURM_", "TORCHELASTIC_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(named)}
+
+
+def lines(command, **environment):
+    ended = subprocess.run(
+        command, env={**without_launcher(), **environment}, capture_output=True, text=True, timeout=DEADLINE
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return sorted(re.findall(r"rank \d of \d, local \d: \d\.\d", ended.stdout))  # mpirun may join lines
+
+
+ALL = ["rank 0 of 2, local 0: 3.0", "rank 1 of 2, local 1: 3.0"]
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: apt-get install openmpi-bin")
+def test_mpirun_needs_no_address():
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    assert lines(["mpirun", "--oversubscribe", "-np", "2", *SCRIPT], **as_root) == ALL
+
+
+def test_torchrun():
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={ranks.free_port()}"]
+    assert lines([*torchrun, SCRIPT[1]]) == ALL
+
+
+def test_what_srun_sets_is_enough():
+    """Slurm itself is not here; its environment is that of `srun -n 2` on one node."""
+    processes = [
+        subprocess.Popen(
+            SCRIPT,
+            env={
+                **without_launcher(),
+                "SLURM_JOB_ID": str(os.getpid()),
+                "SLURM_STEP_ID": "0",
+                "SLURM_PROCID": str(rank),
+                "SLURM_LOCALID": str(rank),
+                "SLURM_NTASKS": "2",
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    ended = ranks.wait(processes)
+    assert [each.code for each in ended] == [0, 0], ended
+    assert [each.out.strip() for each in ended] == ALL
