@@ -7,6 +7,9 @@
 namespace nb = nanobind;
 
 namespace syncopate::python {
+
+using namespace library;
+
 namespace {
 
 bool is_loss(const Failure& failure) {

@@ -13,16 +13,19 @@
 
 #include "common/os/core_wait.h"
 #include "common/step_file.h"
+#include "library/communicator.h"
+#include "library/strategy_exchange.h"
+#include "library/sum_exchange.h"
 #include "module/callback_rendezvous.h"
 #include "module/failure.h"
-#include "python/core/communicator.h"
-#include "python/core/strategy_exchange.h"
-#include "python/core/sum_exchange.h"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
 
 namespace syncopate::python {
+
+using namespace library;
+
 namespace {
 
 using Address = std::uintptr_t;

@@ -1,8 +1,8 @@
-#include "python/core/sum_exchange.h"
+#include "library/sum_exchange.h"
 
 #include <utility>
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 Result<std::unique_ptr<SumExchange>> SumExchange::connect(std::shared_ptr<Group> group, const std::string& name,
                                                           const ParamLayout& layout, std::size_t bucket_bytes) {
@@ -59,4 +59,4 @@ float& SumExchange::presence_of(std::size_t tensor) {
   return presence_[bucket][tensor - release_.tensors_of(bucket).front()];
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

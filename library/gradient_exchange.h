@@ -1,4 +1,4 @@
-// GradientExchange: what becomes of a step's gradients, as a Python optimizer sees it: each is handed over once, in any
+// GradientExchange: what becomes of a step's gradients, as an optimizer sees it: each is handed over once, in any
 // order, and the step is finished. One thread.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 #include "common/status.h"
 #include "common/sync_strategy.h"
-#include "python/core/group.h"
+#include "library/group.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 class GradientExchange {
  public:
@@ -35,4 +35,4 @@ class GradientExchange {
   virtual Status leave() = 0;
 };
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

@@ -20,7 +20,7 @@
 #include "common/os/file_descriptor.h"
 #include "common/status.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 // A process that others rely on.
 struct WatchedProcess {
@@ -79,4 +79,4 @@ class PeerWatch {
   std::thread thread_;  // last: it works on all of the above
 };
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

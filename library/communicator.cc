@@ -1,4 +1,4 @@
-#include "python/core/communicator.h"
+#include "library/communicator.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "allreduce/strategy/agreement.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 namespace {
 
 // A megabyte of two ranks is in the cache when it is summed.
@@ -150,4 +150,4 @@ Status Communicator::broadcast_now(std::span<std::byte> bytes, int root) {
   return Status();
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

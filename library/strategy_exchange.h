@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "common/param_layout.h"
-#include "python/core/gradient_exchange.h"
-#include "python/core/gradient_release.h"
-#include "python/core/training_options.h"
+#include "library/gradient_exchange.h"
+#include "library/gradient_release.h"
+#include "library/training_options.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 class StrategyExchange final : public GradientExchange {
  public:
@@ -60,4 +60,4 @@ class StrategyExchange final : public GradientExchange {
   bool in_step_ = false;  // or in join: others may be waited for
 };
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

@@ -1,4 +1,4 @@
-// A parameter server of a Python job: a process that one of the ranks has started, and that ends with it. It is given
+// A parameter server of a job: a process that one of the ranks has started, and that ends with it. It is given
 // all that it must know by its standard input, and meets the others through it:
 
 //   in    the job's secret, the job's name (Group::give_secret)
@@ -13,10 +13,10 @@
 
 #include "common/rendezvous.h"
 #include "common/transport/run_keys.h"
-#include "python/core/group.h"
-#include "python/core/training_options.h"
+#include "library/group.h"
+#include "library/training_options.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 struct ServerPlan {
   RunKeys keys;
@@ -48,4 +48,4 @@ class ParentRendezvous final : public Rendezvous {
 // Serves until all workers have left. A worker that ends before is the ranks' matter: they raise, and rank 0 ends.
 Status serve(const ServerPlan& plan, Rendezvous& rendezvous);
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

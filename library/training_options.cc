@@ -1,11 +1,11 @@
-#include "python/core/training_options.h"
+#include "library/training_options.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 #include <string_view>
 
-namespace syncopate::python {
+namespace syncopate::library {
 namespace {
 
 constexpr int kMostServers = 64;
@@ -83,4 +83,4 @@ Result<TrainingOptions> TrainingOptions::parse(const OptionTexts& texts, int wor
   return options;
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

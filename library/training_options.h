@@ -1,5 +1,5 @@
 // TrainingOptions: what all members of a job do alike where Syncopate makes the update, ranks and servers, and the
-// texts by which Python and a server's standard input give it.
+// texts by which bindings and a server's standard input give it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include "common/status.h"
 #include "ps/policy/consistency.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 using OptionTexts = std::map<std::string, std::string>;
 
@@ -29,4 +29,4 @@ struct TrainingOptions {
   static Result<TrainingOptions> parse(const OptionTexts& texts, int workers);
 };
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

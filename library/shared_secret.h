@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "common/transport/run_keys.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 // Gives `keys` to ranks 1 .. size-1, each of which connects once to `listener` (listen_locally). Fails with deadline
 // exceeded, naming who has not come.
@@ -19,4 +19,4 @@ Status give_keys(const RunKeys& keys, FileDescriptor listener, int size, TimePoi
 // Takes them from who listens at `name`. Fails with peer lost if that is another user, or gone.
 Result<RunKeys> take_keys(const std::string& name, int rank, TimePoint deadline);
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

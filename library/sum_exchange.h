@@ -5,11 +5,11 @@
 #include <string>
 
 #include "common/param_layout.h"
-#include "python/core/communicator.h"
-#include "python/core/gradient_exchange.h"
-#include "python/core/gradient_release.h"
+#include "library/communicator.h"
+#include "library/gradient_exchange.h"
+#include "library/gradient_release.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 class SumExchange final : public GradientExchange {
  public:
@@ -39,4 +39,4 @@ class SumExchange final : public GradientExchange {
   std::uint64_t last_ticket_ = 0;
 };
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

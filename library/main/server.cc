@@ -1,4 +1,6 @@
-// syncopate-server: a parameter server of a Python job (python/core/server.h). The package starts it.
+// syncopate-server: a parameter server of a job (library/server.h). The package starts it.
+#include "library/server.h"
+
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -8,25 +10,25 @@
 #include <string>
 
 #include "common/text/log.h"
-#include "python/core/server.h"
 
 int main(int argc, char**) {
   using namespace syncopate;
   if (argc > 1 || isatty(STDIN_FILENO) != 0) {
-    std::fputs("syncopate-server is started by syncopate.torch, under mode='ps'; it is told what to do by a pipe\n",
-               stderr);
+    std::fputs(
+        "syncopate-server is started by rank 0 of a job under parameter servers; it is told what to do by a pipe\n",
+        stderr);
     return 2;
   }
   // It ends with the rank that has started it, however that ends, and not by Ctrl-C, which a terminal sends to both.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGINT, SIG_IGN);
-  Result<python::ServerPlan> plan = python::ServerPlan::read(std::cin);
+  Result<library::ServerPlan> plan = library::ServerPlan::read(std::cin);
   Status status = plan.status();
   if (status.ok()) {
     start_log(fmt::format("server {}", plan->server), "syncopate %n: %v");
     if (getppid() != plan->parent) return 1;  // it was gone before
-    python::ParentRendezvous rendezvous(std::cin, std::cout);
-    status = python::serve(*plan, rendezvous);
+    library::ParentRendezvous rendezvous(std::cin, std::cout);
+    status = library::serve(*plan, rendezvous);
     // Ranks take a server that has ended for lost: they say when that is over.
     for (std::string line; status.ok() && std::getline(std::cin, line);) continue;
   }

@@ -1,4 +1,4 @@
-#include "python/core/server.h"
+#include "library/server.h"
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -10,7 +10,7 @@
 #include "common/transport/patient_transport.h"
 #include "ps/server/shard_server.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 namespace {
 
 Status read_number(const std::string& name, const std::string& text, int& number) {
@@ -97,4 +97,4 @@ Status serve(const ServerPlan& plan, Rendezvous& rendezvous) {
   return server.serve();
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

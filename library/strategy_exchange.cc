@@ -1,4 +1,4 @@
-#include "python/core/strategy_exchange.h"
+#include "library/strategy_exchange.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "ps/client/local_steps_strategy.h"
 #include "ps/client/ps_strategy.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_ptr<Group> group,
                                                                     const std::string& name, const ParamLayout& layout,
@@ -129,4 +129,4 @@ Status StrategyExchange::leave() {
   return Status();
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

@@ -15,9 +15,9 @@
 #include "allreduce/collective/communication_thread.h"
 #include "common/param_layout.h"
 #include "common/sync_strategy.h"
-#include "python/core/group.h"
+#include "library/group.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 class Communicator {
  public:
@@ -73,4 +73,4 @@ class Communicator {
   std::unique_ptr<allreduce::CommunicationThread> thread_;  // last: it works on all of the above
 };
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

@@ -8,7 +8,7 @@
 
 #include "common/param_layout.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 class GradientRelease {
  public:
@@ -41,4 +41,4 @@ class GradientRelease {
   std::size_t next_ = 0;
 };
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

@@ -1,4 +1,4 @@
-#include "python/core/peer_watch.h"
+#include "library/peer_watch.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-namespace syncopate::python {
+namespace syncopate::library {
 namespace {
 
 FileDescriptor open_pidfd(pid_t pid) { return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
@@ -113,4 +113,4 @@ void PeerWatch::loop() {
   }
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

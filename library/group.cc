@@ -1,4 +1,4 @@
-#include "python/core/group.h"
+#include "library/group.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,9 +12,9 @@
 #include "allreduce/collective/schedule_collective.h"
 #include "common/transport/local_socket.h"
 #include "common/transport/patient_transport.h"
-#include "python/core/shared_secret.h"
+#include "library/shared_secret.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 namespace {
 
 constexpr char kSeparator = '|';
@@ -175,4 +175,4 @@ std::optional<Loss> Group::loss_behind(const Status& failure, int missed) const 
   return Loss{ranks_[static_cast<std::size_t>(missed)], failure.code() == Code::kPeerLost};
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

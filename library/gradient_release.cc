@@ -1,6 +1,6 @@
-#include "python/core/gradient_release.h"
+#include "library/gradient_release.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 GradientRelease::GradientRelease(const ParamLayout& layout, const std::vector<Range>& buckets)
     : tensors_of_(buckets.size()), buckets_of_(layout.tensors().size()) {
@@ -22,4 +22,4 @@ void GradientRelease::begin() {
   next_ = 0;
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

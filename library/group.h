@@ -1,4 +1,4 @@
-// Group: the ranks of a Python job, as one of them knows the others. It brings about what they communicate by, and
+// Group: the ranks of a job, as one of them knows the others. It brings about what they communicate by, and
 // notices the loss of one.
 #pragma once
 
@@ -15,9 +15,9 @@
 #include "common/rendezvous.h"
 #include "common/status.h"
 #include "common/transport/make_transport.h"
-#include "python/core/peer_watch.h"
+#include "library/peer_watch.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 
 // How ranks of one host are connected: by shared memory, or by sockets of the loopback interface.
 enum class Wire { kShm, kSockets };
@@ -105,4 +105,4 @@ class InterruptedByLoss {
   const std::uint64_t number_;
 };
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library

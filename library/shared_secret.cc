@@ -1,4 +1,4 @@
-#include "python/core/shared_secret.h"
+#include "library/shared_secret.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 #include "common/transport/acceptor.h"
 #include "common/transport/local_socket.h"
 
-namespace syncopate::python {
+namespace syncopate::library {
 namespace {
 
 constexpr std::size_t kKeyCharacters = 64;  // of RunKeys::to_text
@@ -74,4 +74,4 @@ Result<RunKeys> take_keys(const std::string& name, int rank, TimePoint deadline)
   return keys;
 }
 
-}  // namespace syncopate::python
+}  // namespace syncopate::library
