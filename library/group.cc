@@ -91,6 +91,10 @@ Result<std::shared_ptr<Group>> Group::join(const GroupOptions& options, Rendezvo
     return Status::invalid_argument(
         fmt::format("rank {} of {}: ranks are 0 to {}", options.rank, options.size, std::max(options.size, 1) - 1));
   }
+  if (options.shape && options.wire != Wire::kSockets) {
+    return Status::invalid_argument(fmt::format(
+        "shape='{}': only sockets can behave like another link; use wire='sockets'", options.shape->to_string()));
+  }
   std::shared_ptr<Group> group(new Group(options, rendezvous));
   SYNCOPATE_RETURN_IF_ERROR(group->meet());
   return group;
@@ -98,6 +102,7 @@ Result<std::shared_ptr<Group>> Group::join(const GroupOptions& options, Rendezvo
 
 Status Group::meet() {
   patience_->set_timeout(options_.timeout);
+  if (options_.shape) link_ = std::make_shared<ProcessLink>(*options_.shape);
   SYNCOPATE_ASSIGN_OR_RETURN(watch_, PeerWatch::start());
   const TimePoint due = deadline();
   Presence own{.host = host_name(), .kernel = kernel_name(), .pid = getpid(), .secret_at = {}, .run_id = {}};
@@ -139,6 +144,7 @@ TransportOptions Group::endpoint(const std::string& name, int size) const {
 Result<std::unique_ptr<Transport>> Group::connect(TransportKind kind, const std::string& name, int size) {
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
                              make_transport(kind, endpoint(name, size), rendezvous_, deadline()));
+  if (link_) transport = std::make_unique<ShapedTransport>(std::move(transport), link_);
   return std::unique_ptr<Transport>(std::make_unique<PatientTransport>(std::move(transport), patience_, clock_));
 }
 

@@ -14,7 +14,9 @@
 #include "common/patience.h"
 #include "common/rendezvous.h"
 #include "common/status.h"
+#include "common/transport/link_shape.h"
 #include "common/transport/make_transport.h"
+#include "common/transport/shaped_transport.h"
 #include "library/peer_watch.h"
 
 namespace syncopate::library {
@@ -32,6 +34,7 @@ struct GroupOptions {
   int size = 1;
   Wire wire = Wire::kShm;
   Duration timeout = std::chrono::seconds(30);  // of each wait for another rank
+  std::optional<LinkShape> shape = {};          // the link that this process's sockets are to behave like
 };
 
 // The process that another waited for in vain.
@@ -49,7 +52,7 @@ struct ConnectedCollective {
 class Group {
  public:
   // Every rank calls it. `rendezvous` must outlive the group. Fails with invalid argument if ranks are on several
-  // hosts, and as the rendezvous does.
+  // hosts or if there is a shape without sockets, and as the rendezvous does.
   static Result<std::shared_ptr<Group>> join(const GroupOptions& options, Rendezvous& rendezvous);
 
   int rank() const { return options_.rank; }
@@ -58,6 +61,7 @@ class Group {
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   const Clock& clock() const { return clock_; }
   Wire wire() const { return options_.wire; }
+  const std::optional<LinkShape>& shape() const { return options_.shape; }
   const std::string& host() const { return ranks_[static_cast<std::size_t>(rank())].host; }
 
   // Operations of all ranks, with the same name, which is used once in a group's life.
@@ -85,6 +89,7 @@ class Group {
   Rendezvous& rendezvous_;
   const SteadyClock clock_;
   std::shared_ptr<Patience> patience_ = std::make_shared<Patience>();
+  std::shared_ptr<ProcessLink> link_;  // of all connections; null without a shape
   std::string run_id_;
   std::vector<WatchedProcess> ranks_;
   std::optional<RunKeys> keys_;

@@ -52,6 +52,8 @@ Result<ServerPlan> ServerPlan::read(std::istream& in) {
       plan.timeout = std::chrono::milliseconds(milliseconds);
     } else if (name == "wire") {
       SYNCOPATE_ASSIGN_OR_RETURN(plan.wire, parse_wire(value));
+    } else if (name == "shape") {
+      SYNCOPATE_ASSIGN_OR_RETURN(plan.shape, LinkShape::parse(value));
     } else {
       others[name] = value;
     }
@@ -87,6 +89,9 @@ Status serve(const ServerPlan& plan, Rendezvous& rendezvous) {
   SYNCOPATE_ASSIGN_OR_RETURN(
       std::unique_ptr<Transport> connected,
       make_transport(wire_to_servers(plan.wire), endpoint, rendezvous, clock.now() + plan.timeout));
+  if (plan.shape) {
+    connected = std::make_unique<ShapedTransport>(std::move(connected), std::make_shared<ProcessLink>(*plan.shape));
+  }
   PatientTransport transport(std::move(connected), patience, clock);
   ps::ShardServer server({.group = members,
                           .consistency = plan.options.consistency,

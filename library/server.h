@@ -26,6 +26,7 @@ struct ServerPlan {
   int workers = 1;                              // "workers"
   int server = 0;                               // "server": its number
   Wire wire = Wire::kShm;                       // "wire"
+  std::optional<LinkShape> shape = {};          // "shape": the link of this server; sockets alone have one
   Duration timeout = std::chrono::seconds(30);  // "timeout_ms"
   TrainingOptions options;                      // all else
 

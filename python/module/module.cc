@@ -44,13 +44,19 @@ struct JoinedGroup {
 // Shares both.
 std::shared_ptr<Group> group_of(const std::shared_ptr<JoinedGroup>& joined) { return {joined, joined->group.get()}; }
 
-std::shared_ptr<JoinedGroup> join(int rank, int size, const std::string& wire, double timeout, nb::callable exchange) {
+std::shared_ptr<JoinedGroup> join(int rank, int size, const std::string& wire, double timeout, nb::callable exchange,
+                                  const std::string& shape) {
   auto joined = std::make_shared<JoinedGroup>(std::move(exchange));
   const nb::gil_scoped_release unlocked;
   const Result<Wire> parsed = parse_wire(wire);
   check(parsed.status());
-  Result<std::shared_ptr<Group>> group =
-      Group::join({.rank = rank, .size = size, .wire = *parsed, .timeout = from_seconds(timeout)}, joined->rendezvous);
+  GroupOptions options{.rank = rank, .size = size, .wire = *parsed, .timeout = from_seconds(timeout)};
+  if (!shape.empty()) {
+    const Result<LinkShape> link = LinkShape::parse(shape);
+    check(link.status());
+    options.shape = *link;
+  }
+  Result<std::shared_ptr<Group>> group = Group::join(options, joined->rendezvous);
   check(group.status());
   joined->group = std::move(*group);
   return joined;
@@ -172,7 +178,7 @@ NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);
 
   nb::class_<JoinedGroup>(module, "Group", "The ranks of a job, connected.")
-      .def_static("join", &join, "rank"_a, "size"_a, "wire"_a, "timeout"_a, "exchange"_a)
+      .def_static("join", &join, "rank"_a, "size"_a, "wire"_a, "timeout"_a, "exchange"_a, "shape"_a = "")
       .def_static(
           "check_options",
           [](const OptionTexts& options, int workers) { check(TrainingOptions::parse(options, workers).status()); },

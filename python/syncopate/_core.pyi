@@ -15,6 +15,7 @@ class Group:
         wire: str,
         timeout: float,
         exchange: Callable[[str, int, int, str, float], List[str]],
+        shape: str = "",
     ) -> Group: ...
     @staticmethod
     def check_options(options: Dict[str, str], workers: int) -> None: ...

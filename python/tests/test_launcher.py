@@ -106,6 +106,14 @@ def test_modes_are_compared_on_an_unchanged_script(tmp_path):
     assert accuracy["allreduce", "0"] != accuracy["allreduce", "1"], "each round has a seed of its own"
 
 
+@pytest.mark.parametrize("mode", ["--mode=allreduce", "--mode=ps"])
+def test_a_thin_link_holds_each_step_up(tmp_path, mode):
+    run = Run(tmp_path, mode, "--workers=2", "--shape=1mbit", "--warmup-steps=2", script=["own", 10]).end(0)
+    for row in run.rows("steps.csv"):
+        assert float(row["total_us"]) > 8 * int(row["bytes_out"]), "1 Mb/s is a bit a microsecond"
+        assert int(row["bytes_out"]) > 2000
+
+
 @pytest.mark.parametrize("mode", [["--mode=allreduce"], ["--mode=ps", "--servers=2"]])
 def test_eight_workers_share_the_cores(tmp_path, mode):
     run = Run(tmp_path, *mode, "--workers=8", "--transport=sockets", script=["own", 10]).end(0)

@@ -19,6 +19,7 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
       {"SYNCOPATE_WIRE", is_in_memory ? "shm" : "sockets"},
       {"SYNCOPATE_TIMEOUT", fmt::format("{}", config.timeout_seconds)},
       {"SYNCOPATE_SEED", fmt::to_string(config.seed)}};
+  if (config.shape && !is_in_memory) variables.emplace_back("SYNCOPATE_SHAPE", config.shape->to_string());
   const bool is_compressed = may_compress(config) && compresses(config);
   variables.emplace_back("SYNCOPATE_COMPRESS", is_compressed ? to_string(config.compress) : "none");
   if (is_ps(config)) {

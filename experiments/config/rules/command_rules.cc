@@ -24,6 +24,10 @@ Status validate_command(const ResolvedRun& config) {
                    "allreduce, or ps with local-sgd or easgd");
   }
   const bool is_in_memory = config.transport == TransportKind::kShm;
+  if (config.shape && is_in_memory && config.mode != Mode::kLocal) {
+    return refused(fmt::format("--shape={}", config.shape->to_string()),
+                   "programs move shared memory's bytes at its own pace; leave --transport=shm out");
+  }
   const CollectiveKind collective = is_in_memory ? CollectiveKind::kDirect : CollectiveKind::kBySize;
   if (is_allreduce(config) && config.collective != collective) {
     return refused(fmt::format("allreduce:{}", name_of(config.collective)),

@@ -35,6 +35,7 @@ class Job:
     local_rank: int
     pid: int
     wire: str
+    shape: str  # of the link that a process's sockets are to behave like; empty: they are as they are
     rendezvous: StoreRendezvous
     launch: Optional[Launch] = None  # by run_experiment
     # What shutdown() closes first, last made first.
@@ -142,7 +143,8 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None
         raise ValueError("only one of RANK and WORLD_SIZE is set: set both, or start the script with torchrun")
     rank, size = rank or 0, size or 1
     rendezvous = _rendezvous(rank, size, timeout)
-    group = _core.Group.join(rank, size, wire, timeout, rendezvous)
+    shape = launch.shape if launch else ""
+    group = _core.Group.join(rank, size, wire, timeout, rendezvous, shape)
     local_rank = _number_of(_LOCAL_RANK_NAMES)
     _job = Job(
         group=group,
@@ -152,6 +154,7 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None
         local_rank=rank if local_rank is None else local_rank,
         pid=os.getpid(),
         wire=wire,
+        shape=shape,
         rendezvous=rendezvous,
         launch=launch,
     )

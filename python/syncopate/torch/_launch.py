@@ -11,6 +11,7 @@ from typing import Any, Optional
 class Launch:
     mode: str
     wire: str
+    shape: str
     timeout: float
     seed: int
     compress: Optional[str]
@@ -29,6 +30,7 @@ class Launch:
         return Launch(
             mode=asked["SYNCOPATE_MODE"],
             wire=asked.get("SYNCOPATE_WIRE", "shm"),
+            shape=asked.get("SYNCOPATE_SHAPE", ""),
             timeout=float(asked.get("SYNCOPATE_TIMEOUT", 30)),
             seed=int(asked.get("SYNCOPATE_SEED", 1)),
             compress=None if asked.get("SYNCOPATE_COMPRESS", "none") == "none" else asked["SYNCOPATE_COMPRESS"],

@@ -35,6 +35,7 @@ class Servers:
                     "server": server,
                     "wire": wire,
                     "timeout_ms": int(1000 * job.group.timeout),
+                    **({"shape": job.shape} if job.shape else {}),
                     **options,
                 }
                 lines = "".join(f"{name} {value}\n" for name, value in plan.items())

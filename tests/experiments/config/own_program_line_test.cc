@@ -61,6 +61,11 @@ TEST(OwnProgramLine, RefusesAVirtualClusterAndNamesTheWayThere) {
               HasSubstr("write a profile of its model with python -m syncopate.profile"));
 }
 
+TEST(OwnProgramLine, RefusesALinkForSharedMemory) {
+  EXPECT_THAT(refusal({"--mode=ps", "--shape=1gbit", "--transport=shm", "--", "true"}),
+              HasSubstr("leave --transport=shm out"));
+}
+
 TEST(OwnProgramLine, ComparesTheModesThatBothSumGradients) {
   const Result<CommandLine> line = parse({"compare", "--workers=2", "--", "python", "train.py"});
   ASSERT_TRUE(line.ok()) << line.status().message();

@@ -64,6 +64,13 @@ TEST(CommandEnvironment, AsksForServersWithWhatTheyAreMadeOf) {
                             Pair("SYNCOPATE_BUCKET_BYTES", "65536"), Pair("SYNCOPATE_COMPRESS", "int8")}));
 }
 
+TEST(CommandEnvironment, AsksForSocketsThatBehaveLikeALink) {
+  RunRequest request = of_two(Mode::kAllreduce);
+  request.shape = *LinkShape::parse("100mbit+1ms");
+  EXPECT_THAT(given(request),
+              IsSupersetOf({Pair("SYNCOPATE_WIRE", "sockets"), Pair("SYNCOPATE_SHAPE", "100mbit+1ms")}));
+}
+
 TEST(CommandEnvironment, LetsAWorkerAloneSumWithNobody) {
   RunRequest request = of_two(Mode::kLocal);
   request.workers = 1;
