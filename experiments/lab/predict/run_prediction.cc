@@ -98,6 +98,7 @@ std::optional<FormOfRun> form_of(const ResolvedRun& config) {
   if (!is_distributed(config) || !config.shape || config.shape->bits_per_second <= 0 || is_disturbed(config)) {
     return std::nullopt;
   }
+  if (runs_command(config)) return std::nullopt;
   const std::optional<int> slots = workers_a_host(config);
   if (!slots) return std::nullopt;
   FormOfRun form{.network = {.alpha = seconds(config.shape->delay),

@@ -19,8 +19,9 @@ struct FormOfRun {
 };
 
 // Returns none where no form describes the run: its links are not known (--shape gives them), or are shared by the
-// processes of a host or a rack; its exchange is none of those of step_prediction.h; or it has stragglers, faults,
-// compression or row-sparse tables, of which the forms know nothing. Pure.
+// processes of a host or a rack; its exchange is none of those of step_prediction.h; its model is known to a program of
+// the person's own alone; or it has stragglers, faults, compression or row-sparse tables, of which the forms know
+// nothing. Pure.
 std::optional<FormOfRun> form_of(const ResolvedRun& config);
 
 // Returns the predicted samples/s of all workers, whose step without any exchange takes `compute_seconds`; none where

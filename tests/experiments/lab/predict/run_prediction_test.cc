@@ -54,6 +54,13 @@ TEST(FormOfARun, IsNoneWhereNoFormDescribesTheRun) {
   EXPECT_TRUE(has_form(request));
   request.shape.reset();
   EXPECT_FALSE(has_form(request)) << "links are not known";
+  RunRequest own_program;
+  own_program.mode = Mode::kPs;
+  own_program.workers = 2;
+  own_program.shape = LinkShape{.bits_per_second = 1000000};
+  EXPECT_TRUE(has_form(own_program));
+  own_program.command = {"python", "train.py"};
+  EXPECT_FALSE(has_form(own_program)) << "its model is not known";
   request = simulated(Mode::kAllreduce);
   request.stragglers = *worker::Stragglers::parse("1:4x");
   EXPECT_FALSE(has_form(request));
