@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -29,6 +30,7 @@ struct Header {
 
 // A step's record as it is written: a new field goes behind the others, with another mark.
 struct WrittenStep {
+  static constexpr std::size_t kCounts = 22;                                // its first numbers, which are whole
   std::int64_t step, epoch, end, total, data, forward, backward, straggle;  // times in nanoseconds
   std::int64_t exposed_wait, forward_wait, communication, optimizer, codec, backward_codec;
   std::int64_t bytes_out, bytes_in, staleness_max, last_shard, last_shard_alone, samples;
@@ -38,6 +40,7 @@ struct WrittenStep {
 static_assert(std::has_unique_object_representations_v<Header> && sizeof(WrittenStep) == 26 * 8);
 
 struct WrittenEvaluation {
+  static constexpr std::size_t kCounts = 2;
   std::int64_t step, taken;
   double loss, accuracy, epoch;
 };
@@ -114,11 +117,21 @@ void append(std::string& text, EntryKind kind, const Written& value) {
   append(text, kind, std::string_view(reinterpret_cast<const char*>(&value), sizeof(value)));
 }
 
+// Whether its whole numbers can be counts or nanoseconds, with which others calculate.
+template <typename Written>
+bool has_counts(const Written& value) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;  // 104 days, in nanoseconds
+  std::array<std::int64_t, Written::kCounts> numbers;
+  std::memcpy(numbers.data(), &value, sizeof(numbers));
+  return std::all_of(numbers.begin(), numbers.end(), [](std::int64_t each) { return each >= -1 && each <= kMost; });
+}
+
 template <typename Written>
 Result<Written> read_as(std::string_view payload) {
   if (payload.size() != sizeof(Written)) return Status::data_loss("an entry has the wrong size");
   Written value;
   std::memcpy(&value, payload.data(), sizeof(value));
+  if (!has_counts(value)) return Status::data_loss("an entry has a count or a time that cannot be");
   return value;
 }
 

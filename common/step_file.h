@@ -63,7 +63,7 @@ class StepFileReader {
   explicit StepFileReader(std::string path) : path_(std::move(path)) {}
 
   // Returns the whole entries that were added since the last call; none before the file is there. Fails with data loss
-  // if they are none of a StepFileWriter's.
+  // if they are none of a StepFileWriter's. Counts and times are -1 to 2^53, so that they can be added and subtracted.
   Result<std::vector<StepFileEntry>> read();
 
  private:

@@ -174,6 +174,17 @@ TEST_F(StepFileTest, ForeignFilesAreNamed) {
   }
 }
 
+TEST_F(StepFileTest, NumbersThatCannotBeAreNoSteps) {
+  for (const auto& spoil :
+       {+[](StepRecord& step) { step.step = -2; }, +[](StepRecord& step) { step.total = Duration::max(); },
+        +[](StepRecord& step) { step.samples = std::int64_t{1} << 60; }}) {
+    StepRecord step = some_step(1);
+    spoil(step);
+    new_writer().add(step, at(0));
+    EXPECT_THAT(StepFileReader(path()).read().status().message(), HasSubstr("a count or a time that cannot be"));
+  }
+}
+
 TEST_F(StepFileTest, AFolderThatIsNotThereIsAnError) {
   const Status status = StepFileWriter::create(folder_ + "/none/steps").status();
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
