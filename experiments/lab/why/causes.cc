@@ -80,7 +80,11 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
   const double ms = waterfall.part(kind);
   switch (kind) {
     case PartKind::kData:
-      return Remedy{"prepare batches faster: faster storage, or more cores for the threads that read", ms};
+      return Remedy{
+          pace.is_own_program
+              ? "prepare batches faster: a DataLoader with processes of its own (num_workers), or larger parts"
+              : "prepare batches faster: faster storage, or more cores for the threads that read",
+          ms};
     case PartKind::kStraggler:
       return Remedy{fmt::format("find out what slows worker {}, or leave it out", costliest_worker(waterfall)), ms};
     case PartKind::kImbalance:

@@ -62,8 +62,9 @@ std::string headline(const ExplainedRun& run) {
     return fmt::format("{} No single cause takes {} of a step.", reached(run), whole(kNamedPart));
   }
   const Cause& first = run.causes.front();
-  return fmt::format("{} What costs most is {}, {} ms a step, {} of what is lost: {}.", reached(run), first.phrase,
-                     format_ms(first.ms), share_of_loss(first.ms, run.waterfall), first.evidence);
+  return fmt::format("{} What costs most is {}, {} ms a step, {} of what is lost{}.", reached(run), first.phrase,
+                     format_ms(first.ms), share_of_loss(first.ms, run.waterfall),
+                     first.evidence.empty() ? "" : ": " + first.evidence);
 }
 
 // Appends a cell to each line of a table.

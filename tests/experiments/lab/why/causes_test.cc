@@ -50,6 +50,18 @@ TEST(Causes, BeginWithTheOneThatCostsMost) {
   EXPECT_THAT(names_of(causes_in(steps, 0, in_step(4))), ElementsAre("data", "straggler"));
 }
 
+TEST(Causes, AreAnsweredWithWhatAProgramOfOnesOwnHas) {
+  PlantedSteps steps = alike(4, 100);
+  for (int worker = 0; worker < 4; ++worker) steps[worker].data = 80;
+  RunPace pace = in_step(4);
+  pace.is_own_program = true;
+  EXPECT_THAT(causes_in(steps, 0, pace).front().change, HasSubstr("num_workers"));
+  steps = alike(4, 1);
+  for (const Cause& cause : causes_in(steps, 30, pace)) {
+    EXPECT_THAT(cause.change, testing::Not(HasSubstr("--batch-size"))) << "which is the program's own";
+  }
+}
+
 TEST(Causes, PredictTheRateWithoutThem) {
   PlantedSteps steps = alike(2, 10);
   steps[1].straggle = 30;
