@@ -15,10 +15,15 @@ add_library(ZeroMQ::ZeroMQ UNKNOWN IMPORTED)
 set_target_properties(ZeroMQ::ZeroMQ PROPERTIES IMPORTED_LOCATION "${ZEROMQ_LIBRARY}"
                       INTERFACE_INCLUDE_DIRECTORIES "${CPPZMQ_INCLUDE_DIR}")
 
-# A Python module is made of three rooms, and is not to be linked with Open MPI: mpirun may start it all the same.
-if(SYNCOPATE_PYTHON)
+# The library and the Python module are shared objects of four rooms, and not to be linked with Open MPI: mpirun may start
+# who uses them all the same.
+if(SYNCOPATE_PYTHON OR SYNCOPATE_LIBRARY)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   set(SYNCOPATE_WITHOUT_MPI collective/mpi_collective.cc)
+endif()
+if(SYNCOPATE_LIBRARY)
+  return()
+elseif(SYNCOPATE_PYTHON)
   find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
   find_package(nanobind CONFIG REQUIRED)   # the module; pip brings it for the build
   return()

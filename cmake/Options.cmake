@@ -27,6 +27,10 @@ if(SYNCOPATE_SANITIZE)
   target_link_options(syncopate_options INTERFACE -fsanitize=${SYNCOPATE_SANITIZE})
   target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_SANITIZE="${SYNCOPATE_SANITIZE}")
 endif()
+# A program that uses the library sees what its header declares, and nothing of ours beside it.
+if(SYNCOPATE_LIBRARY)
+  target_compile_options(syncopate_options INTERFACE "$<${cxx}:-fvisibility=hidden;-fvisibility-inlines-hidden>")
+endif()
 # Levels of optimisation for code that does not compute on every value of a model; see syncopate_room. The presets with
 # sanitizers take -O1 for everything: at -O0 a build for fuzzing takes 312 s instead of 368, and a harness makes a tenth
 # of its runs.
@@ -43,9 +47,9 @@ target_compile_options(syncopate_options INTERFACE
 # written once, before it begins.
 if(SYNCOPATE_HARDENED)
   target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_HARDENED _GLIBCXX_ASSERTIONS)
-  # What a Python module is linked from lies anywhere in memory as well, and may be shared.
+  # What a shared object is linked from lies anywhere in memory as well.
   set(position_independent -fPIE)
-  if(SYNCOPATE_PYTHON)
+  if(CMAKE_POSITION_INDEPENDENT_CODE)
     set(position_independent -fPIC)
   endif()
   target_compile_options(syncopate_options INTERFACE

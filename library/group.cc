@@ -1,10 +1,12 @@
 #include "library/group.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 
@@ -167,8 +169,10 @@ Result<std::unique_ptr<Transport>> Group::connect_servers(const std::string& nam
 Status Group::give_secret(int file) const {
   const SecretText text = keys_->to_text();
   const SecretText lines(text.view(), "\n" + run_id_ + "\n");
-  if (write(file, lines.view().data(), lines.view().size()) == static_cast<ssize_t>(lines.view().size()))
-    return Status();
+  // A socket says in errno that its other end has gone, where a pipe raises SIGPIPE, which only Python ignores.
+  ssize_t count = send(file, lines.view().data(), lines.view().size(), MSG_NOSIGNAL);
+  if (count < 0 && errno == ENOTSOCK) count = write(file, lines.view().data(), lines.view().size());
+  if (count == static_cast<ssize_t>(lines.view().size())) return Status();
   return Status::peer_lost("a server ended before it was told what it is to do");
 }
 

@@ -69,7 +69,7 @@ class Group {
   // Messages between `size` members: the ranks, and servers behind them, each of which connects with what
   // give_secret() has told it (server.h).
   Result<std::unique_ptr<Transport>> connect_servers(const std::string& name, int size);
-  // Writes what a server needs to be admitted to `file`, which must be a pipe to it: the job's secret, and its name, a
+  // Writes what a server needs to be admitted to `file`, a pipe or a socket to it: the job's secret, and its name, a
   // line each.
   Status give_secret(int file) const;
   Rendezvous& rendezvous() { return rendezvous_; }

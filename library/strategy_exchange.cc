@@ -91,6 +91,10 @@ std::span<float> StrategyExchange::weights(std::size_t tensor) const {
   return slice(arenas_.weights, layout_.tensors()[tensor].range);
 }
 
+std::span<float> StrategyExchange::gradients(std::size_t tensor) const {
+  return slice(arenas_.gradients, layout_.tensors()[tensor].range);
+}
+
 Status StrategyExchange::join() {
   in_step_ = true;
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, strategy_->join());
@@ -106,12 +110,16 @@ void StrategyExchange::begin_step(double learning_rate) {
 }
 
 void StrategyExchange::gradient(std::size_t tensor, std::span<float> values, bool is_absent) {
-  const std::span<float> place = slice(arenas_.gradients, layout_.tensors()[tensor].range);
+  const std::span<float> place = gradients(tensor);
   if (is_absent) {
     std::ranges::fill(place, 0.0f);
   } else {
     std::ranges::copy(values, place.begin());
   }
+  gradient_in_place(tensor);
+}
+
+void StrategyExchange::gradient_in_place(std::size_t tensor) {
   release_->ready(tensor, [this](std::size_t bucket) { strategy_->gradient_ready(bucket); });
 }
 

@@ -25,6 +25,8 @@ class StrategyExchange final : public GradientExchange {
 
   // Where the weights of `tensor` lie. Before join, rank 0 puts the initial ones there.
   std::span<float> weights(std::size_t tensor) const;
+  // Where its gradient belongs. It is free from begin_step until gradient_in_place, and again after finish_step.
+  std::span<float> gradients(std::size_t tensor) const;
   // An operation of all ranks: returns once all have rank 0's weights. Fails with invalid argument, naming a rank, if
   // tensors or options differ.
   Status join();
@@ -34,6 +36,8 @@ class StrategyExchange final : public GradientExchange {
   bool has(std::size_t tensor) const override { return release_->is_ready(tensor); }
   // Copies the gradient. One that is absent counts as zeros.
   void gradient(std::size_t tensor, std::span<float> values, bool is_absent) override;
+  // As gradient(), for one that lies in gradients(tensor) already.
+  void gradient_in_place(std::size_t tensor);
   // The next weights are in the arena.
   Result<SyncStats> finish_step() override;
   std::vector<std::size_t> absent_everywhere() const override { return {}; }

@@ -1,0 +1,36 @@
+// What stands behind api::Strategy: it holds a caller to the order of calls, and the servers as long as they are
+// needed.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "library/api_state.h"
+#include "library/server_processes.h"
+#include "library/strategy_exchange.h"
+
+namespace syncopate::api {
+
+struct Strategy::Impl {
+  // An operation of all ranks; `name` is used once in a job.
+  static Result<std::unique_ptr<Impl>> connect(const std::shared_ptr<Meeting>& meeting, const std::string& name,
+                                               const ParamLayout& layout, const StrategyOptions& options);
+
+  enum class Phase { kConnected, kBetweenSteps, kInStep, kOver };
+
+  // Keeps the first misuse of a step.
+  void misuse(const std::string& text);
+  // Fails with invalid argument unless it is in `expected`.
+  Status check(Phase expected, const char* call) const;
+  Status status(const ::syncopate::Status& status, const char* operation, std::int64_t step = -1) const;
+
+  std::shared_ptr<Meeting> meeting;
+  ::syncopate::ParamLayout layout;
+  std::unique_ptr<library::ServerProcesses> servers;    // on rank 0, under parameter servers
+  std::unique_ptr<library::StrategyExchange> exchange;  // ends before its servers
+  Phase phase = Phase::kConnected;
+  std::int64_t step = 0;
+  Status misused;  // in this step
+};
+
+}  // namespace syncopate::api

@@ -1,0 +1,56 @@
+// ServerProcesses: the parameter servers of a job, as rank 0 starts them for a program that is not Python's. They end
+// with the thread that has started them, however that ends.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/os/file_descriptor.h"
+#include "library/group.h"
+#include "library/tcp_rendezvous.h"
+#include "library/training_options.h"
+
+namespace syncopate::library {
+
+struct ServerProcessesOptions {
+  std::string program;  // the path of syncopate-server
+  std::string name;     // with which ranks and servers connect
+  int servers = 1;
+  OptionTexts training;  // what TrainingOptions::parse reads, alike on all ranks
+};
+
+class ServerProcesses {
+ public:
+  // Does not wait for them: each takes part in what the ranks do under the same name. Fails with not found if there is
+  // no such program.
+  static Result<std::unique_ptr<ServerProcesses>> start(const Group& group, const TcpRendezvous& rendezvous,
+                                                        const ServerProcessesOptions& options);
+  // Kills those that have not ended.
+  ~ServerProcesses();
+
+  std::vector<int> pids() const;
+
+  // After all ranks have left: returns once the servers have ended by themselves. Fails with deadline exceeded, or
+  // internal if one has ended otherwise.
+  Status end(TimePoint deadline);
+
+ private:
+  struct Server {
+    pid_t pid = 0;
+    FileDescriptor pidfd;
+    FileDescriptor words;  // a socket: its standard input and output
+    std::unique_ptr<TcpRendezvous> rendezvous;
+    std::thread relay;  // takes part in rendezvous in its place
+    bool has_ended = false;
+  };
+
+  ServerProcesses() = default;
+  Status start_one(const Group& group, const TcpRendezvous& rendezvous, const ServerProcessesOptions& options,
+                   int number);
+
+  std::vector<std::unique_ptr<Server>> servers_;
+};
+
+}  // namespace syncopate::library

@@ -1,0 +1,144 @@
+#include "library/tcp_rendezvous.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <future>
+
+#include "library/rendezvous_server.h"
+#include "library/socket_address.h"
+#include "library/text_frame.h"
+
+namespace syncopate::library {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Values = Result<std::vector<std::string>>;
+
+TimePoint in(Duration duration) { return SteadyClock().now() + duration; }
+
+class TcpRendezvousTest : public testing::Test {
+ protected:
+  std::unique_ptr<TcpRendezvous> member(const std::string& address) {
+    auto made = TcpRendezvous::make(address, "1/");
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return std::move(*made);
+  }
+  std::unique_ptr<TcpRendezvous> member() { return member(server_->address()); }
+
+  // Connects to the server and sends `bytes`, as anybody may.
+  FileDescriptor send_bytes(const std::string& bytes) {
+    const Result<sockaddr_in> address = resolve(server_->address());
+    FileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
+    EXPECT_EQ(connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)), 0);
+    EXPECT_EQ(send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    return socket;
+  }
+
+  // An exchange of both members of a group works.
+  void expect_exchange(const std::string& group) {
+    const auto first = member(), second = member();
+    std::future<Values> other =
+        std::async(std::launch::async, [&] { return second->exchange(group, 1, 2, "b", in(seconds(20))); });
+    const Values values = first->exchange(group, 0, 2, "a", in(seconds(20)));
+    ASSERT_TRUE(values.ok()) << values.status().message();
+    EXPECT_THAT(*values, ElementsAre("a", "b"));
+    EXPECT_TRUE(other.get().ok());
+  }
+
+  std::unique_ptr<RendezvousServer> server_ = std::move(*RendezvousServer::start("127.0.0.1:0"));
+};
+
+TEST_F(TcpRendezvousTest, GivesAllMembersTheValuesByRank) {
+  expect_exchange("ranks");
+  expect_exchange("more");
+  expect_exchange("ranks");  // a group that is over may begin again
+}
+
+TEST_F(TcpRendezvousTest, WaitsForAServerThatIsNotThereYet) {
+  const std::string address = server_->address();
+  server_.reset();
+  const auto early = member(address);
+  std::future<Values> values =
+      std::async(std::launch::async, [&] { return early->exchange("ranks", 0, 1, "a", in(seconds(20))); });
+  server_ = std::move(*RendezvousServer::start(address));
+  const Values met = values.get();
+  EXPECT_TRUE(met.ok()) << met.status().message();
+}
+
+TEST_F(TcpRendezvousTest, NamesWhoHasNotCome) {
+  const Values values = member()->exchange("ranks", 1, 4, "b", in(milliseconds(50)));
+  EXPECT_EQ(values.status().code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(values.status().message(), "no word from rank 0, 2, 3");
+  // Who has given up may come again.
+  const auto again = member();
+  EXPECT_EQ(again->exchange("ranks", 1, 4, "b", in(milliseconds(50))).status().message(), "no word from rank 0, 2, 3");
+}
+
+TEST_F(TcpRendezvousTest, RefusesASecondMemberOfTheSameRank) {
+  const auto first = member(), second = member();
+  std::future<Values> waiting =
+      std::async(std::launch::async, [&] { return first->exchange("ranks", 0, 2, "a", in(seconds(20))); });
+  // Whichever of the two comes first waits, and the other is refused; it ends the wait of the first.
+  const Values values = second->exchange("ranks", 0, 2, "b", in(seconds(20)));
+  first->interrupt();
+  const Values other = waiting.get();
+  const bool second_was_refused = values.status().code() == Code::kInvalidArgument;
+  EXPECT_TRUE(second_was_refused) << values.status().message() << other.status().message();
+  EXPECT_THAT(values.status().message(), HasSubstr("rank 0 has come twice"));
+}
+
+TEST_F(TcpRendezvousTest, RefusesAnotherNumberOfMembers) {
+  const FileDescriptor waiting = send_bytes(frame_of({"1/ranks", "0", "2", "a"}));
+  // It is admitted before what comes after it is read, since connections are taken in order.
+  const Values values = member()->exchange("ranks", 1, 3, "b", in(seconds(20)));
+  EXPECT_EQ(values.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(values.status().message(), HasSubstr("rank 1 counts 3 members, and others 2"));
+}
+
+TEST_F(TcpRendezvousTest, DropsWhatMakesNoSenseAndServesOthers) {
+  std::vector<FileDescriptor> intruders;
+  for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("sync"), frame_of({}),
+                                   frame_of({"1/ranks", "0"}), frame_of({"1/ranks", "-1", "2", ""}),
+                                   frame_of({"1/ranks", "2", "2", ""}), frame_of({"1/ranks", "0", "9999999", ""}),
+                                   frame_of({"1/ranks", "0x", "2", ""}), std::string("syncopa1\xff\xff\xff\xff")}) {
+    intruders.push_back(send_bytes(bytes));
+  }
+  expect_exchange("ranks");
+}
+
+TEST_F(TcpRendezvousTest, IsInterrupted) {
+  const auto waiting = member();
+  std::future<Values> values =
+      std::async(std::launch::async, [&] { return waiting->exchange("ranks", 0, 2, "a", in(seconds(60))); });
+  waiting->interrupt();
+  EXPECT_EQ(values.get().status().code(), Code::kCancelled);
+}
+
+TEST_F(TcpRendezvousTest, SaysAtOnceThatAServerIsGoneOnceItHasBeenThere) {
+  const auto only = member();
+  ASSERT_TRUE(only->exchange("ranks", 0, 1, "a", in(seconds(20))).ok());
+  server_.reset();
+  const Values values = only->exchange("more", 0, 1, "a", in(seconds(60)));
+  EXPECT_EQ(values.status().code(), Code::kPeerLost);
+}
+
+TEST_F(TcpRendezvousTest, RefusesAnAddressThatIsTaken) {
+  const auto second = RendezvousServer::start(server_->address());
+  EXPECT_EQ(second.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(second.status().message(), HasSubstr("a port that no other program has"));
+}
+
+TEST(SocketAddress, SaysWhatItMustBe) {
+  for (const char* text : {"", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:80x"}) {
+    EXPECT_EQ(resolve(text).status().code(), Code::kInvalidArgument) << text;
+  }
+  EXPECT_EQ(text_of(*resolve("127.0.0.1:80")), "127.0.0.1:80");
+}
+
+}  // namespace
+}  // namespace syncopate::library
