@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "allreduce/strategy/allreduce_strategy.h"
+#include "common/training_state.h"
 #include "ps/client/local_steps_strategy.h"
 #include "ps/client/ps_strategy.h"
 
@@ -95,10 +96,45 @@ std::span<float> StrategyExchange::gradients(std::size_t tensor) const {
   return slice(arenas_.gradients, layout_.tensors()[tensor].range);
 }
 
+Status StrategyExchange::remembers() const {
+  if (connected_.collective) return Status();
+  return Status::invalid_argument("what the optimizer remembers lies on the parameter servers");
+}
+
+Status StrategyExchange::restore(std::int64_t steps, const TensorMemories& memories) {
+  SYNCOPATE_RETURN_IF_ERROR(remembers());
+  const Range all{0, layout_.size()};
+  TrainingState state;
+  state.step = steps;
+  state.put(state_part::kWeights, 0, arenas_.weights);
+  for (std::size_t memory = 0; memory < memories.size(); ++memory) {
+    const std::span<float> values = state.piece(state_part::kOptimizer[memory], all);
+    std::ranges::fill(values, 0.0f);  // padding
+    for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
+      std::ranges::copy(memories[memory][tensor], slice(values, layout_.tensors()[tensor].range).begin());
+    }
+  }
+  return strategy_->resumable()->restore(state);
+}
+
+Status StrategyExchange::save(const TensorMemories& memories) const {
+  SYNCOPATE_RETURN_IF_ERROR(remembers());
+  TrainingState state;
+  SYNCOPATE_RETURN_IF_ERROR(strategy_->resumable()->save(state));
+  for (std::size_t memory = 0; memory < memories.size(); ++memory) {
+    for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
+      SYNCOPATE_RETURN_IF_ERROR(
+          state.read(state_part::kOptimizer[memory], layout_.tensors()[tensor].range, memories[memory][tensor]));
+    }
+  }
+  return Status();
+}
+
 Status StrategyExchange::join() {
   in_step_ = true;
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, strategy_->join());
   in_step_ = false;
+  step_ = strategy_->first_step();
   release_.emplace(layout_, buckets);
   return Status();
 }

@@ -14,6 +14,9 @@
 
 namespace syncopate::library {
 
+// What the optimizer remembers (state_floats of its kind), each by tensor, as many floats as the tensor has.
+using TensorMemories = std::vector<std::vector<std::span<float>>>;
+
 class StrategyExchange final : public GradientExchange {
  public:
   // An operation of all ranks, and of the servers, if there are any: these take part in it with the same name and
@@ -27,9 +30,17 @@ class StrategyExchange final : public GradientExchange {
   std::span<float> weights(std::size_t tensor) const;
   // Where its gradient belongs. It is free from begin_step until gradient_in_place, and again after finish_step.
   std::span<float> gradients(std::size_t tensor) const;
+  // Before join, on rank 0, which has put its weights in place: all ranks go on from these and from `memories`, which
+  // `steps` (at least 1) updates have made. Fails with invalid argument under parameter servers.
+  Status restore(std::int64_t steps, const TensorMemories& memories);
   // An operation of all ranks: returns once all have rank 0's weights. Fails with invalid argument, naming a rank, if
   // tensors or options differ.
   Status join();
+  // The steps that have been finished, those before restore() included.
+  std::int64_t steps() const { return step_; }
+  // Between steps: writes what the optimizer remembers to `memories`. Fails with invalid argument under parameter
+  // servers, which remember it themselves.
+  Status save(const TensorMemories& memories) const;
 
   const Group& group() const override { return *group_; }
   void begin_step(double learning_rate) override;
@@ -51,6 +62,7 @@ class StrategyExchange final : public GradientExchange {
   Status connect_servers(const std::string& name, const TrainingOptions& options, const std::vector<int>& server_pids);
   Status watch_servers(const std::string& name, const std::vector<int>& pids);
   void interrupt();
+  Status remembers() const;
 
   const std::shared_ptr<Group> group_;
   const ParamLayout layout_;

@@ -97,6 +97,17 @@ Weights weights_of(nb::handle_t<StrategyExchange> self, std::size_t tensor) {
   return Weights(weights.data(), {weights.size()}, self);
 }
 
+TensorMemories memories_at(const StrategyExchange& exchange, const std::vector<std::vector<Address>>& addresses) {
+  TensorMemories memories;
+  for (const std::vector<Address>& by_tensor : addresses) {
+    std::vector<std::span<float>>& memory = memories.emplace_back();
+    for (const Address address : by_tensor) {
+      memory.push_back(floats_at(address, exchange.weights(memory.size()).size()));
+    }
+  }
+  return memories;
+}
+
 std::uint64_t sum(Communicator& communicator, const std::vector<std::pair<Address, std::size_t>>& parts, float scale) {
   std::vector<std::span<float>> spans;
   for (const auto& [address, count] : parts) spans.push_back(floats_at(address, count));
@@ -258,6 +269,19 @@ NB_MODULE(_core, module) {
   nb::class_<StrategyExchange, GradientExchange>(module, "StrategyExchange", "Gradients in, next weights out.")
       .def_static("connect", &connect_strategy, "group"_a, "name"_a, "tensors"_a, "options"_a, "server_pids"_a)
       .def("weights", &weights_of, "tensor"_a, "Where a tensor's weights lie, by DLPack.")
+      .def(
+          "restore",
+          [](StrategyExchange& self, std::int64_t steps, const std::vector<std::vector<Address>>& memories) {
+            check(self.restore(steps, memories_at(self, memories)));
+          },
+          "steps"_a, "memories"_a, "Before join(), on rank 0: what the optimizer remembers, each memory by tensor.")
+      .def(
+          "save",
+          [](const StrategyExchange& self, const std::vector<std::vector<Address>>& memories) {
+            check(self.save(memories_at(self, memories)));
+          },
+          "memories"_a, "Between steps: writes what the optimizer remembers, each memory by tensor.")
+      .def_prop_ro("steps", &StrategyExchange::steps)
       .def("join", [](StrategyExchange& self) {
         const nb::gil_scoped_release unlocked;
         const Status status = self.join();

@@ -89,3 +89,8 @@ def test_codecs_work_under_both_modes(tmp_path):
     one, other = train(tmp_path, 2, jobs)
     for job in jobs:
         assert_same_bits(one[job], other[job])
+
+
+def test_a_checkpoint_of_either_update_goes_on_with_either():
+    for each in run("checkpoints.py", 2):
+        assert "all go on" in each.out

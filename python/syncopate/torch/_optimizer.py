@@ -11,12 +11,12 @@ import torch
 from syncopate import _core
 from syncopate.torch._job import Job, current
 from syncopate.torch import _own_update, _watch
+from syncopate.torch._arguments import check_options, trained
 from syncopate.torch._launch import settled
+from syncopate.torch._memories import Memories
 from syncopate.torch._servers import Servers
 from syncopate.torch._tensors import check_floats, written
 
-_MODES = ("allreduce", "ps")
-_UPDATES = ("own", "torch")
 # Buckets, and chunks of parameter servers, if nothing else is asked for.
 _USUAL_MB = {"allreduce": 1.0, "ps": 0.25}
 
@@ -43,8 +43,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
                       backward() is called so often before step(): gradients of all passes are added up, and travel in
                       the last one. Divide the loss by it if their mean is wanted
 
-    param_groups are those of `optimizer`, so that schedulers stay as they are; with update="torch", so are state and
-    state_dict(). A parameter that got no gradient on some ranks counts there as zeros; one that got none anywhere keeps
+    param_groups are those of `optimizer`, so that schedulers stay as they are, and so is state_dict(); what it remembers
+    already, rank 0's, training goes on from. A parameter that got no gradient on some ranks counts there as zeros; one that got none anywhere keeps
     None with update="torch", and counts as zeros otherwise.
     """
 
@@ -68,7 +68,9 @@ class DistributedOptimizer(torch.optim.Optimizer):
         compress = settled("compress", compress, asked and asked.compress, None)
         bucket_mb = settled("bucket_mb", bucket_mb, asked and asked.bucket_mb, None)
         servers = settled("servers", servers, asked and asked.servers, 1)
-        _check_options(optimizer, mode, update, consistency, compress, servers, backward_passes_per_step)
+        if isinstance(optimizer, DistributedOptimizer):
+            raise ValueError("the optimizer is a DistributedOptimizer already: wrap the one of torch.optim")
+        check_options(optimizer, mode, update, consistency, compress, servers, backward_passes_per_step)
         bucket_mb = _USUAL_MB[mode] if bucket_mb is None else bucket_mb
         if not 0 < bucket_mb <= 1024:
             raise ValueError(f"bucket_mb={bucket_mb}: must be above 0 and at most 1024")
@@ -77,7 +79,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._share()
         self._job = job
         self._passes_per_step = backward_passes_per_step
-        self._names, self._parameters = _trained(optimizer, named_parameters)
+        self._names, self._parameters = trained(optimizer, named_parameters)
         count = len(self._parameters)
         self._passes = [0] * count
         self._handed_over: List[Optional[torch.Tensor]] = [None] * count  # kept alive until they have been summed
@@ -89,19 +91,18 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._owns_update = update == "own"
         self._rate: Optional[float] = None  # of the step that has begun
         self._servers: Optional[Servers] = None
-        name = job.new_name("optimizer")
-        tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
+        self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
         bucket_bytes = int(bucket_mb * (1 << 20))
         if self._owns_update:
-            options = _own_update.options_of(optimizer)
-            options["bucket_bytes"] = str(bucket_bytes)
-            options["compress"] = compress or "none"
+            self._server_count = servers if mode == "ps" else 0
+            self._options = {"bucket_bytes": str(bucket_bytes), "compress": compress or "none"}
             if mode == "ps":
-                options.update(servers=str(servers), consistency=consistency)
-            self._exchange: Any = self._connect(name, tensors, options, servers if mode == "ps" else 0)
-            self._constants = _own_update.constants(self.param_groups[0])
+                self._options.update(servers=str(servers), consistency=consistency)
+            self._connect()
         else:
-            self._exchange = _core.SumExchange.connect(job.group, name, tensors, bucket_bytes)
+            self._exchange: Any = _core.SumExchange.connect(
+                job.group, job.new_name("optimizer"), self._tensors, bucket_bytes
+            )
         self._hooks = [
             parameter.register_post_accumulate_grad_hook(self._hook_of(index))
             for index, parameter in enumerate(self._parameters)
@@ -111,17 +112,29 @@ class DistributedOptimizer(torch.optim.Optimizer):
         if self._watch is not None:
             self._watch.follow(self._parameters[0], sum(p.numel() for p in self._parameters))
 
-    def _connect(self, name: str, tensors: List[Any], options: dict, servers: int) -> Any:
-        """Has the weights in the core's memory from now on, with rank 0's values."""
+    def _connect(self) -> None:
+        """Has the weights in the core's memory from now on, with rank 0's values, and goes on from what rank 0's
+        optimizer remembers."""
+        name = self._job.new_name("optimizer")
+        options = {**_own_update.options_of(self.optimizer), **self._options}
+        memories = Memories(self.optimizer, self._parameters)
+        steps = memories.read()
+        if steps and self._server_count:
+            raise ValueError(
+                "mode='ps' begins with an optimizer that has made no step yet, since servers remember what it would: use "
+                "mode='allreduce' to go on from a checkpoint of it"
+            )
         _core.Group.check_options(options, self._job.size)
-        if servers and self._job.rank == 0:
-            self._servers = Servers(self._job, name, servers, self._job.wire, options)
+        if self._server_count and self._job.rank == 0:
+            self._servers = Servers(self._job, name, self._server_count, self._job.wire, options)
         try:
             pids = self._servers.pids if self._servers else []
-            exchange = _core.StrategyExchange.connect(self._job.group, name, tensors, options, pids)
-            places = [torch.from_dlpack(exchange.weights(index)) for index in range(len(tensors))]
+            exchange = _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, pids)
+            places = [torch.from_dlpack(exchange.weights(index)) for index in range(len(self._tensors))]
             for place, parameter in zip(places, self._parameters):
                 place.copy_(parameter.detach().view(-1))
+            if steps and self._job.rank == 0:
+                exchange.restore(steps, memories.addresses())
             exchange.join()
         except BaseException:
             if self._servers:
@@ -130,7 +143,28 @@ class DistributedOptimizer(torch.optim.Optimizer):
         for place, parameter in zip(places, self._parameters):
             parameter.data = place.view(parameter.shape)
         self._places = [parameter.data_ptr() for parameter in self._parameters]
-        return exchange
+        self._constants = _own_update.constants(self.param_groups[0])
+        self._step = exchange.steps
+        if self._step:
+            self.optimizer.state.clear()  # it lies in the core
+        self._exchange = exchange
+
+    def _disconnect(self) -> None:
+        """An operation of all ranks. The weights lie in memory of torch's afterwards."""
+        try:
+            self._exchange.leave()
+            if self._owns_update:
+                self._job.communicator.wait(self._job.communicator.barrier(), "leaving")
+        except BaseException:
+            if self._servers:
+                self._servers.kill()
+            raise
+        if self._owns_update:
+            for parameter in self._parameters:
+                parameter.data = parameter.data.clone()
+        self._exchange = None
+        if self._servers:
+            self._servers.wait()
 
     # What it shares with the wrapped optimizer.
 
@@ -139,18 +173,38 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self.state = self.optimizer.state
 
     def state_dict(self) -> dict:
-        if self._owns_update:
-            raise ValueError(
-                "state_dict() with update='own': what the optimizer remembers lies in the core or on servers, and cannot be "
-                "saved yet; use update='torch' for checkpoints that go on with it"
-            )
+        """The optimizer's, in torch's own format: torch's optimizer goes on from ours, and ours from torch's."""
+        if self._owns_update and self._step:
+            self._check_between_steps("state_dict()")
+            memories = Memories(self.optimizer, self._parameters)
+            if len(memories):
+                self._check_no_servers("state_dict()")
+                self._exchange.save(memories.addresses())
+            with memories.shared(self._step):
+                return self.optimizer.state_dict()
         return self.optimizer.state_dict()
 
     def load_state_dict(self, state_dict: dict) -> None:
+        """Goes on from rank 0's. With update="own" every rank calls it, since it connects them anew."""
         if self._owns_update:
-            raise ValueError("load_state_dict() with update='own' is not there yet: use update='torch'")
+            self._check_no_servers("load_state_dict()")
+            self._check_between_steps("load_state_dict()")
         self.optimizer.load_state_dict(state_dict)
         self._share()
+        if self._owns_update:
+            self._disconnect()
+            self._connect()
+
+    def _check_no_servers(self, what: str) -> None:
+        if self._server_count:
+            raise ValueError(
+                f"{what} under mode='ps': what the optimizer remembers lies on the servers; save model.state_dict(), or use "
+                f"mode='allreduce' for checkpoints that go on with it"
+            )
+
+    def _check_between_steps(self, what: str) -> None:
+        if self._has_begun:
+            raise RuntimeError(f"{what} between backward() and step(): call it before backward() or after step()")
 
     def add_param_group(self, param_group: dict) -> None:
         if hasattr(self, "_exchange"):
@@ -300,75 +354,4 @@ class DistributedOptimizer(torch.optim.Optimizer):
     def _close(self) -> None:
         for hook in self._hooks:
             hook.remove()
-        try:
-            self._exchange.leave()
-            if self._owns_update:
-                self._job.communicator.wait(self._job.communicator.barrier(), "leaving")
-        except BaseException:
-            if self._servers:
-                self._servers.kill()
-            raise
-        if self._owns_update:
-            for parameter in self._parameters:  # into memory that lives without us
-                parameter.data = parameter.data.clone()
-        self._exchange = None
-        if self._servers:
-            self._servers.wait()
-
-
-def _check_options(
-    optimizer: Any, mode: str, update: str, consistency: str, compress: Optional[str], servers: int, passes: int
-) -> None:
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise ValueError(f"{type(optimizer).__name__} is no torch.optim.Optimizer")
-    if isinstance(optimizer, DistributedOptimizer):
-        raise ValueError("the optimizer is a DistributedOptimizer already: wrap the one of torch.optim")
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise ValueError(
-            "LBFGS evaluates the loss several times a step, on each rank as often as its own search asks for: use an "
-            "optimizer that updates from one gradient, such as Adam"
-        )
-    if mode not in _MODES:
-        raise ValueError(f"mode='{mode}': must be {' or '.join(map(repr, _MODES))}")
-    if update not in _UPDATES:
-        raise ValueError(f"update='{update}': must be {' or '.join(map(repr, _UPDATES))}")
-    if mode == "ps" and update == "torch":
-        raise ValueError("mode='ps' with update='torch': parameter servers make the update themselves; use update='own'")
-    if mode == "ps" and servers < 1:
-        raise ValueError(f"servers={servers}: must be at least 1 under mode='ps'")
-    if mode == "allreduce" and consistency != "sync":
-        raise ValueError(f"consistency='{consistency}' is for mode='ps': allreduce is always synchronous")
-    if compress and update == "torch":
-        raise ValueError(f"compress='{compress}' with update='torch' is not there yet: use update='own'")
-    if passes < 1:
-        raise ValueError(f"backward_passes_per_step={passes}: must be at least 1")
-
-
-def _trained(optimizer: torch.optim.Optimizer, named_parameters: Any) -> Tuple[List[str], List[torch.nn.Parameter]]:
-    """Names and parameters of the optimizer that have gradients, in the order of `named_parameters`."""
-    own = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-    if named_parameters is None:
-        named = [(f"parameter{i}", p) for i, p in enumerate(own)]
-    else:
-        ids = {id(p) for p in own}
-        named = [(name, p) for name, p in named_parameters if id(p) in ids]
-        unnamed = len(ids) - len({id(p) for _, p in named})
-        if unnamed:
-            raise ValueError(f"{unnamed} of the optimizer's parameters are not in named_parameters: give all of them")
-    seen = set()
-    names: List[str] = []
-    parameters: List[torch.nn.Parameter] = []
-    for name, parameter in named:
-        if id(parameter) in seen:
-            continue  # tied
-        seen.add(id(parameter))
-        check_floats(parameter, f"parameter {name}")
-        if parameter.numel() == 0:
-            continue
-        if not parameter.is_contiguous():
-            raise ValueError(f"parameter {name} is not contiguous: use .contiguous() before the optimizer is made")
-        names.append(name)
-        parameters.append(parameter)
-    if not parameters:
-        raise ValueError("the optimizer has no parameter with requires_grad: there is nothing to sum")
-    return names, parameters
+        self._disconnect()

@@ -57,11 +57,4 @@ def options_of(optimizer: torch.optim.Optimizer) -> Dict[str, str]:
     for group in optimizer.param_groups[1:]:
         if constants(group) != constants(first) or group["lr"] != first["lr"]:
             raise ValueError(f"update='own' has one rate and one decay for all parameters, not groups: {_TORCHS}")
-    if any(state for state in optimizer.state.values() if _has_stepped(state)):
-        raise ValueError(f"update='own' begins with an optimizer that has made no step yet: {_TORCHS}")
     return {name: value if isinstance(value, str) else repr(float(value)) for name, value in rule.items()}
-
-
-def _has_stepped(state: Dict[str, Any]) -> bool:
-    step = state.get("step", 0)  # Adagrad has sums of squares from the beginning
-    return float(step) > 0 or "momentum_buffer" in state

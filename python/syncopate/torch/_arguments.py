@@ -1,0 +1,68 @@
+"""What DistributedOptimizer is given: whether it can work, and which parameters it trains."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Tuple
+
+import torch
+
+from syncopate.torch._tensors import check_floats
+
+_MODES = ("allreduce", "ps")
+_UPDATES = ("own", "torch")
+
+
+def check_options(
+    optimizer: Any, mode: str, update: str, consistency: str, compress: Optional[str], servers: int, passes: int
+) -> None:
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise ValueError(f"{type(optimizer).__name__} is no torch.optim.Optimizer")
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise ValueError(
+            "LBFGS evaluates the loss several times a step, on each rank as often as its own search asks for: use an "
+            "optimizer that updates from one gradient, such as Adam"
+        )
+    if mode not in _MODES:
+        raise ValueError(f"mode='{mode}': must be {' or '.join(map(repr, _MODES))}")
+    if update not in _UPDATES:
+        raise ValueError(f"update='{update}': must be {' or '.join(map(repr, _UPDATES))}")
+    if mode == "ps" and update == "torch":
+        raise ValueError("mode='ps' with update='torch': parameter servers make the update themselves; use update='own'")
+    if mode == "ps" and servers < 1:
+        raise ValueError(f"servers={servers}: must be at least 1 under mode='ps'")
+    if mode == "allreduce" and consistency != "sync":
+        raise ValueError(f"consistency='{consistency}' is for mode='ps': allreduce is always synchronous")
+    if compress and update == "torch":
+        raise ValueError(f"compress='{compress}' with update='torch' is not there yet: use update='own'")
+    if passes < 1:
+        raise ValueError(f"backward_passes_per_step={passes}: must be at least 1")
+
+
+def trained(optimizer: torch.optim.Optimizer, named_parameters: Any) -> Tuple[List[str], List[torch.nn.Parameter]]:
+    """Names and parameters of the optimizer that have gradients, in the order of `named_parameters`."""
+    own = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    if named_parameters is None:
+        named = [(f"parameter{i}", p) for i, p in enumerate(own)]
+    else:
+        ids = {id(p) for p in own}
+        named = [(name, p) for name, p in named_parameters if id(p) in ids]
+        unnamed = len(ids) - len({id(p) for _, p in named})
+        if unnamed:
+            raise ValueError(f"{unnamed} of the optimizer's parameters are not in named_parameters: give all of them")
+    seen = set()
+    names: List[str] = []
+    parameters: List[torch.nn.Parameter] = []
+    for name, parameter in named:
+        if id(parameter) in seen:
+            continue  # tied
+        seen.add(id(parameter))
+        check_floats(parameter, f"parameter {name}")
+        if parameter.numel() == 0:
+            continue
+        if not parameter.is_contiguous():
+            raise ValueError(f"parameter {name} is not contiguous: use .contiguous() before the optimizer is made")
+        names.append(name)
+        parameters.append(parameter)
+    if not parameters:
+        raise ValueError("the optimizer has no parameter with requires_grad: there is nothing to sum")
+    return names, parameters
