@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 namespace syncopate::library {
 namespace {
@@ -41,6 +44,38 @@ Status read_rule(std::string_view text, OptimizerConfig& config) {
       fmt::format("optimizer='{}': must be sgd, momentum, nesterov, adam, adamw or adagrad", text));
 }
 
+// One group, for read_groups: its four numbers.
+Result<UpdateGroup> read_group(std::string_view text) {
+  UpdateGroup group;
+  std::array<std::string_view, 4> fields;
+  for (std::string_view& field : fields) {
+    const std::size_t end = std::min(text.find(':'), text.size());
+    field = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  SYNCOPATE_RETURN_IF_ERROR(read("groups", fields[0], group.range.begin));
+  SYNCOPATE_RETURN_IF_ERROR(read("groups", fields[1], group.range.end));
+  SYNCOPATE_RETURN_IF_ERROR(read("groups", fields[2], group.rate_factor));
+  SYNCOPATE_RETURN_IF_ERROR(read("groups", fields[3], group.weight_decay));
+  return group;
+}
+
+Status read_groups(std::string_view text, OptimizerConfig& config) {
+  auto groups = std::make_shared<std::vector<UpdateGroup>>();
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    SYNCOPATE_ASSIGN_OR_RETURN(const UpdateGroup group, read_group(text.substr(0, end)));
+    if (group.range.begin >= group.range.end || (!groups->empty() && group.range.begin < groups->back().range.end)) {
+      return Status::invalid_argument(fmt::format("groups: a range {} to {} that is empty or not behind the one before",
+                                                  group.range.begin, group.range.end));
+    }
+    groups->push_back(group);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  config.groups = std::move(groups);
+  return Status();
+}
+
 Status read_option(const std::string& name, const std::string& text, TrainingOptions& options) {
   OptimizerConfig& optimizer = options.optimizer;
   if (name == "optimizer") return read_rule(text, optimizer);
@@ -52,6 +87,7 @@ Status read_option(const std::string& name, const std::string& text, TrainingOpt
   if (name == "epsilon") return read(name, text, optimizer.epsilon);
   if (name == "weight_decay") return read(name, text, optimizer.weight_decay);
   if (name == "initial_accumulator") return read(name, text, optimizer.initial_accumulator);
+  if (name == "groups") return read_groups(text, optimizer);
   if (name == "consistency") {
     SYNCOPATE_ASSIGN_OR_RETURN(options.consistency, ps::Consistency::parse(text));
     return Status();

@@ -130,8 +130,31 @@ Status OptimizerState::restore(Range range, std::size_t offset, const TrainingSt
   return Status();
 }
 
-Optimizer::Optimizer(const OptimizerConfig& config, const ParamLayout& layout, Range part) : config_(config) {
-  if (config.weight_decay != 0 && !config.decay_all) undecayed_ = ranges_within(undecayed_ranges(layout), part);
+Optimizer::Optimizer(OptimizerConfig config, std::span<const Range> undecayed) : config_(std::move(config)) {
+  for (const Range& range : undecayed) groups_.push_back({.range = range});
+}
+
+Optimizer::Optimizer(OptimizerConfig config, std::span<const Range> undecayed, Range part)
+    : Optimizer(config, config.weight_decay != 0 && !config.decay_all ? undecayed : std::span<const Range>()) {
+  if (config_.groups == nullptr) return;
+  assert(config_.decay_all);
+  for (const UpdateGroup& group : *config_.groups) {
+    for (const Range& range : ranges_within(std::span(&group.range, 1), part)) {
+      groups_.push_back({range, group.rate_factor, group.weight_decay});
+    }
+  }
+}
+
+Optimizer::Optimizer(const OptimizerConfig& config, const ParamLayout& layout, Range part)
+    : Optimizer(config, ranges_within(undecayed_ranges(layout), part), part) {}
+
+template <typename Work>
+void Optimizer::for_each_group(Range range, const Work& work) const {
+  OptimizerConfig rule = config_;
+  for_each_part(std::span<const UpdateGroup>(groups_), range, [&](Range part, const UpdateGroup* group) {
+    rule.weight_decay = group == nullptr ? config_.weight_decay : group->weight_decay;
+    work(part, rule, group == nullptr ? 1.0f : group->rate_factor);
+  });
 }
 
 void Optimizer::apply(std::span<float> weights, std::span<const float> gradient, OptimizerState& state,
@@ -143,10 +166,11 @@ void Optimizer::apply(std::span<float> weights, std::span<const float> gradient,
   const FlushDenormals flush;
   float* const first = remembered > 0 ? state.first_.data() + offset : nullptr;
   float* const second = remembered > 1 ? state.second_.data() + offset : nullptr;
-  const OptimizerConfig without_decay = update_rule::without_decay(config_);
-  for_each_decay_part(undecayed_, {offset, offset + weights.size()}, [&](Range part, bool decays) {
+  for_each_group({offset, offset + weights.size()}, [&](Range part, const OptimizerConfig& rule, float rate_factor) {
     const std::size_t at = part.begin - offset;
-    with_rule(decays ? config_ : without_decay, step, [&](const auto& update) {
+    UpdateStep own = step;
+    own.learning_rate *= rate_factor;
+    with_rule(rule, own, [&](const auto& update) {
       update(weights.data() + at, gradient.data() + at, first == nullptr ? nullptr : first + at,
              second == nullptr ? nullptr : second + at, part.size());
     });
@@ -160,12 +184,10 @@ void Optimizer::own_momentum(std::span<const float> weights, std::span<float> gr
   assert(gradient.size() == weights.size() && offset + weights.size() <= state.second_.size());
   assert(config_.takes_momentum && state_floats(config_.kind) == 2);
   const FlushDenormals flush;
-  const OptimizerConfig without_decay = update_rule::without_decay(config_);
-  for_each_decay_part(undecayed_, {offset, offset + weights.size()}, [&](Range part, bool decays) {
+  for_each_group({offset, offset + weights.size()}, [&](Range part, const OptimizerConfig& rule, float) {
     const std::size_t at = part.begin - offset;
     make_own_momentum(weights.data() + at, gradient.data() + at, state.first_.data() + part.begin,
-                      state.second_.data() + part.begin, part.size(),
-                      update_rule::adam_constants(decays ? config_ : without_decay, {}));
+                      state.second_.data() + part.begin, part.size(), update_rule::adam_constants(rule, {}));
   });
 }
 

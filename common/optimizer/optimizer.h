@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/optimizer/decay_parts.h"
 #include "common/os/aligned_buffer.h"
 #include "common/param_layout.h"
 #include "common/status.h"
@@ -44,6 +46,9 @@ struct OptimizerConfig {
   float beta = 1.0f;
   float l1 = 0.0f;
   float l2 = 0.0f;
+  // Parts of the whole arena, ascending and disjoint, with rates and decays of their own, which rows of tables and
+  // updates on devices do not know. Requires decay_all. Null: none.
+  std::shared_ptr<const std::vector<UpdateGroup>> groups = {};
 };
 
 // The arguments of an update besides weights and gradient.
@@ -80,8 +85,9 @@ class OptimizerState {
 class Optimizer {
  public:
   // `undecayed` are the ranges of the state, ascending and disjoint, that weight decay leaves out.
-  explicit Optimizer(OptimizerConfig config, std::vector<Range> undecayed = {})
-      : config_(config), undecayed_(std::move(undecayed)) {}
+  explicit Optimizer(OptimizerConfig config, std::span<const Range> undecayed = {});
+  // For the range `part` of the arena. `undecayed` counts from its beginning; config.decay_all and config.groups hold.
+  Optimizer(OptimizerConfig config, std::span<const Range> undecayed, Range part);
   // For `part` of a layout's arena, where the state's first element is the part's first. Weight decay leaves out the
   // layout's biases and norms, unless config.decay_all.
   Optimizer(const OptimizerConfig& config, const ParamLayout& layout, Range part);
@@ -117,8 +123,12 @@ class Optimizer {
                   const UpdateStep& step) const;
 
  private:
+  // Calls work(part, rule, rate_factor) for parts that cover `range`.
+  template <typename Work>
+  void for_each_group(Range range, const Work& work) const;
+
   OptimizerConfig config_;
-  std::vector<Range> undecayed_;
+  std::vector<UpdateGroup> groups_;  // of the state
 };
 
 }  // namespace syncopate

@@ -39,11 +39,6 @@ struct FtrlConstants {
   float l1;
 };
 
-inline OptimizerConfig without_decay(OptimizerConfig config) {
-  config.weight_decay = 0;
-  return config;
-}
-
 inline bool takes_momentum(const OptimizerConfig& config, std::int64_t number) {
   return config.takes_momentum && config.frozen_after > 0 && number > config.frozen_after;
 }

@@ -60,8 +60,9 @@ class Chunk {
   // `members` and `pool` must outlive this object.
   Chunk(const ChunkOptions& options, const Membership& members, WeightsPool& pool);
 
-  // Sets the ranges of the chunk that weight decay leaves out. Call it before create or restore.
-  void leave_undecayed(std::vector<Range> ranges) { weights_.leave_undecayed(std::move(ranges)); }
+  // Says where in the arena the chunk lies, and which ranges of it weight decay leaves out. Call it before create or
+  // restore.
+  void place(Range range, std::span<const Range> undecayed) { weights_.place(range, undecayed); }
   // Creates the chunk with the chief's weights, which are copied.
   Status create(std::span<const float> initial) { return weights_.create(initial); }
   // Alternative to create: restores `range` of the arena from a state that save() or a checkpoint has made, with a

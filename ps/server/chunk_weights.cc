@@ -44,9 +44,8 @@ ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensa
       reads_current_(static_cast<std::size_t>(workers), false),
       kept_(compensation.enabled() ? static_cast<std::size_t>(workers) : 0) {}
 
-void ChunkWeights::leave_undecayed(std::vector<Range> ranges) {
-  const OptimizerConfig config = optimizer_.config();
-  if (config.weight_decay != 0 && !config.decay_all) optimizer_ = Optimizer(config, std::move(ranges));
+void ChunkWeights::place(Range range, std::span<const Range> undecayed) {
+  optimizer_ = Optimizer(optimizer_.config(), undecayed, range);
 }
 
 Status ChunkWeights::take_memory(std::size_t size) {

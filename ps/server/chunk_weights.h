@@ -25,8 +25,9 @@ class ChunkWeights {
   // release(worker): at most one buffer per worker.
   ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool);
 
-  // Sets the ranges of these weights that weight decay leaves out. Call it before create or restore.
-  void leave_undecayed(std::vector<Range> ranges);
+  // Says where in the arena these weights lie, and which ranges of them weight decay leaves out. Call it before create
+  // or restore.
+  void place(Range range, std::span<const Range> undecayed);
 
   // Copies the initial weights. Call it once, before all that follows. Fails as WeightsPool::acquire does.
   Status create(std::span<const float> initial);

@@ -89,7 +89,7 @@ Shard::Answers Shard::on_undecayed(int worker, std::span<const std::uint64_t> bo
 }
 
 Status Shard::create(std::size_t chunk, Range range, std::span<const float> weights) {
-  chunks_[chunk].leave_undecayed(ranges_within(undecayed_, range));
+  chunks_[chunk].place(range, ranges_within(undecayed_, range));
   if (options_.restored != nullptr) {
     SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].restore(range, *options_.restored));
   } else {

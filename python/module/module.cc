@@ -188,6 +188,17 @@ NB_MODULE(_core, module) {
   // At exit Python may drop the module before objects of it; what it says of that is of no use to a user.
   nb::set_leak_warnings(false);
 
+  module.def(
+      "ranges_of",
+      [](const Tensors& tensors) {
+        std::vector<std::pair<std::size_t, std::size_t>> ranges;
+        for (const TensorSpec& tensor : layout_of(tensors).tensors()) {
+          ranges.emplace_back(tensor.range.begin, tensor.range.end);
+        }
+        return ranges;
+      },
+      "tensors"_a, "Where each tensor lies in the arena, in floats: begin and end.");
+
   nb::class_<JoinedGroup>(module, "Group", "The ranks of a job, connected.")
       .def_static("join", &join, "rank"_a, "size"_a, "wire"_a, "timeout"_a, "exchange"_a, "shape"_a = "")
       .def_static(

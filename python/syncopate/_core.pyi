@@ -4,6 +4,8 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 Tensors = Sequence[Tuple[str, Sequence[int]]]  # name and shape
 
+def ranges_of(tensors: Tensors) -> List[Tuple[int, int]]: ...
+
 class Group:
     rank: int
     size: int

@@ -48,10 +48,11 @@ def test_hook_and_torchs_update_have_the_bits_of_ddp(tmp_path, model):
 
 
 RULES = ("sgd", "momentum", "nesterov", "adam", "adamw", "adagrad")
+GROUPED = tuple(f"groups, {rule}" for rule in ("nesterov", "adam", "adamw", "adagrad"))
 
 
 def test_servers_under_sync_have_the_bits_of_our_update_under_allreduce(tmp_path):
-    own = {rule: f"optimizer/mlp/{rule}/schedule=yes" for rule in RULES}
+    own = {rule: f"optimizer/mlp/{rule}/schedule=yes" for rule in RULES + GROUPED}
     ways = {"1 server": "/mode=ps", "2 servers, cut": "/mode=ps/servers=2/bucket_mb=0.01", "sockets": "/wire=sockets"}
     ways["servers by sockets"] = "/mode=ps/wire=sockets"
     jobs = [job + way for job in own.values() for way in ("", *ways.values())]
@@ -65,7 +66,7 @@ def test_servers_under_sync_have_the_bits_of_our_update_under_allreduce(tmp_path
 
 def test_our_update_follows_torchs(tmp_path):
     """Within rounding: torch multiplies and adds in another order."""
-    jobs = {rule: f"optimizer/mlp/{rule}/schedule=yes" for rule in RULES}
+    jobs = {rule: f"optimizer/mlp/{rule}/schedule=yes" for rule in RULES + GROUPED}
     results = train(tmp_path, 2, [job + way for job in jobs.values() for way in ("", "/update=torch")])
     for rule, job in jobs.items():
         ours, torchs = (results[0][job + way]["weights"] for way in ("", "/update=torch"))

@@ -51,8 +51,9 @@ def test_optimizers():
     refused("amsgrad=True", wrap, model, torch.optim.Adam, {"amsgrad": True})
     refused("dampening=0.5", wrap, model, rule_options={"lr": 0.1, "momentum": 0.9, "dampening": 0.5})
     refused("maximize=True", wrap, model, rule_options={"lr": 0.1, "maximize": True})
-    groups = [{"params": [model.weight]}, {"params": [model.bias], "lr": 0.01}]
-    refused("not groups", sy.DistributedOptimizer, torch.optim.SGD(groups, lr=0.1), model.named_parameters())
+    groups = [{"params": [model.weight]}, {"params": [model.bias], "momentum": 0.9}]
+    grouped = torch.optim.SGD(groups, lr=0.1, momentum=0.5)
+    refused("may differ in lr and weight_decay", sy.DistributedOptimizer, grouped, model.named_parameters())
     refused("no torch.optim.Optimizer", sy.DistributedOptimizer, model)
     refused("not in named_parameters", sy.DistributedOptimizer, torch.optim.SGD(model.parameters(), lr=1), [])
     stepped = torch.optim.Adam(model.parameters())

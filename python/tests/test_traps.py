@@ -119,6 +119,25 @@ def test_a_change_of_momentum_is_refused():
         backward(model)
 
 
+def test_rates_of_groups_that_leave_their_proportion_are_refused():
+    model = torch.nn.Linear(4, 3)
+    rule = torch.optim.SGD([{"params": [model.weight]}, {"params": [model.bias], "lr": 0.01}], lr=0.1)
+    optimizer = sy.DistributedOptimizer(rule, model.named_parameters())
+    torch.optim.lr_scheduler.LambdaLR(optimizer, [lambda epoch: 0.0, lambda epoch: 0.0])
+    backward(model)
+    optimizer.step()
+    optimizer.param_groups[0]["lr"], optimizer.param_groups[1]["lr"] = 0.05, 0.005
+    backward(model)
+    optimizer.param_groups[1]["lr"] = 0.01
+    with pytest.raises(RuntimeError, match="between backward"):
+        optimizer.step()
+    optimizer.param_groups[1]["lr"] = 0.005
+    optimizer.step()
+    optimizer.param_groups[1]["lr"] = 0.01
+    with pytest.raises(RuntimeError, match="in another proportion"):
+        backward(model)
+
+
 def test_autograd_sees_that_weights_have_changed():
     _, (ours, optimizer) = twins(lambda: torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 3)))
     old = ours(BATCH).sum()

@@ -10,10 +10,11 @@ import torch
 
 from syncopate import _core
 from syncopate.torch._job import Job, current
-from syncopate.torch import _own_update, _watch
+from syncopate.torch import _watch
 from syncopate.torch._arguments import check_options, trained
 from syncopate.torch._launch import settled
 from syncopate.torch._memories import Memories
+from syncopate.torch._own_update import Rule
 from syncopate.torch._servers import Servers
 from syncopate.torch._tensors import check_floats, written
 
@@ -33,7 +34,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
                       None: what run_experiment asks for, if it has started the script, else "allreduce"; the same
                       holds of the other options that are None
     update            "own": Syncopate makes the update, with the weights in memory of its own (SGD, Adam, AdamW, Adagrad;
-                      one group). "torch": `optimizer` itself does, on each rank (allreduce)
+                      groups may differ in lr, in a proportion that stays, and weight_decay). "torch": `optimizer` itself does, on each rank (allreduce)
     consistency       under ps: "sync" (None), "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
     servers           under ps: the number of servers, which rank 0 starts and which end with it; None: 1
     compress          a codec for gradients on their way, with update="own": "fp16", "bf16", "int8", "topk:0.01", "sign",
@@ -44,8 +45,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
                       the last one. Divide the loss by it if their mean is wanted
 
     param_groups are those of `optimizer`, so that schedulers stay as they are, and so is state_dict(); what it remembers
-    already, rank 0's, training goes on from. A parameter that got no gradient on some ranks counts there as zeros; one that got none anywhere keeps
-    None with update="torch", and counts as zeros otherwise.
+    already, rank 0's, training goes on from. A parameter that got no gradient on some ranks counts there as zeros; one
+    that got none anywhere keeps None with update="torch", and counts as zeros otherwise.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._sends = True
         self._step = 0
         self._owns_update = update == "own"
-        self._rate: Optional[float] = None  # of the step that has begun
+        self._rates: List[float] = []  # of the groups, in the step that has begun
         self._servers: Optional[Servers] = None
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
         bucket_bytes = int(bucket_mb * (1 << 20))
@@ -116,7 +117,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         """Has the weights in the core's memory from now on, with rank 0's values, and goes on from what rank 0's
         optimizer remembers."""
         name = self._job.new_name("optimizer")
-        options = {**_own_update.options_of(self.optimizer), **self._options}
+        rule = Rule(self.optimizer)
+        options = {**rule.options(self._parameters, _core.ranges_of(self._tensors)), **self._options}
         memories = Memories(self.optimizer, self._parameters)
         steps = memories.read()
         if steps and self._server_count:
@@ -143,7 +145,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         for place, parameter in zip(places, self._parameters):
             parameter.data = place.view(parameter.shape)
         self._places = [parameter.data_ptr() for parameter in self._parameters]
-        self._constants = _own_update.constants(self.param_groups[0])
+        self._rule = rule
         self._step = exchange.steps
         if self._step:
             self.optimizer.state.clear()  # it lies in the core
@@ -231,25 +233,19 @@ class DistributedOptimizer(torch.optim.Optimizer):
     def _begin(self) -> None:
         if self._has_begun:
             return
-        self._rate = float(self.param_groups[0]["lr"])
-        if self._owns_update:
-            self._check_unchanged()
-        self._exchange.begin_step(self._rate)
+        self._rates = [float(group["lr"]) for group in self.param_groups]
+        self._exchange.begin_step(self._rate_of_own() if self._owns_update else 0.0)
         self._has_begun = True
 
-    def _check_unchanged(self) -> None:
-        """That the core can still do what it was told."""
+    def _rate_of_own(self) -> float:
+        """The rate of the step, if the core can still do what it was told."""
         for index, parameter in enumerate(self._parameters):
             if parameter.data_ptr() != self._places[index]:
                 raise RuntimeError(
                     f"parameter {self._names[index]} was given other memory, by .to(), .data= or load_state_dict(assign="
                     f"True): move and load the model before DistributedOptimizer(), and copy into it afterwards"
                 )
-        first = self.param_groups[0]
-        if _own_update.constants(first) != self._constants:
-            raise RuntimeError("an option other than lr was changed: use update='torch' to vary momentum or decay")
-        if any(group["lr"] != first["lr"] for group in self.param_groups):
-            raise RuntimeError("groups have rates of their own: use update='torch' for that")
+        return self._rule.rate(self.param_groups)
 
     def _hand_over(self, index: int, gradient: torch.Tensor, is_absent: bool = False) -> None:
         self._begin()
@@ -320,11 +316,12 @@ class DistributedOptimizer(torch.optim.Optimizer):
         return loss
 
     def _step_of_own(self) -> None:
-        if self._has_begun and float(self.param_groups[0]["lr"]) != self._rate:
-            raise RuntimeError(
-                f"the rate was changed from {self._rate} to {self.param_groups[0]['lr']} between backward() and step(), "
-                f"where gradients were on their way with it: change it before backward() or after step()"
-            )
+        for group, rate in zip(self.param_groups, self._rates if self._has_begun else ()):
+            if float(group["lr"]) != rate:
+                raise RuntimeError(
+                    f"the rate was changed from {rate} to {group['lr']} between backward() and step(), where gradients were "
+                    f"on their way with it: change it before backward() or after step()"
+                )
         self._finish()
         for parameter in self._parameters:
             written(parameter)

@@ -31,8 +31,22 @@ OPTIMIZERS = {
     "adam": lambda p: torch.optim.Adam(p, lr=0.002),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.002),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01),
+    "groups, nesterov": lambda p: torch.optim.SGD(groups(p, 0.05, 1e-2), lr=0.05, momentum=0.9, nesterov=True),
+    "groups, adam": lambda p: torch.optim.Adam(groups(p, 0.002, 1e-2), lr=0.002),
+    "groups, adamw": lambda p: torch.optim.AdamW(groups(p, 0.002, 1e-1), lr=0.002),
+    "groups, adagrad": lambda p: torch.optim.Adagrad(groups(p, 0.01, 1e-2), lr=0.01),
 }
 
+
+def groups(parameters, rate, decay):
+    """Biases do not decay; the first layer is slow, and the last bias is frozen."""
+    weights, biases = ([p for p in parameters if (p.dim() > 1) is of_weights] for of_weights in (True, False))
+    return [
+        {"params": biases[:-1], "weight_decay": 0.0},
+        {"params": biases[-1:], "weight_decay": 0.0, "lr": 0.0},
+        {"params": weights[1:], "weight_decay": decay},
+        {"params": weights[:1], "weight_decay": decay / 3, "lr": rate / 7},
+    ]
 
 
 def train(steps, way, model_name, optimizer_name, *options):
@@ -51,7 +65,7 @@ def train(steps, way, model_name, optimizer_name, *options):
         trained = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=bucket_mb)
     if way == "hook":
         trained.register_comm_hook(sy.HookState(), sy.allreduce_hook)
-    optimizer = OPTIMIZERS[optimizer_name](model.parameters())
+    optimizer = OPTIMIZERS[optimizer_name](list(model.parameters()))
     if way == "optimizer":
         sy.broadcast_parameters(model)
         optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), bucket_mb=bucket_mb, **kwargs)

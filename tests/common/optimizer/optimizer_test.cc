@@ -212,6 +212,37 @@ TEST(Optimizer, LeavesBiasesAndNormsOutOfWeightDecayUnlessAllIsAskedFor) {
   }
 }
 
+// Against updates of the whole arena with each group's rate and decay.
+TEST(Optimizer, UpdatesGroupsWithRatesAndDecaysOfTheirOwn) {
+  constexpr std::size_t kSize = 60;
+  const auto groups = std::make_shared<std::vector<UpdateGroup>>(
+      std::vector<UpdateGroup>{{{3, 20}, 0.5f, 0.2f}, {{20, 31}, 0.0f, 0.0f}, {{40, 55}, 2.0f, 0.1f}});
+  const std::vector<float> gradient = random_values(kSize, 1), initial = random_values(kSize, 2);
+  for (OptimizerConfig config : kAllRules) {
+    if (config.kind == OptimizerKind::kFtrl) continue;  // its decay is another
+    config.decay_all = true;
+    config.weight_decay = 0.1f;
+    OptimizerConfig grouped = config;
+    grouped.groups = groups;
+    for (const std::size_t begin : {std::size_t{0}, std::size_t{16}}) {
+      const std::size_t size = kSize - begin;
+      const std::span<const float> own_gradient = std::span(gradient).subspan(begin);
+      std::vector<float> weights(initial.begin() + static_cast<std::ptrdiff_t>(begin), initial.end());
+      OptimizerState state(config.kind, size);
+      Optimizer(grouped, std::span<const Range>(), {begin, kSize}).apply(weights, own_gradient, state, 0, {0.1f, 1, 1});
+      for (std::size_t i = 0; i < size; ++i) {
+        const auto group = std::ranges::find_if(*groups, [&](const UpdateGroup& each) {
+          return each.range.begin <= begin + i && begin + i < each.range.end;
+        });
+        const UpdateGroup own = group == groups->end() ? UpdateGroup{.rate_factor = 1, .weight_decay = 0.1f} : *group;
+        OptimizerConfig rule = config;
+        rule.weight_decay = own.weight_decay;
+        EXPECT_EQ(weights[i], after(rule, initial, {{0.1f * own.rate_factor, 1, 1}}, gradient)[begin + i]) << i;
+      }
+    }
+  }
+}
+
 TEST(Optimizer, AdagradDividesByTheRootOfTheSumOfSquares) {
   const OptimizerConfig config{.kind = OptimizerKind::kAdagrad, .epsilon = 1};
   // Sums: 9, 25. Weights: 10 - 2 · 3 / (3 + 1), then less 2 · 4 / (5 + 1).
