@@ -17,7 +17,7 @@ namespace syncopate::simulation {
 namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(60);
-constexpr OptimizerConfig kMomentum{.kind = OptimizerKind::kMomentum};
+const OptimizerConfig kMomentum{.kind = OptimizerKind::kMomentum};
 
 struct Job {
   int workers = 4, shards = 0;  // no shards: allreduce

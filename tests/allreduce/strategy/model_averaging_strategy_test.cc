@@ -20,7 +20,7 @@ using testing_support::run_ranks;
 constexpr Duration kTimeout = std::chrono::seconds(60);
 constexpr double kRate = 0.5;
 // Whole numbers, halves and quarters all the way, so that every sum is exact in whatever order it is made.
-constexpr OptimizerConfig kMomentum{.kind = OptimizerKind::kMomentum, .momentum = 0.5f};
+const OptimizerConfig kMomentum{.kind = OptimizerKind::kMomentum, .momentum = 0.5f};
 
 ParamLayout layout_with(std::int64_t last) {
   ParamLayout layout;

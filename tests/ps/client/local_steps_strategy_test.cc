@@ -17,7 +17,7 @@ using testing::FloatNear;
 using testing::Pointwise;
 
 constexpr double kRate = 0.1;
-constexpr OptimizerConfig kSgd{.kind = OptimizerKind::kSgd};
+const OptimizerConfig kSgd{.kind = OptimizerKind::kSgd};
 
 std::vector<float> initial_weights(std::size_t size) {
   std::vector<float> weights(size);

@@ -11,7 +11,7 @@
 namespace syncopate::ps {
 namespace {
 
-constexpr OptimizerConfig kSgd{.kind = OptimizerKind::kSgd};
+const OptimizerConfig kSgd{.kind = OptimizerKind::kSgd};
 constexpr std::int64_t kPeriod = 2;
 constexpr std::int64_t kWeightSteps = 6;
 constexpr double kRate = 0.1;

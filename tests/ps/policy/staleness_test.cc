@@ -17,7 +17,7 @@ using testing::Each;
 using testing::FloatEq;
 using testing::FloatNear;
 
-constexpr OptimizerConfig kSgd{.kind = OptimizerKind::kSgd};
+const OptimizerConfig kSgd{.kind = OptimizerKind::kSgd};
 
 TEST(Staleness, ParsesDelayCompensationAndWritesItBack) {
   for (const char* text : {"0", "0.04", "adaptive:2", "1000"}) {
