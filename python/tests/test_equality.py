@@ -26,6 +26,7 @@ def assert_same_bits(one, other, what="weights"):
 def test_hook_and_torchs_update_have_the_bits_of_ddp(tmp_path, model):
     ways = {"ddp": "ddp/{}", "hook": "hook/{}", "ours": "optimizer/{}/update=torch", "cut": "optimizer/{}/update=torch/bucket_mb=0.002"}
     ways["sockets"] = "optimizer/{}/update=torch/wire=sockets"
+    ways["backend"], ways["backend, cut"] = "backend/{}", "backend/{}/bucket_mb=0.002"
     ways["hook by sockets, cut"] = "hook/{}/wire=sockets/bucket_mb=0.002"
     jobs = {
         (way, optimizer): form.format(f"{model}/{optimizer}")

@@ -11,6 +11,7 @@
 Tensors are float32 on the CPU. Whoever waits for a rank that is gone raises PeerLost.
 """
 
+from syncopate.backend import register as _register
 from syncopate.errors import PeerLost, SyncopateError
 from syncopate.torch._collectives import allreduce, broadcast_buffers, broadcast_optimizer_state, broadcast_parameters
 from syncopate.torch._hook import HookState, allreduce_hook
@@ -18,6 +19,8 @@ from syncopate.torch._job import init, is_initialized, local_rank, rank, shutdow
 from syncopate.torch._launch import seed
 from syncopate.torch._optimizer import DistributedOptimizer
 from syncopate.torch._watch import log
+
+_register()
 
 __all__ = [
     "DistributedOptimizer",

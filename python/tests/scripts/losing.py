@@ -1,7 +1,7 @@
 """A job that one rank does not survive: losing.py HOW WAY. Prints, on the others, what was raised and when.
 
 HOW  kill: rank 1 is killed in step 5; raise: its script raises; stop: it stands still
-WAY  hook, optimizer or allreduce
+WAY  hook, backend, optimizer or allreduce
 """
 
 import os
@@ -25,6 +25,9 @@ def main(how, way, timeout="30", children="0", *options):
         dist.init_process_group("gloo")
         trained = nn.parallel.DistributedDataParallel(model)
         trained.register_comm_hook(sy.HookState(), sy.allreduce_hook)
+    if way == "backend":
+        dist.init_process_group("syncopate")
+        trained = nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     if way == "optimizer":
         kwargs = dict(option.split("=") for option in options)

@@ -59,10 +59,11 @@ def train(steps, way, model_name, optimizer_name, *options):
     bucket_mb = float(options.pop("bucket_mb", 1))
     kwargs = {name: int(value) if value.isdigit() else value for name, value in options.items()}
     trained = model
-    if way != "ddp":
+    if way not in ("ddp", "backend"):
         sy.init(wire=wire)
     if way != "optimizer":
-        trained = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=bucket_mb)
+        group = dist.new_group(backend="syncopate") if way == "backend" else None
+        trained = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=bucket_mb, process_group=group)
     if way == "hook":
         trained.register_comm_hook(sy.HookState(), sy.allreduce_hook)
     optimizer = OPTIMIZERS[optimizer_name](list(model.parameters()))
@@ -83,8 +84,9 @@ def train(steps, way, model_name, optimizer_name, *options):
         if scheduler:
             scheduler.step()
         losses.append(loss.item())
-    if way != "ddp":
-        sy.shutdown()
+    if way == "backend":
+        dist.destroy_process_group(group)
+    sy.shutdown()
     weights = {name: value.detach().clone() for name, value in model.named_parameters()}
     buffers = {name: value.clone() for name, value in model.named_buffers()}
     return {"weights": weights, "buffers": buffers, "losses": losses}
