@@ -9,10 +9,10 @@ from ranks import run
 STEPS = 60
 
 
-def train(folder, size, jobs):
+def train(folder, size, jobs, steps=STEPS):
     """The results of each job, by rank. All jobs run one after the other in the same processes."""
     file = folder / "results"
-    run("training.py", size, file, STEPS, *jobs)
+    run("training.py", size, file, steps, *jobs)
     return [torch.load(f"{file}.{rank}", weights_only=True) for rank in range(size)]
 
 
@@ -22,7 +22,7 @@ def assert_same_bits(one, other, what="weights"):
         assert torch.equal(tensor, other[what][name]), name
 
 
-@pytest.mark.parametrize("model", ["mlp", "conv"])
+@pytest.mark.parametrize("model", ["mlp", "conv", "transformer"])
 def test_hook_and_torchs_update_have_the_bits_of_ddp(tmp_path, model):
     ways = {"ddp": "ddp/{}", "hook": "hook/{}", "ours": "optimizer/{}/update=torch", "cut": "optimizer/{}/update=torch/bucket_mb=0.002"}
     ways["sockets"] = "optimizer/{}/update=torch/wire=sockets"
@@ -56,6 +56,7 @@ def test_servers_under_sync_have_the_bits_of_our_update_under_allreduce(tmp_path
     own = {rule: f"optimizer/mlp/{rule}/schedule=yes" for rule in RULES + GROUPED}
     ways = {"1 server": "/mode=ps", "2 servers, cut": "/mode=ps/servers=2/bucket_mb=0.01", "sockets": "/wire=sockets"}
     ways["servers by sockets"] = "/mode=ps/wire=sockets"
+    own.update({model: f"optimizer/{model}/adamw" for model in ("conv", "transformer")})
     jobs = [job + way for job in own.values() for way in ("", *ways.values())]
     results = train(tmp_path, 2, jobs)
     for rule, job in own.items():
@@ -63,6 +64,19 @@ def test_servers_under_sync_have_the_bits_of_our_update_under_allreduce(tmp_path
             for rank in range(2):
                 assert_same_bits(results[rank][job + way], results[rank][job])
         assert_same_bits(results[1][job], results[0][job])
+
+
+@pytest.mark.parametrize("model", ["mlp", "transformer"])
+def test_two_ranks_go_where_one_process_goes_with_the_batches_of_both(tmp_path, model):
+    """After 50 steps they lie apart by at most 1e-5 of the way that they have gone."""
+    ways = ("", "/mode=ps", "/update=torch")
+    jobs = [f"optimizer/{model}/{rule}/shares=2{way}" for rule in ("sgd", "momentum") for way in ways]
+    two = train(tmp_path, 2, jobs, 50)[0]
+    (one,) = train(tmp_path, 1, jobs, 50)
+    for job in jobs:
+        pairs = [(two[job]["weights"][name], weights) for name, weights in one[job]["weights"].items()]
+        apart = sum((a - b).double().square().sum().item() for a, b in pairs) ** 0.5
+        assert 0 < one[job]["moved"] and apart <= 1e-5 * one[job]["moved"], (job, apart / one[job]["moved"])
 
 
 def test_our_update_follows_torchs(tmp_path):

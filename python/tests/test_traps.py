@@ -203,6 +203,19 @@ def test_a_parameter_without_gradient_stays_as_it_is(rule):
     assert ours.unused.weight.grad is None
 
 
+@pytest.mark.parametrize("update", ["own", "torch"])
+def test_a_compiled_model_learns_the_same(update):
+    make = lambda: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+    (plain, rule), (ours, optimizer) = twins(make, torch.optim.Adam, 0.01, update=update)
+    compiled = torch.compile(ours, backend="aot_eager")  # traces as the default does, and needs no compiler of C++
+    for _ in range(5):
+        for model, called, each in ((plain, plain, rule), (ours, compiled, optimizer)):
+            each.zero_grad()
+            called(BATCH).square().mean().backward()
+            each.step()
+    assert_same(plain, ours, update)
+
+
 def test_checkpoints_of_torchs_update_go_on():
     _, (ours, optimizer) = twins(rule=torch.optim.Adam, update="torch")
     backward(ours)

@@ -9,7 +9,9 @@ import syncopate.torch as sy
 
 
 def counts():
-    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+    with open("/proc/self/statm", encoding="utf-8") as file:
+        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")), resident
 
 
 def cycle():
@@ -26,7 +28,7 @@ def main(count):
     torch.set_num_threads(1)
     # A rank that hosts the store keeps one connection for each client, until its job is over on both sides.
     sy.init()
-    for _ in range(2):
+    for _ in range(10):
         sy.shutdown()
         cycle()
         sy.init()
@@ -37,7 +39,7 @@ def main(count):
     sy.init()
     sy.allreduce(torch.ones(1))  # all have connected
     after = counts()
-    print(f"threads +{after[0] - before[0]}, descriptors +{after[1] - before[1]}")
+    print(f"threads +{after[0] - before[0]}, descriptors +{after[1] - before[1]}, bytes +{after[2] - before[2]}")
     sy.shutdown()
 
 

@@ -10,7 +10,49 @@ from torch import nn
 
 import syncopate.torch as sy
 
+
+
+class Block(nn.Module):
+    """One of a transformer's: each position attends to those before it."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.attention = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.dense = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        parts = self.attention(self.norms[0](x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        query, key, value = parts.unbind(0)
+        scores = query @ key.transpose(-1, -2) / query.size(-1) ** 0.5
+        future = torch.ones(length, length, dtype=torch.bool).triu(1)
+        seen = scores.masked_fill(future, float("-inf")).softmax(-1) @ value
+        x = x + self.out(seen.transpose(1, 2).reshape(batch, length, width))
+        return x + self.dense(self.norms[1](x))
+
+
+class Transformer(nn.Module):
+    """Reads positions of (batch, 6) as tokens, and scores five that may come next, by the weights that embed them."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(16, 32)
+        self.places = nn.Parameter(0.02 * torch.randn(6, 32))
+        self.blocks = nn.Sequential(Block(32, 4), Block(32, 4))
+        self.norm = nn.LayerNorm(32)
+        self.head = nn.Linear(32, 16, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, x):
+        tokens = (8 * x.abs()).long().clamp(max=15)
+        return self.head(self.norm(self.blocks(self.tokens(tokens) + self.places))[:, -1])[:, :5]
+
+
 MODELS = {
+    "transformer": Transformer,
     "mlp": lambda: nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 5)),
     "conv": lambda: nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1),
@@ -23,7 +65,7 @@ MODELS = {
         nn.Linear(144, 5),
     ),
 }
-SHAPES = {"mlp": (16, 20), "conv": (16, 1, 8, 8)}
+SHAPES = {"mlp": (16, 20), "transformer": (16, 6), "conv": (16, 1, 8, 8)}
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=1e-4),
@@ -54,8 +96,10 @@ def train(steps, way, model_name, optimizer_name, *options):
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(1)
     model = MODELS[model_name]()
+    begun = [p.detach().clone() for p in model.parameters()]
     wire = options.pop("wire", "shm")
     schedule = options.pop("schedule", None)
+    shares = int(options.pop("shares", world))  # as many ranks' batches are drawn; a rank alone takes all
     bucket_mb = float(options.pop("bucket_mb", 1))
     kwargs = {name: int(value) if value.isdigit() else value for name, value in options.items()}
     trained = model
@@ -75,8 +119,8 @@ def train(steps, way, model_name, optimizer_name, *options):
     losses = []
     for _ in range(steps):
         # Each rank draws the batches of all, and takes its own.
-        x = torch.randn(world, *SHAPES[model_name])[rank]
-        y = torch.randint(0, 5, (world, 16))[rank]
+        x = torch.randn(shares, *SHAPES[model_name])[rank::world].flatten(0, 1)
+        y = torch.randint(0, 5, (shares, 16))[rank::world].flatten()
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(trained(x), y)
         loss.backward()
@@ -87,9 +131,10 @@ def train(steps, way, model_name, optimizer_name, *options):
     if way == "backend":
         dist.destroy_process_group(group)
     sy.shutdown()
+    moved = sum((p.detach() - first).double().square().sum().item() for p, first in zip(model.parameters(), begun)) ** 0.5
     weights = {name: value.detach().clone() for name, value in model.named_parameters()}
     buffers = {name: value.clone() for name, value in model.named_buffers()}
-    return {"weights": weights, "buffers": buffers, "losses": losses}
+    return {"moved": moved, "weights": weights, "buffers": buffers, "losses": losses}
 
 
 def main(file, steps, *jobs):
