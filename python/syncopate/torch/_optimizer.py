@@ -15,7 +15,7 @@ from syncopate.torch._arguments import check_options, trained
 from syncopate.torch._launch import settled
 from syncopate.torch._memories import Memories
 from syncopate.torch._own_update import Rule
-from syncopate.torch._servers import Servers
+from syncopate._servers import Servers
 from syncopate.torch._tensors import check_floats, written
 
 # Buckets, and chunks of parameter servers, if nothing else is asked for.
