@@ -233,7 +233,7 @@ std::vector<OptionSpec> options_beside_the_table() {
        .name = "step-time",
        .placeholder = "SECONDS",
        .sentence = "predict, advise: how long a step of one worker takes that exchanges nothing. A profile that "
-                   "run_experiment profile measured has this and --batch-size, which are then left out.",
+                   "was measured has this and --batch-size; both together put another device's step in its place.",
        .unit = "seconds",
        .range = "0.000001 to 1000000",
        .usual = "none: it must be given"},

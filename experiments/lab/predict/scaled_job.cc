@@ -23,23 +23,24 @@ Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given)
   return prices;
 }
 
-// A profile with times says how long a step takes, and of how many samples; others must be told.
+// A profile with times says how long a step takes, and of how many samples, unless both are given, as of another
+// device; others must be told.
 Status read_step(const GivenWords& given, ScaledJob& job) {
-  for (const char* name : {"batch-size", "step-time"}) {
-    if (given.contains(name) && job.profile.has_times()) {
-      return Status::invalid_argument(
-          fmt::format("--{}={}: the profile {} has times of its own, {} s for a batch of {}; leave it out", name,
-                      given.at(name), given.at("profile"), job.profile.step_seconds(), job.profile.batch_size));
-    }
-    if (!given.contains(name) && !job.profile.has_times()) {
-      return Status::invalid_argument(fmt::format(
-          "--{} is missing: {} has no times; give both --batch-size and --step-time", name, given.at("profile")));
-    }
-  }
-  if (job.profile.has_times()) {
+  const bool is_given = given.contains("batch-size") || given.contains("step-time");
+  if (job.profile.has_times() && !is_given) {
     job.batch_size = job.profile.batch_size;
     job.step_seconds = job.profile.step_seconds();
     return {};
+  }
+  for (const char* name : {"batch-size", "step-time"}) {
+    if (given.contains(name)) continue;
+    const std::string& profile = given.at("profile");
+    return Status::invalid_argument(
+        job.profile.has_times()
+            ? fmt::format("--{} is missing: {} has times of its own; leave both --batch-size and --step-time out, or "
+                          "give both, as of another device",
+                          name, profile)
+            : fmt::format("--{} is missing: {} has no times; give both --batch-size and --step-time", name, profile));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
   SYNCOPATE_ASSIGN_OR_RETURN(job.step_seconds,

@@ -18,6 +18,7 @@ from syncopate.torch._hook import HookState, allreduce_hook
 from syncopate.torch._job import init, is_initialized, local_rank, rank, shutdown, size
 from syncopate.torch._launch import seed
 from syncopate.torch._optimizer import DistributedOptimizer
+from syncopate.torch._profile import profile
 from syncopate.torch._watch import log
 
 _register()
@@ -36,6 +37,7 @@ __all__ = [
     "is_initialized",
     "local_rank",
     "log",
+    "profile",
     "rank",
     "seed",
     "shutdown",

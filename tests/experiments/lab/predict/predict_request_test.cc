@@ -117,9 +117,19 @@ TEST_F(PredictOfAMeasuredProfile, TakesStepAndLinkFromFiles) {
   EXPECT_EQ(request->job.link.to_string(), "10gbit+20us");
 }
 
-TEST_F(PredictOfAMeasuredProfile, RefusesWhatTheFileSaysAndMissesWhatNoneDoes) {
-  EXPECT_THAT(refused({"--profile=" + profile_, "--workers=4", "--shape=1gbit", "--step-time=1"}),
-              StartsWith("--step-time=1: the profile"));
+TEST_F(PredictOfAMeasuredProfile, TakesTheStepOfAnotherDevice) {
+  const Result<PredictRequest> request = parse_predict_request(
+      {"--profile=" + profile_, "--workers=4", "--shape=1gbit", "--step-time=0.1", "--batch-size=64"});
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->job.batch_size, 64);
+  EXPECT_EQ(request->job.step_seconds, 0.1);
+}
+
+TEST_F(PredictOfAMeasuredProfile, SaysWhatIsMissing) {
+  EXPECT_EQ(
+      refused({"--profile=" + profile_, "--workers=4", "--shape=1gbit", "--step-time=1"}),
+      "--batch-size is missing: " + profile_ +
+          " has times of its own; leave both --batch-size and --step-time out, or give both, as of another device");
   EXPECT_THAT(refused({"--profile=" + profile_, "--workers=4"}), StartsWith("--shape is missing"));
   EXPECT_THAT(refused({"--profile=resnet50", "--workers=4", "--shape=1gbit", "--step-time=1"}),
               StartsWith("--batch-size is missing: resnet50 has no times"));
