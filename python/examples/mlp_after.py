@@ -4,7 +4,7 @@
     run_experiment compare --workers=2 -- python mlp_after.py
 """
 
-import sys
+import argparse
 
 import torch
 from torch import nn
@@ -20,11 +20,15 @@ def make_data(count, seed):
     return patterns[labels] + torch.randn(count, 784, generator=random) * 4.0, labels
 
 
-def main(mode=None):
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--samples", type=int, default=20_000)
+    parser.add_argument("mode", nargs="?")  # <-
+    options = parser.parse_args()
     sy.init()  # <-
     torch.set_num_threads(1)
     torch.manual_seed(sy.seed())  # <-
-    train = torch.utils.data.TensorDataset(*make_data(20_000, seed=1))
+    train = torch.utils.data.TensorDataset(*make_data(options.samples, seed=1))
     x_test, y_test = make_data(2_000, seed=2)
 
     sampler = torch.utils.data.DistributedSampler(train, sy.size(), sy.rank())  # <-
@@ -35,7 +39,7 @@ def main(mode=None):
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0005)
     sy.broadcast_parameters(model)  # <-
-    optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), mode=mode)  # <-
+    optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), mode=options.mode)  # <-
     loss_of = nn.CrossEntropyLoss()
 
     for epoch in range(3):
@@ -51,9 +55,9 @@ def main(mode=None):
             accuracy = (model(x_test).argmax(1) == y_test).float().mean().item()
         sy.log(accuracy=accuracy, epoch=epoch + 1)  # <-
         if sy.rank() == 0:  # <-
-            print(f"epoch {epoch + 1}: test accuracy {accuracy:.4f}")
+            print(f"epoch {epoch + 1}: test accuracy {accuracy:.4f}")  # <-
     sy.shutdown()  # <-
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

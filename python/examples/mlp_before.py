@@ -1,6 +1,8 @@
 """The multilayer perceptron of Keras' first guide, on data that it generates: ten noisy patterns of 28 by 28 points.
 One process; mlp_after.py is the same script for several."""
 
+import argparse
+
 import torch
 from torch import nn
 
@@ -14,9 +16,12 @@ def make_data(count, seed):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--samples", type=int, default=20_000)
+    options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    train = torch.utils.data.TensorDataset(*make_data(20_000, seed=1))
+    train = torch.utils.data.TensorDataset(*make_data(options.samples, seed=1))
     x_test, y_test = make_data(2_000, seed=2)
 
     loader = torch.utils.data.DataLoader(train, batch_size=64, shuffle=True)
