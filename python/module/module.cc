@@ -210,6 +210,11 @@ NB_MODULE(_core, module) {
           "Writes what a server needs to be admitted to a pipe.")
       .def_prop_ro("rank", [](const JoinedGroup& self) { return self.group->rank(); })
       .def_prop_ro("size", [](const JoinedGroup& self) { return self.group->size(); })
+      .def_prop_ro("shape",
+                   [](const JoinedGroup& self) {
+                     const std::optional<LinkShape>& shape = self.group->shape();
+                     return shape ? shape->to_string() : std::string();
+                   })
       .def_prop_ro("timeout", [](const JoinedGroup& self) { return seconds(self.group->timeout()); })
       .def(
           "forgive", [](const JoinedGroup& self) { self.group->watch().forgive(); },

@@ -10,6 +10,7 @@ class Group:
     rank: int
     size: int
     timeout: float  # seconds
+    shape: str  # of the link that sockets are to behave like; empty: they are as they are
     @staticmethod
     def join(
         rank: int,

@@ -35,7 +35,7 @@ class Servers:
                     "server": server,
                     "wire": wire,
                     "timeout_ms": int(1000 * job.group.timeout),
-                    **({"shape": job.shape} if job.shape else {}),
+                    **({"shape": job.group.shape} if job.group.shape else {}),
                     **options,
                 }
                 lines = "".join(f"{name} {value}\n" for name, value in plan.items())

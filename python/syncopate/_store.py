@@ -11,6 +11,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 # Between two attempts to reach a rank 0 that does not listen yet.
 _PAUSE = 0.02
+# How long an answer may be on its way.
+_GRACE = 5.0
 
 
 class Store:
@@ -72,9 +74,12 @@ class StoreRendezvous:
         name = f"{self._prefix}/{group}"
         if self._store:
             return self._store.meet(name, rank, size, value, seconds)
-        self._lines.write(json.dumps([name, rank, size, value, seconds]) + "\n")
-        self._lines.flush()
-        line = self._lines.readline()
+        try:
+            self._lines.write(json.dumps([name, rank, size, value, seconds]) + "\n")
+            self._lines.flush()
+            line = self._lines.readline()
+        except socket.timeout as error:
+            raise TimeoutError(f"rank 0 does not answer: {name}") from error
         answer = json.loads(line) if line else "rank 0 has ended"
         if isinstance(answer, str):
             raise TimeoutError(answer)
@@ -86,7 +91,7 @@ def _connect(address: Tuple[str, int], seconds: float) -> Any:
     while True:
         try:
             client = socket.create_connection(address, max(end - time.monotonic(), 0.001))
-            client.settimeout(None)  # rank 0 answers in the time that a request names, or is gone
+            client.settimeout(seconds + _GRACE)  # rank 0 answers in the time that a request names, or does not live
             with client:
                 return client.makefile("rw", encoding="utf-8")
         except OSError as error:

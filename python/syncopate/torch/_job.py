@@ -35,7 +35,6 @@ class Job:
     local_rank: int
     pid: int
     wire: str
-    shape: str  # of the link that a process's sockets are to behave like; empty: they are as they are
     rendezvous: StoreRendezvous
     launch: Optional[Launch] = None  # by run_experiment
     # What shutdown() closes first, last made first.
@@ -154,7 +153,6 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None
         local_rank=rank if local_rank is None else local_rank,
         pid=os.getpid(),
         wire=wire,
-        shape=shape,
         rendezvous=rendezvous,
         launch=launch,
     )
