@@ -21,6 +21,13 @@ def register() -> None:
 
 
 def _connect(store: Any, rank: int, size: int, timeout: Any) -> Any:
+    import torch
+
+    if not hasattr(torch.Tensor, "register_post_accumulate_grad_hook"):  # its C++ does not ask Python for futures
+        raise ValueError(
+            f"the backend 'syncopate' needs PyTorch 2.1 or later, and this is {torch.__version__}: use "
+            f"register_comm_hook(sy.HookState(), sy.allreduce_hook)"
+        )
     from syncopate.torch._process_group import SyncopateGroup
 
     return SyncopateGroup(store, rank, size, timeout)

@@ -203,6 +203,7 @@ def test_a_parameter_without_gradient_stays_as_it_is(rule):
     assert ours.unused.weight.grad is None
 
 
+@pytest.mark.skipif(not hasattr(torch, "compile"), reason="torch.compile came with PyTorch 2.0")
 @pytest.mark.parametrize("update", ["own", "torch"])
 def test_a_compiled_model_learns_the_same(update):
     make = lambda: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))

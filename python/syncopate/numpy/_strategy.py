@@ -14,6 +14,14 @@ from syncopate.numpy._job import current
 _MODES = ("allreduce", "ps")
 
 
+class _Memory:
+    """An array's memory, which stays as long as this, and may be written: NumPy before 2 takes none of DLPack's so."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
 class Strategy:
     """Holds the weights, and makes an update of them from all ranks' gradients. Every rank makes it with the same names,
     shapes and options.
@@ -79,7 +87,8 @@ class Strategy:
             )
             self._weights = {}
             for index, (name, array) in enumerate(initial.items()):
-                self._weights[name] = np.from_dlpack(self._exchange.weights(index)).reshape(array.shape)
+                memory = _Memory(np.from_dlpack(self._exchange.weights(index)))
+                self._weights[name] = np.asarray(memory).reshape(array.shape)
                 self._weights[name][...] = array
             self._exchange.join()
         except BaseException:

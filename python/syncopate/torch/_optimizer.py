@@ -16,7 +16,7 @@ from syncopate.torch._launch import settled
 from syncopate.torch._memories import Memories
 from syncopate.torch._own_update import Rule
 from syncopate._servers import Servers
-from syncopate.torch._tensors import check_floats, written
+from syncopate.torch._tensors import after_gradient, check_floats, written
 
 # Buckets, and chunks of parameter servers, if nothing else is asked for.
 _USUAL_MB = {"allreduce": 1.0, "ps": 0.25}
@@ -105,7 +105,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 job.group, job.new_name("optimizer"), self._tensors, bucket_bytes
             )
         self._hooks = [
-            parameter.register_post_accumulate_grad_hook(self._hook_of(index))
+            after_gradient(parameter, self._hook_of(index))
             for index, parameter in enumerate(self._parameters)
         ]
         job.closers.append(self._close)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Callable
+
 import torch
 
 
@@ -23,3 +25,23 @@ def written(tensor: torch.Tensor) -> None:
     bump = getattr(torch.autograd.graph, "increment_version", None)
     if bump is not None:
         bump(tensor)
+        return
+    with torch.no_grad():  # torch before 2.1: a write to none of its elements
+        tensor.detach().as_strided((0,), (1,)).zero_()
+
+
+class _Node:
+    """A hook of the node that accumulates a parameter's gradient, which lives as long as this."""
+
+    def __init__(self, parameter: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> None:
+        self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        self._handle = self._node.register_hook(lambda *_: hook(parameter))
+
+    def remove(self) -> None:
+        self._handle.remove()
+
+
+def after_gradient(parameter: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> Any:
+    """Has hook(parameter) called each time that backward has added to its grad. Returns what removes it."""
+    register = getattr(parameter, "register_post_accumulate_grad_hook", None)
+    return _Node(parameter, hook) if register is None else register(hook)  # None: torch before 2.1

@@ -50,7 +50,7 @@ def whole(rule, update):
 def gone_on(rule, update, file, loads):
     """The model after twenty steps, of which this optimizer makes the last ten."""
     file.seek(0)
-    saved = torch.load(file, weights_only=True)
+    saved = torch.load(file, weights_only=hasattr(torch, "compile"))
     model = model_of()
     optimizer = rule(model.parameters())
     if loads == "into torch's":
@@ -65,6 +65,12 @@ def gone_on(rule, update, file, loads):
     again = optimizer.state_dict()
     optimizer.close()
     return model, again
+
+
+def names_in(state_dict):
+    """What is remembered, by parameter; some versions of torch note that there is nothing."""
+    there = {i: {name for name, value in each.items() if value is not None} for i, each in state_dict["state"].items()}
+    return {i: names for i, names in there.items() if names}
 
 
 def distance(one, other):
@@ -87,8 +93,7 @@ def main():
             assert distance(model, model_of()) > 1e-3, name
             if update == "torch":  # has the same keys
                 assert again["param_groups"] == saved["param_groups"], name
-                states = again["state"], saved["state"]
-                assert {i: set(each) for i, each in states[0].items()} == {i: set(each) for i, each in states[1].items()}
+                assert names_in(again) == names_in(saved), name
                 if "adam" in name:
                     assert float(again["state"][0]["step"]) == 20.0
     only_rank_0()
@@ -100,7 +105,7 @@ def only_rank_0():
     """What the others have loaded does not count."""
     ours, file = whole(RULES["adam"], "own")
     file.seek(0)
-    saved = torch.load(file, weights_only=True)
+    saved = torch.load(file, weights_only=hasattr(torch, "compile"))
     model = model_of()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.002, weight_decay=1e-2)
     if sy.rank() == 0:
