@@ -11,7 +11,7 @@
 namespace syncopate::api {
 namespace {
 
-// Of this process so far: the jobs that it has one after another are told apart at rank 0's address.
+// The jobs of this process so far: those that it has one after another are told apart at rank 0's address.
 std::atomic<int> jobs = 0;
 
 // Returns the first of these variables that is set.

@@ -19,7 +19,7 @@
 namespace syncopate::library {
 namespace {
 
-// Of more, the oldest that does not wait in a group is dropped.
+// Where there would be more, the oldest that does not wait in a group is dropped.
 constexpr std::size_t kMostConnections = 2 * kMostMembers;
 // What a connection may take for its frame, and for taking its answer.
 constexpr Duration kFrameTime = std::chrono::seconds(5);

@@ -27,6 +27,7 @@
 #include <vector>
 
 #define SYNCOPATE_EXPORT __attribute__((visibility("default")))
+#define SYNCOPATE_HIDDEN __attribute__((visibility("hidden")))
 
 namespace syncopate::api {
 
@@ -163,7 +164,7 @@ class SYNCOPATE_EXPORT Strategy {
 
  private:
   friend class Job;
-  struct Impl;
+  struct SYNCOPATE_HIDDEN Impl;
   explicit Strategy(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
@@ -184,7 +185,7 @@ class SYNCOPATE_EXPORT Collective {
 
  private:
   friend class Job;
-  struct Impl;
+  struct SYNCOPATE_HIDDEN Impl;
   explicit Collective(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
@@ -221,7 +222,7 @@ class SYNCOPATE_EXPORT Job {
 
  private:
   friend Result<Job> init(const JobOptions& options);
-  struct Impl;
+  struct SYNCOPATE_HIDDEN Impl;
   static Result<Job> join(const JobOptions& options);
   explicit Job(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
