@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import pathlib
 import re
+import signal
 
 import pytest
 
@@ -15,7 +16,10 @@ SMALL = {"mlp": "--samples=6400", "ddp": "--steps=200", "horovod": "--samples=20
 
 def test_all_of_them_are_here():
     names = {each.name for each in EXAMPLES.glob("*.py")}
-    assert names == {f"{script}_{when}.py" for script in SMALL for when in ("before", "after")} | {"resnet50.py"}
+    assert names == {f"{script}_{when}.py" for script in SMALL for when in ("before", "after")} | {
+        "dlpack.py",  # test_arrays.py runs it
+        "resnet50.py",  # and test_profile_command.py this
+    }
 
 
 def body(name):
@@ -53,9 +57,18 @@ def test_mlp():
     assert accuracies(output("mlp_after.py", 2, SMALL["mlp"], "ps")) == together
 
 
+# What gloo's threads sometimes do as an interpreter ends that has destroyed its process group: also in the script before.
+GLOO_ABORTS = (-signal.SIGABRT, "terminate called without an active exception\n")
+
+
 def test_ddp_prints_the_same_losses():
-    before, after = (output(f"ddp_{when}.py", 2, SMALL["ddp"]) for when in ("before", "after"))
-    assert before == after and before.count("loss") == 2
+    printed = []
+    for when in ("before", "after"):
+        for ended in ranks.wait(ranks.start(EXAMPLES / f"ddp_{when}.py", 2, SMALL["ddp"])):
+            assert ended.code == 0 or (ended.code, ended.err) == GLOO_ABORTS, ended.err
+            printed.append(ended.out)
+    assert printed[0] == printed[2] and printed[0].count("loss") == 2
+    assert printed[1] == printed[3] == ""
 
 
 def test_horovod_after():
