@@ -14,8 +14,10 @@
 #include "common/os/core_wait.h"
 #include "common/step_file.h"
 #include "library/communicator.h"
+#include "library/rendezvous_server.h"
 #include "library/strategy_exchange.h"
 #include "library/sum_exchange.h"
+#include "library/tcp_rendezvous.h"
 #include "module/callback_rendezvous.h"
 #include "module/failure.h"
 
@@ -60,6 +62,26 @@ std::shared_ptr<JoinedGroup> join(int rank, int size, const std::string& wire, d
   check(group.status());
   joined->group = std::move(*group);
   return joined;
+}
+
+std::unique_ptr<RendezvousServer> start_server(const std::string& address) {
+  Result<std::unique_ptr<RendezvousServer>> server = RendezvousServer::start(address);
+  check(server.status());
+  return std::move(*server);
+}
+
+std::unique_ptr<TcpRendezvous> made(Result<std::unique_ptr<TcpRendezvous>> rendezvous) {
+  check(rendezvous.status());
+  return std::move(*rendezvous);
+}
+
+std::vector<std::string> exchange(TcpRendezvous& rendezvous, const std::string& group, int rank, int size,
+                                  const std::string& value, double left) {
+  const nb::gil_scoped_release unlocked;
+  Result<std::vector<std::string>> values =
+      rendezvous.exchange(group, rank, size, value, SteadyClock().now() + from_seconds(left));
+  check(values.status());
+  return std::move(*values);
 }
 
 ParamLayout layout_of(const Tensors& tensors) {
@@ -198,6 +220,20 @@ NB_MODULE(_core, module) {
         return ranges;
       },
       "tensors"_a, "Where each tensor lies in the arena, in floats: begin and end.");
+
+  nb::class_<RendezvousServer>(module, "RendezvousServer", "Where ranks meet, in rank 0's process.")
+      .def_static("start", &start_server, "address"_a, "Listens at \"HOST:PORT\"; port 0 is any that is free.")
+      .def_prop_ro("address", &RendezvousServer::address);
+  nb::class_<TcpRendezvous>(module, "TcpRendezvous", "A member's side of a RendezvousServer, for Group.join().")
+      .def_static(
+          "make",
+          [](const std::string& address, const std::string& prefix) {
+            return made(TcpRendezvous::make(address, prefix));
+          },
+          "address"_a, "prefix"_a)
+      .def(
+          "another", [](const TcpRendezvous& self) { return made(self.another()); }, "The same for another thread.")
+      .def("__call__", &exchange, "group"_a, "rank"_a, "size"_a, "value"_a, "seconds"_a);
 
   nb::class_<JoinedGroup>(module, "Group", "The ranks of a job, connected.")
       .def_static("join", &join, "rank"_a, "size"_a, "wire"_a, "timeout"_a, "exchange"_a, "shape"_a = "")

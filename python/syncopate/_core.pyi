@@ -6,6 +6,17 @@ Tensors = Sequence[Tuple[str, Sequence[int]]]  # name and shape
 
 def ranges_of(tensors: Tensors) -> List[Tuple[int, int]]: ...
 
+class RendezvousServer:
+    address: str
+    @staticmethod
+    def start(address: str) -> RendezvousServer: ...
+
+class TcpRendezvous:
+    @staticmethod
+    def make(address: str, prefix: str) -> TcpRendezvous: ...
+    def another(self) -> TcpRendezvous: ...
+    def __call__(self, group: str, rank: int, size: int, value: str, seconds: float) -> List[str]: ...
+
 class Group:
     rank: int
     size: int

@@ -21,7 +21,7 @@ def test_what_two_ranks_do_with_arrays(wire):
         assert "all is as it should be" in each.out
 
 
-@pytest.mark.parametrize("rank, said", [(0, "no word from rank 1"), (1, "rank 0 does not answer")])
+@pytest.mark.parametrize("rank, said", [(0, "no word from rank 1"), (1, "rank 0 does not listen")])
 def test_a_rank_that_does_not_come_is_named(rank, said):
     script = "import syncopate.numpy as sy\ntry: sy.init(timeout=0.5)\nexcept Exception as error: print(error)"
     told = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}

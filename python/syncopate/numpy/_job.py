@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Callable, List, Optional
 
 from syncopate import _core
-from syncopate._store import Store, StoreRendezvous
 from syncopate.errors import SyncopateError
 
 # Where launchers say a process's rank and the number of ranks: ours, Open MPI, Slurm.
@@ -26,7 +25,7 @@ class Job:
     local_rank: int
     pid: int
     wire: str
-    rendezvous: StoreRendezvous
+    rendezvous: _core.TcpRendezvous
     closers: List[Callable[[], None]] = field(default_factory=list)
     names: int = 0
 
@@ -38,16 +37,16 @@ class Job:
 
 _job: Optional[Job] = None
 _jobs = 0  # of this process, so far
-_store: Optional[Store] = None  # rank 0's
+_server: Optional[_core.RendezvousServer] = None  # rank 0's, for all its jobs
 
 
 def _number_of(names) -> Optional[int]:
     return next((int(os.environ[name]) for name in names if name in os.environ), None)
 
 
-def _rendezvous(rank: int, size: int, timeout: float) -> StoreRendezvous:
-    global _store
-    address = ("", 0)
+def _rendezvous(rank: int, size: int) -> _core.TcpRendezvous:
+    global _server
+    address = "127.0.0.1:0"  # a rank alone meets its servers there
     if size > 1:
         missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
         if missing:
@@ -60,12 +59,10 @@ def _rendezvous(rank: int, size: int, timeout: float) -> StoreRendezvous:
                 "torchrun has taken MASTER_PORT for a store of its own: set MASTER_PORT to a free port and "
                 "TORCHELASTIC_USE_AGENT_STORE=False before init(), or use syncopate.torch, whose allreduce() takes arrays"
             )
-        address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-    if rank == 0 and _store is None:
-        _store = Store()
-        if size > 1:
-            _store.listen(*address)
-    return StoreRendezvous(str(_jobs), _store, address, timeout)
+        address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    if rank == 0 and _server is None:
+        _server = _core.RendezvousServer.start(address)
+    return _core.TcpRendezvous.make(_server.address if _server else address, f"{_jobs}/")
 
 
 def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
@@ -86,7 +83,7 @@ def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
     if (rank is None) != (size is None):
         raise ValueError("only one of RANK and WORLD_SIZE is set: set both")
     rank, size = rank or 0, size or 1
-    rendezvous = _rendezvous(rank, size, timeout)
+    rendezvous = _rendezvous(rank, size)
     group = _core.Group.join(rank, size, wire, timeout, rendezvous)
     communicator = _core.Communicator.connect(group, "main")
     local_rank = _number_of(_LOCAL_RANK_NAMES)
