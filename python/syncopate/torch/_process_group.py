@@ -74,9 +74,9 @@ class SyncopateGroup(dist.ProcessGroup):
     def __init__(self, store: Any, rank: int, size: int, timeout: Any) -> None:
         super().__init__(rank, size)
         self._rank, self._size = rank, size
-        wire = os.environ.get("SYNCOPATE_WIRE", "shm")
+        wire, shape = os.environ.get("SYNCOPATE_WIRE", "shm"), os.environ.get("SYNCOPATE_SHAPE", "")  # by run_experiment
         rendezvous = StoreRendezvous(store, "syncopate")
-        self._group = _core.Group.join(rank, size, wire, timeout.total_seconds(), rendezvous)
+        self._group = _core.Group.join(rank, size, wire, timeout.total_seconds(), rendezvous, shape)
         self.communicator = _core.Communicator.connect(self._group, "backend")
         self._pid = os.getpid()
         self._name = ""
