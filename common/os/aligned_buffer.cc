@@ -16,6 +16,9 @@ constexpr std::size_t kPage = 4096;
 float* shared = nullptr;
 std::size_t shared_size = 0;
 
+// Smaller ones cost little, and others of their size may hold anything, such as what ranks say of themselves.
+constexpr std::size_t kLeastShared = std::size_t{1} << 16;
+
 float* zeros(std::size_t elements) {
   const std::size_t bytes = elements * sizeof(float);
   const std::size_t alignment = bytes < kPage ? kCacheLine : kPage;
@@ -38,6 +41,7 @@ void AlignedBuffer::Free::operator()(float* memory) const {
 }
 
 SharedZeros::SharedZeros(std::size_t elements) {
+  if (elements < kLeastShared) return;
   shared = zeros(elements);
   shared_size = elements;
 }

@@ -27,10 +27,10 @@ class AlignedBuffer {
   std::size_t size_ = 0;
 };
 
-// SharedZeros: while it lives, all AlignedBuffers of exactly `elements` are the same memory. It is for a program that
-// writes nothing but zeros into buffers of that size, as the workers of a simulated cluster that have no gradients do
-// into their arenas: a thousand of them then need no more memory than one. One lives at a time, as long as the buffers;
-// one thread makes and destroys it and them.
+// SharedZeros: while it lives, all AlignedBuffers of exactly `elements`, if at least 65,536, are the same memory. It is
+// for a program that writes nothing but zeros there, as the workers of a simulated cluster that have no gradients do
+// into their arenas: a thousand of them then need no more memory than one. One lives at a time, as long as the
+// buffers; one thread makes and destroys it and them.
 class SharedZeros {
  public:
   explicit SharedZeros(std::size_t elements);
