@@ -242,8 +242,8 @@ Status add_command(const std::vector<std::string>& words, GivenOptions& given) {
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   SYNCOPATE_RETURN_IF_ERROR(check_text(argc, argv));
   const std::vector<OptionSpec> table = option_table();
-  const std::vector<std::string> command = command_behind_dashes(argc, argv);
-  const int own_words = argc - static_cast<int>(command.size());
+  const std::vector<std::string> own_program = command_behind_dashes(argc, argv);
+  const int own_words = argc - static_cast<int>(own_program.size());
   CLI::App app;
   bind(app, table);
   CLI::App* compare = app.add_subcommand("compare")->fallthrough();
@@ -283,7 +283,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
       folders, [&](const auto& word) { return (!compare->parsed() && !study->parsed()) || word.starts_with("-"); });
   if (intruder != folders.end()) return unknown(*intruder, table);
   SYNCOPATE_ASSIGN_OR_RETURN(GivenOptions line, given_on_line(app, table));
-  SYNCOPATE_RETURN_IF_ERROR(add_command(command, line));
+  SYNCOPATE_RETURN_IF_ERROR(add_command(own_program, line));
   SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(*app.get_option("--config")));
   const bool plots = app.get_option("--plot")->count() > 0;
   const auto drawn = [&](Result<CommandLine> command) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/text/printable_text.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 #include "experiments/config/remote_shell.h"
@@ -32,6 +33,12 @@ void add_command_option(std::vector<OptionSpec>& table) {
   option.set = [option](RunRequest& request, const std::string& value) -> Status {
     Result<std::vector<std::string>> words = split_words(value);
     if (!words.ok() || words->empty()) return option_kinds::wrong(option, value, "command");
+    if (option_kinds::has_control_characters(value)) {
+      return Status::invalid_argument(fmt::format(
+          "--command={}: has a line break or another control character, which the run's record cannot hold; put "
+          "the program into a file",
+          printable(value)));
+    }
     request.command = std::move(*words);
     return {};
   };

@@ -6,14 +6,12 @@
 
 #include "common/text/printable_text.h"
 #include "experiments/config/nearest_name.h"
+#include "experiments/config/options/option_kinds.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"
 
 namespace syncopate::experiments {
 namespace {
-
-// Control characters have no meaning in any option, and messages show values.
-bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
 Status unknown_in_file(const std::string& name, const std::vector<OptionSpec>& table) {
   std::vector<std::string> known;
@@ -46,7 +44,7 @@ Result<GivenOptions> given_in_entries(const std::vector<std::pair<std::string, s
     const bool known = std::ranges::any_of(
         table, [&](const OptionSpec& option) { return option.in_file && option.name == entry.first; });
     if (!known) return unknown_in_file(name, table);
-    if (std::ranges::any_of(value, is_control)) {
+    if (option_kinds::has_control_characters(value)) {
       return Status::invalid_argument(
           fmt::format("{}: '{}' has control characters; leave them out", name, printable(value)));
     }

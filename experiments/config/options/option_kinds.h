@@ -20,6 +20,11 @@ inline Status wrong(const OptionSpec& option, const std::string& value, const st
   return Status::invalid_argument(fmt::format("--{}={}: {} must be {}", option.name, value, noun, option.range));
 }
 
+// Control characters have no meaning in any option, a config file can hold none, and messages show values.
+inline bool has_control_characters(const std::string& value) {
+  return std::ranges::any_of(value, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+}
+
 // Returns "a, b or c".
 inline std::string any_of(const std::vector<std::string>& names) {
   std::string text;

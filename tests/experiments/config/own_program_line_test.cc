@@ -44,6 +44,7 @@ TEST(OwnProgramLine, SaysWhatIsMissingOrGivenTwice) {
   EXPECT_THAT(refusal({"--mode=allreduce", "--command=true", "--", "true"}),
               StartsWith("--command=true: the words behind -- name a program, too"));
   EXPECT_THAT(refusal({"--command='unfinished"}), StartsWith("--command='unfinished: "));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--", "python", "-c", "a\nb"}), HasSubstr("put the program into a file"));
 }
 
 TEST(OwnProgramLine, RefusesWhatTheProgramDecides) {
