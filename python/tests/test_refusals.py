@@ -85,7 +85,7 @@ def test_options():
 
 def test_what_needs_a_job():
     sy.shutdown()
-    refused("call syncopate.torch.init() first", sy.rank, kind=sy.SyncopateError)
+    refused("call syncopate.torch.init(), or syncopate.numpy.init(), first", sy.rank, kind=sy.SyncopateError)
     refused("'shm' or 'sockets'", sy.init, wire="pigeons")
     refused("seconds above 0", sy.init, timeout=0)
     sy.init()

@@ -11,9 +11,10 @@
 Arrays are float32. Whoever waits for a rank that is gone raises PeerLost.
 """
 
+from syncopate._job import is_initialized, local_rank, rank, shutdown, size
 from syncopate.errors import PeerLost, SyncopateError
 from syncopate.numpy._arrays import allreduce, broadcast
-from syncopate.numpy._job import init, is_initialized, local_rank, rank, shutdown, size
+from syncopate.numpy._rendezvous import init
 from syncopate.numpy._strategy import Strategy
 
 __all__ = [

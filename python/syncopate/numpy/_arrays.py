@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from syncopate.numpy._job import current
+from syncopate._job import current
 
 
 def floats_of(array: Any, what: str) -> np.ndarray:

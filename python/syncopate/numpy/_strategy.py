@@ -9,7 +9,7 @@ import numpy as np
 from syncopate import _core
 from syncopate._servers import Servers
 from syncopate.numpy._arrays import floats_of
-from syncopate.numpy._job import current
+from syncopate._job import current
 
 _MODES = ("allreduce", "ps")
 

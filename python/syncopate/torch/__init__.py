@@ -11,14 +11,15 @@
 Tensors are float32 on the CPU. Whoever waits for a rank that is gone raises PeerLost.
 """
 
+from syncopate._job import is_initialized, local_rank, rank, shutdown, size
 from syncopate.backend import register as _register
 from syncopate.errors import PeerLost, SyncopateError
 from syncopate.torch._collectives import allreduce, broadcast_buffers, broadcast_optimizer_state, broadcast_parameters
 from syncopate.torch._hook import HookState, allreduce_hook
-from syncopate.torch._job import init, is_initialized, local_rank, rank, shutdown, size
 from syncopate.torch._launch import seed
 from syncopate.torch._optimizer import DistributedOptimizer
 from syncopate.torch._profile import profile
+from syncopate.torch._rendezvous import init
 from syncopate.torch._watch import log
 
 _register()

@@ -8,7 +8,7 @@ from typing import Any, Iterable, List, Tuple, Union
 
 import torch
 
-from syncopate.torch._job import Job, current
+from syncopate._job import Job, current
 from syncopate.torch._tensors import check_floats, written
 
 

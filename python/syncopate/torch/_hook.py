@@ -7,7 +7,7 @@ import time
 import torch
 
 from syncopate.torch import _watch
-from syncopate.torch._job import current
+from syncopate._job import current
 from syncopate.torch._tensors import check_floats
 
 

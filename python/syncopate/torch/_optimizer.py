@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 import torch
 
 from syncopate import _core
-from syncopate.torch._job import Job, current
+from syncopate._job import Job, current
 from syncopate.torch import _watch
 from syncopate.torch._arguments import check_options, trained
 from syncopate.torch._launch import settled

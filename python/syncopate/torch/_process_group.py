@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from syncopate import _core, backend
-from syncopate.torch._job import StoreRendezvous
+from syncopate.torch._rendezvous import StoreRendezvous
 from syncopate.torch._tensors import written
 
 _DONE = "all_reduce, broadcast, all_gather, all_gather_into_tensor and barrier"

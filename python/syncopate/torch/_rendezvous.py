@@ -1,62 +1,24 @@
-"""The job of this process: who it is, and how it reaches the others."""
+"""How the ranks of a job meet where there is torch: by a store of torch.distributed's."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import zlib
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Callable, List, Optional
+from typing import Any, List, Optional
 
 import torch.distributed as dist
 
-from syncopate import _core
-from syncopate.errors import SyncopateError
+from syncopate import _job
 from syncopate.torch import _watch
 from syncopate.torch._launch import Launch, settled
 
-# Where launchers say a process's rank and the number of ranks: torchrun, Open MPI, Slurm.
-_RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
-_LOCAL_RANK_NAMES = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
-# And what names a job of theirs, the same for all ranks of it, which no other job of the host has: Open MPI, Slurm.
+# What names a launcher's job, the same for all ranks of it, which no other job of the host has: Open MPI, Slurm.
 _JOB_NAMES = (("PMIX_NAMESPACE",), ("SLURM_JOB_ID", "SLURM_STEP_ID"))
 # Below the ports that the kernel gives to connections which ask for none.
 _FIRST_PORT, _PORTS = 20000, 12768
 
-
-@dataclass
-class Job:
-    group: _core.Group
-    communicator: _core.Communicator
-    rank: int
-    size: int
-    local_rank: int
-    pid: int
-    wire: str
-    rendezvous: StoreRendezvous
-    launch: Optional[Launch] = None  # by run_experiment
-    # What shutdown() closes first, last made first.
-    closers: List[Callable[[], None]] = field(default_factory=list)
-    _names: int = 0
-
-    def new_name(self, kind: str) -> str:
-        """A name that all ranks give to the same thing, since all of them make it in the same order."""
-        self._names += 1
-        return f"{kind}{self._names}"
-
-
-_job: Optional[Job] = None
-_jobs = 0  # of this process, so far
-_store = None  # of all its jobs: a second one would meet clients of the first
-
-
-def _number_of(names) -> Optional[int]:
-    for name in names:
-        if name in os.environ:
-            return int(os.environ[name])
-    return None
+_store = None  # of all jobs of this process: a second one would meet clients of the first
 
 
 class StoreRendezvous:
@@ -94,7 +56,7 @@ def _launchers_job() -> str:
     return ""
 
 
-def _rendezvous(rank: int, size: int, timeout: float) -> StoreRendezvous:
+def _rendezvous(rank: int, size: int, number: int, timeout: float) -> StoreRendezvous:
     global _store
     if size == 1:
         return StoreRendezvous(dist.HashStore(), "")
@@ -113,7 +75,7 @@ def _rendezvous(rank: int, size: int, timeout: float) -> StoreRendezvous:
         _store, _, _ = next(iter(dist.rendezvous(url, timeout=timedelta(seconds=timeout))))
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     # Named by the job, so that one that should meet another's store at its port takes nothing for its own.
-    return StoreRendezvous(_store, f"syncopate/{job}/{restart}/{_jobs}")
+    return StoreRendezvous(_store, f"syncopate/{job}/{restart}/{number}")
 
 
 def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None:
@@ -128,85 +90,16 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None
     timeout  seconds that a rank waits for another in any operation, and here, before it raises PeerLost. None: what
              run_experiment asks for, else 30
     """
-    global _job, _jobs
-    if _job is not None:
-        raise SyncopateError("init() was called before: once a process, or after shutdown()")
     launch = Launch.read()
     wire = settled("wire", wire, launch.wire if launch else None, "shm")
     if timeout is None:
         timeout = launch.timeout if launch else 30.0
-    if not timeout > 0:
-        raise ValueError(f"timeout={timeout}: must be seconds above 0")
-    rank, size = _number_of(_RANK_NAMES), _number_of(_SIZE_NAMES)
-    if (rank is None) != (size is None):
-        raise ValueError("only one of RANK and WORLD_SIZE is set: set both, or start the script with torchrun")
-    rank, size = rank or 0, size or 1
-    rendezvous = _rendezvous(rank, size, timeout)
-    shape = launch.shape if launch else ""
-    group = _core.Group.join(rank, size, wire, timeout, rendezvous, shape)
-    local_rank = _number_of(_LOCAL_RANK_NAMES)
-    _job = Job(
-        group=group,
-        communicator=_core.Communicator.connect(group, "main"),
-        rank=rank,
-        size=size,
-        local_rank=rank if local_rank is None else local_rank,
-        pid=os.getpid(),
+    _job.begin(
+        lambda rank, size, number: _rendezvous(rank, size, number, timeout),
         wire=wire,
-        rendezvous=rendezvous,
+        timeout=timeout,
+        shape=launch.shape if launch else "",
         launch=launch,
+        at_end=_watch.end,
     )
     _watch.begin(launch.step_file if launch else None)
-    _jobs += 1
-
-
-def current(what: str) -> Job:
-    """The job, for `what`, which needs it."""
-    if _job is None:
-        raise SyncopateError(f"{what} before init(): call syncopate.torch.init() first")
-    if _job.pid != os.getpid():
-        raise SyncopateError(f"{what} in a child of a rank, such as a worker of a DataLoader: only the rank itself may")
-    return _job
-
-
-def is_initialized() -> bool:
-    return _job is not None
-
-
-def rank() -> int:
-    """This process's number among the ranks, from 0."""
-    return current("rank()").rank
-
-
-def size() -> int:
-    """The number of ranks."""
-    return current("size()").size
-
-
-def local_rank() -> int:
-    """This process's number among the ranks of its host."""
-    return current("local_rank()").local_rank
-
-
-def shutdown() -> None:
-    """Waits for all ranks, then disconnects; every rank calls it. Does nothing before init()."""
-    global _job
-    if _job is None:
-        return
-    job = current("shutdown()")
-    while job.closers:
-        job.closers.pop()()
-    _watch.end()
-    job.group.forgive()
-    job.communicator.wait(job.communicator.barrier(), "shutdown")
-    _job = None
-
-
-@atexit.register
-def _drop() -> None:
-    """A rank that ends without shutdown() may have failed: it waits for nobody, and others see it go."""
-    global _job
-    if _job is not None and _job.pid == os.getpid():
-        _watch.end()
-        _job.closers.clear()
-        _job = None

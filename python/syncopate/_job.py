@@ -1,0 +1,139 @@
+"""The job of this process, whichever module has begun it: who it is, and what connects it with the others."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from dataclasses import dataclass, field
+from typing import Any, Callable, List, Optional, Tuple
+
+from syncopate import _core
+from syncopate.errors import SyncopateError
+
+# Where launchers say a process's rank and the number of ranks: torchrun and ours, Open MPI, Slurm.
+_RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
+_LOCAL_RANK_NAMES = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+
+
+@dataclass
+class Job:
+    group: _core.Group
+    communicator: _core.Communicator
+    rank: int
+    size: int
+    local_rank: int
+    pid: int
+    wire: str
+    rendezvous: Any
+    launch: Any = None  # by run_experiment
+    at_end: Callable[[], None] = lambda: None
+    # What shutdown() closes first, last made first.
+    closers: List[Callable[[], None]] = field(default_factory=list)
+    _names: int = 0
+
+    def new_name(self, kind: str) -> str:
+        """A name that all ranks give to the same thing, since all of them make it in the same order."""
+        self._names += 1
+        return f"{kind}{self._names}"
+
+
+_job: Optional[Job] = None
+_jobs = 0  # of this process, so far
+
+
+def _number_of(names: Tuple[str, ...]) -> Optional[int]:
+    return next((int(os.environ[name]) for name in names if name in os.environ), None)
+
+
+def begin(
+    rendezvous_of: Callable[[int, int, int], Any],
+    *,
+    wire: str,
+    timeout: float,
+    shape: str = "",
+    launch: Any = None,
+    at_end: Callable[[], None] = lambda: None,
+) -> None:
+    """Connects this process with the others.
+
+    rendezvous_of  returns what ranks meet through, of this process's rank, the number of ranks and that of jobs before
+    at_end         is called once this rank needs the others no more, or gives up
+    """
+    global _job, _jobs
+    if _job is not None:
+        raise SyncopateError("init() was called before: once a process, or after shutdown()")
+    if not timeout > 0:
+        raise ValueError(f"timeout={timeout}: must be seconds above 0")
+    rank, size = _number_of(_RANK_NAMES), _number_of(_SIZE_NAMES)
+    if (rank is None) != (size is None):
+        raise ValueError("only one of RANK and WORLD_SIZE is set: set both, or start the script with torchrun")
+    rank, size = rank or 0, size or 1
+    rendezvous = rendezvous_of(rank, size, _jobs)
+    group = _core.Group.join(rank, size, wire, timeout, rendezvous, shape)
+    local_rank = _number_of(_LOCAL_RANK_NAMES)
+    _job = Job(
+        group=group,
+        communicator=_core.Communicator.connect(group, "main"),
+        rank=rank,
+        size=size,
+        local_rank=rank if local_rank is None else local_rank,
+        pid=os.getpid(),
+        wire=wire,
+        rendezvous=rendezvous,
+        launch=launch,
+        at_end=at_end,
+    )
+    _jobs += 1
+
+
+def current(what: str) -> Job:
+    """The job, for `what`, which needs it."""
+    if _job is None:
+        raise SyncopateError(f"{what} before init(): call syncopate.torch.init(), or syncopate.numpy.init(), first")
+    if _job.pid != os.getpid():
+        raise SyncopateError(f"{what} in a child of a rank, such as a worker of a DataLoader: only the rank itself may")
+    return _job
+
+
+def is_initialized() -> bool:
+    return _job is not None
+
+
+def rank() -> int:
+    """This process's number among the ranks, from 0."""
+    return current("rank()").rank
+
+
+def size() -> int:
+    """The number of ranks."""
+    return current("size()").size
+
+
+def local_rank() -> int:
+    """This process's number among the ranks of its host."""
+    return current("local_rank()").local_rank
+
+
+def shutdown() -> None:
+    """Waits for all ranks, then disconnects; every rank calls it. Does nothing before init()."""
+    global _job
+    if _job is None:
+        return
+    job = current("shutdown()")
+    while job.closers:
+        job.closers.pop()()
+    job.at_end()
+    job.group.forgive()
+    job.communicator.wait(job.communicator.barrier(), "shutdown")
+    _job = None
+
+
+@atexit.register
+def _drop() -> None:
+    """A rank that ends without shutdown() may have failed: it waits for nobody, and others see it go."""
+    global _job
+    if _job is not None and _job.pid == os.getpid():
+        _job.at_end()
+        _job.closers.clear()
+        _job = None

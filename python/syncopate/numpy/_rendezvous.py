@@ -1,0 +1,43 @@
+"""How the ranks of a job meet where no framework has a rendezvous: at rank 0's address."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional
+
+from syncopate import _core, _job
+
+_server: Optional[_core.RendezvousServer] = None  # rank 0's, for all jobs of this process
+
+
+def _rendezvous(rank: int, size: int, number: int) -> _core.TcpRendezvous:
+    global _server
+    address = "127.0.0.1:0"  # a rank alone meets its servers there
+    if size > 1:
+        missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+        if missing:
+            raise ValueError(
+                f"{' and '.join(missing)} not set, where rank 0 can be reached: set MASTER_ADDR=127.0.0.1 and MASTER_PORT "
+                f"to a free port"
+            )
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            raise ValueError(
+                "torchrun has taken MASTER_PORT for a store of its own: set MASTER_PORT to a free port and "
+                "TORCHELASTIC_USE_AGENT_STORE=False before init(), or use syncopate.torch, whose allreduce() takes arrays"
+            )
+        address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    if rank == 0 and _server is None:
+        _server = _core.RendezvousServer.start(address)
+    return _core.TcpRendezvous.make(_server.address if _server else address, f"{number}/")
+
+
+def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
+    """Connects this process with the others of its job; every rank calls it.
+
+    Rank, number of ranks and the address of rank 0 are RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. A process without
+    them is a job of its own. All ranks must be on one host.
+
+    wire     "shm": shared memory; "sockets": sockets of the loopback interface
+    timeout  seconds that a rank waits for another in any operation, and here, before it raises
+    """
+    _job.begin(_rendezvous, wire=wire, timeout=timeout)
