@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import zlib
 from dataclasses import dataclass, field
 from typing import Any, Callable, List, Optional, Tuple
 
@@ -14,6 +15,11 @@ from syncopate.errors import SyncopateError
 _RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
 _LOCAL_RANK_NAMES = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+
+# What names a launcher's job, the same for all ranks of it, which no other job of the host has: Open MPI, Slurm.
+_JOB_NAMES = (("PMIX_NAMESPACE",), ("SLURM_JOB_ID", "SLURM_STEP_ID"))
+# Below the ports that the kernel gives to connections which ask for none.
+_FIRST_PORT, _PORTS = 20000, 12768
 
 
 @dataclass
@@ -44,6 +50,30 @@ _jobs = 0  # of this process, so far
 
 def _number_of(names: Tuple[str, ...]) -> Optional[int]:
     return next((int(os.environ[name]) for name in names if name in os.environ), None)
+
+
+def _launchers_job() -> str:
+    """What mpirun or srun calls this job; empty if neither has started it."""
+    for names in _JOB_NAMES:
+        if all(name in os.environ for name in names):
+            return "-".join(os.environ[name] for name in names)
+    return ""
+
+
+def settle_address() -> str:
+    """Sets MASTER_ADDR and MASTER_PORT where mpirun or srun has started this process and they are not set. Returns what
+    names that job; empty if neither has. Raises ValueError if it is not known where rank 0 can be reached."""
+    job = _launchers_job()
+    if job and "MASTER_PORT" not in os.environ:
+        os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+        os.environ["MASTER_PORT"] = str(_FIRST_PORT + zlib.crc32(job.encode()) % _PORTS)
+    missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if missing:
+        raise ValueError(
+            f"{' and '.join(missing)} not set, where rank 0 can be reached: start the script with torchrun, or set "
+            f"MASTER_ADDR=127.0.0.1 and MASTER_PORT to a free port"
+        )
+    return job
 
 
 def begin(

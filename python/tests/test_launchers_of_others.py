@@ -63,3 +63,13 @@ def test_what_srun_sets_is_enough():
     ended = ranks.wait(processes)
     assert [each.code for each in ended] == [0, 0], ended
     assert [each.out.strip() for each in ended] == ALL
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: apt-get install openmpi-bin")
+def test_mpirun_needs_no_address_for_plain_arrays():
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    program = (
+        "import numpy, syncopate.numpy as sy; sy.init(); a = sy.allreduce(numpy.ones(1, 'f4') * (1 + sy.rank()), op='sum'); "
+        "print(f'rank {sy.rank()} of {sy.size()}, local {sy.local_rank()}: {float(a[0])}'); sy.shutdown()"
+    )
+    assert lines(["mpirun", "--oversubscribe", "-np", "2", sys.executable, "-c", program], **as_root) == ALL

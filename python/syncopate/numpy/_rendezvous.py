@@ -14,12 +14,7 @@ def _rendezvous(rank: int, size: int, number: int) -> _core.TcpRendezvous:
     global _server
     address = "127.0.0.1:0"  # a rank alone meets its servers there
     if size > 1:
-        missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-        if missing:
-            raise ValueError(
-                f"{' and '.join(missing)} not set, where rank 0 can be reached: set MASTER_ADDR=127.0.0.1 and MASTER_PORT "
-                f"to a free port"
-            )
+        _job.settle_address()
         if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
             raise ValueError(
                 "torchrun has taken MASTER_PORT for a store of its own: set MASTER_PORT to a free port and "
@@ -34,8 +29,8 @@ def _rendezvous(rank: int, size: int, number: int) -> _core.TcpRendezvous:
 def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
     """Connects this process with the others of its job; every rank calls it.
 
-    Rank, number of ranks and the address of rank 0 are RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. A process without
-    them is a job of its own. All ranks must be on one host.
+    Rank, number of ranks and the address of rank 0 are RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or what mpirun
+    (Open MPI) or srun call these. A process without them is a job of its own. All ranks must be on one host.
 
     wire     "shm": shared memory; "sockets": sockets of the loopback interface
     timeout  seconds that a rank waits for another in any operation, and here, before it raises

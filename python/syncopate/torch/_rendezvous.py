@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from datetime import timedelta
 from typing import Any, List, Optional
 
@@ -12,11 +11,6 @@ import torch.distributed as dist
 from syncopate import _job
 from syncopate.torch import _watch
 from syncopate.torch._launch import Launch, settled
-
-# What names a launcher's job, the same for all ranks of it, which no other job of the host has: Open MPI, Slurm.
-_JOB_NAMES = (("PMIX_NAMESPACE",), ("SLURM_JOB_ID", "SLURM_STEP_ID"))
-# Below the ports that the kernel gives to connections which ask for none.
-_FIRST_PORT, _PORTS = 20000, 12768
 
 _store = None  # of all jobs of this process: a second one would meet clients of the first
 
@@ -48,28 +42,11 @@ class StoreRendezvous:
         return [self._store.get(key).decode() for key in keys]
 
 
-def _launchers_job() -> str:
-    """What mpirun or srun calls this job; empty if neither has started it."""
-    for names in _JOB_NAMES:
-        if all(name in os.environ for name in names):
-            return "-".join(os.environ[name] for name in names)
-    return ""
-
-
 def _rendezvous(rank: int, size: int, number: int, timeout: float) -> StoreRendezvous:
     global _store
     if size == 1:
         return StoreRendezvous(dist.HashStore(), "")
-    job = _launchers_job()
-    if job and "MASTER_PORT" not in os.environ:
-        os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-        os.environ["MASTER_PORT"] = str(_FIRST_PORT + zlib.crc32(job.encode()) % _PORTS)
-    missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-    if missing:
-        raise ValueError(
-            f"{' and '.join(missing)} not set, where rank 0 can be reached: start the script with torchrun, or set "
-            f"MASTER_ADDR=127.0.0.1 and MASTER_PORT to a free port"
-        )
+    job = _job.settle_address()
     if _store is None:
         url = f"env://?rank={rank}&world_size={size}"
         _store, _, _ = next(iter(dist.rendezvous(url, timeout=timedelta(seconds=timeout))))
