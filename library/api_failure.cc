@@ -26,16 +26,14 @@ Code code_of(const ::syncopate::Status& status) {
   }
 }
 
-Status status_of(const ::syncopate::Status& status, PeerLost lost) {
+// `who` is lost, as describe() has it; empty if that is not known.
+Status status_of(const ::syncopate::Status& status, PeerLost lost, const std::string& who) {
   if (status.ok()) return Status();
   std::string where = lost.operation;
   if (lost.step >= 0) where += fmt::format(" in step {}", lost.step);
   std::string text = fmt::format("{}: {}", where, status.message());
   if (code_of(status) != Code::kPeerLost) return Status(code_of(status), std::move(text));
-  if (!lost.process.empty()) {
-    text = fmt::format("{} (pid {} on {}) {}: {}", lost.process, lost.pid, lost.host,
-                       lost.has_ended ? "is gone" : "has not come in time", where);
-  }
+  if (!who.empty()) text = fmt::format("{}: {}", who, where);
   return Status(std::move(lost), std::move(text));
 }
 
@@ -45,18 +43,20 @@ Status status_of(const ::syncopate::Status& status, const library::Group& group,
                  std::int64_t step, int missed) {
   PeerLost lost{.operation = operation, .step = step};
   if (status.ok()) return Status();
+  std::string who;
   if (const std::optional<library::Loss> loss = group.loss_behind(status, missed)) {
+    who = library::describe(*loss);
     lost.rank = loss->process.rank;
     lost.process = loss->process.name;
     lost.pid = loss->process.pid;
     lost.host = loss->process.host;
     lost.has_ended = loss->has_ended;
   }
-  return status_of(status, std::move(lost));
+  return status_of(status, std::move(lost), who);
 }
 
 Status status_of(const ::syncopate::Status& status, const std::string& operation) {
-  return status_of(status, PeerLost{.operation = operation});
+  return status_of(status, PeerLost{.operation = operation}, "");
 }
 
 ::syncopate::Result<::syncopate::ParamLayout> engine_layout(const ParamLayout& layout) {

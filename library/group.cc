@@ -80,6 +80,11 @@ std::string host_name() {
 
 }  // namespace
 
+std::string describe(const Loss& loss) {
+  return fmt::format("{} (pid {} on {}) {}", loss.process.name, loss.process.pid, loss.process.host,
+                     loss.has_ended ? "is gone" : "has not come in time");
+}
+
 Result<Wire> parse_wire(std::string_view text) {
   if (text == "shm") return Wire::kShm;
   if (text == "sockets") return Wire::kSockets;

@@ -43,6 +43,9 @@ struct Loss {
   bool has_ended = true;  // false: it is alive, and did not come in time
 };
 
+// Returns a text such as "rank 1 (pid 4711 on node1) is gone".
+std::string describe(const Loss& loss);
+
 // A collective, and what it needs to live.
 struct ConnectedCollective {
   std::unique_ptr<Transport> transport;  // null if the collective has a wire of its own

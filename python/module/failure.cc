@@ -21,11 +21,7 @@ bool is_loss(const Failure& failure) {
 std::string text_of(const Failure& failure) {
   std::string where = failure.operation();
   if (failure.step() >= 0) where += fmt::format(" in step {}", failure.step());
-  if (const std::optional<Loss>& loss = failure.loss()) {
-    const WatchedProcess& process = loss->process;
-    return fmt::format("{} (pid {} on {}) {}: {}", process.name, process.pid, process.host,
-                       loss->has_ended ? "is gone" : "has not come in time", where);
-  }
+  if (failure.loss()) return fmt::format("{}: {}", library::describe(*failure.loss()), where);
   return where.empty() ? failure.what() : fmt::format("{}: {}", where, failure.what());
 }
 
