@@ -28,6 +28,17 @@ std::atomic<int> jobs = 0;
   return std::optional<int>();
 }
 
+// Returns what is given, or what the environment has.
+std::string text_of(const std::string& given, const char* name) {
+  const char* const text = std::getenv(name);
+  return given.empty() && text != nullptr ? text : given;
+}
+
+std::optional<library::Wire> engine_wire(const std::optional<Wire>& wire) {
+  if (!wire) return std::nullopt;
+  return *wire == Wire::kSockets ? library::Wire::kSockets : library::Wire::kShm;
+}
+
 struct Place {
   int rank = 0;
   int size = 1;
@@ -60,9 +71,9 @@ struct Place {
     place.address = fmt::format("{}:{}", host, port);
   } else {
     return ::syncopate::Status::invalid_argument(
-        "it is not known where rank 0 can be reached: set MASTER_ADDR=127.0.0.1 and MASTER_PORT to a free port, or "
-        "give "
-        "the address");
+        "it is not known where rank 0 can be reached: set MASTER_ADDR, 127.0.0.1 on one host, and MASTER_PORT to a "
+        "free "
+        "port, or give the address");
   }
   return place;
 }
@@ -74,6 +85,7 @@ struct Place {
         fmt::format("a timeout of {} ms: must be above 0", options.timeout.count()));
   }
   auto meeting = std::make_shared<Meeting>();
+  const std::string meets_at = place.size == 1 ? "" : place.address.substr(0, place.address.rfind(':'));
   if (place.rank == 0) {
     SYNCOPATE_ASSIGN_OR_RETURN(meeting->server, library::RendezvousServer::start(place.address));
     place.address = meeting->server->address();
@@ -81,12 +93,14 @@ struct Place {
   SYNCOPATE_ASSIGN_OR_RETURN(meeting->rendezvous,
                              library::TcpRendezvous::make(place.address, fmt::format("{}/", ++jobs)));
   SYNCOPATE_ASSIGN_OR_RETURN(
-      meeting->group,
-      library::Group::join({.rank = place.rank,
-                            .size = place.size,
-                            .wire = options.wire == Wire::kSockets ? library::Wire::kSockets : library::Wire::kShm,
-                            .timeout = options.timeout},
-                           *meeting->rendezvous));
+      meeting->group, library::Group::join({.rank = place.rank,
+                                            .size = place.size,
+                                            .wire = engine_wire(options.wire),
+                                            .timeout = options.timeout,
+                                            .meets_at = meets_at,
+                                            .address = text_of(options.own_address, "SYNCOPATE_ADDRESS"),
+                                            .secret_file = text_of(options.secret_file, "SYNCOPATE_SECRET_FILE")},
+                                           *meeting->rendezvous));
   return meeting;
 }
 

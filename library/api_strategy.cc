@@ -54,7 +54,7 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
   auto impl = std::make_unique<Impl>();
   impl->meeting = meeting;
   impl->layout = std::move(*own_layout);
-  if (has_servers && meeting->group->rank() == 0) {
+  if (has_servers && !meeting->group->servers_to_start(options.servers).empty()) {
     auto servers = library::ServerProcesses::start(
         *meeting->group, *meeting->rendezvous,
         {.program = options.server_program.empty() ? library::installed_server() : options.server_program,
@@ -64,8 +64,9 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
     if (!servers.ok()) return impl->status(servers.status(), "starting parameter servers");
     impl->servers = std::move(*servers);
   }
-  auto exchange = library::StrategyExchange::connect(group_of(meeting), name, impl->layout, *parsed,
-                                                     impl->servers ? impl->servers->pids() : std::vector<int>());
+  auto exchange = library::StrategyExchange::connect(
+      group_of(meeting), name, impl->layout, *parsed,
+      impl->servers ? impl->servers->started() : std::vector<library::StartedServer>());
   if (!exchange.ok()) return impl->status(exchange.status(), kConnecting);
   impl->exchange = std::move(*exchange);
   return impl;

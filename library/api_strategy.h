@@ -26,7 +26,7 @@ struct Strategy::Impl {
 
   std::shared_ptr<Meeting> meeting;
   ::syncopate::ParamLayout layout;
-  std::unique_ptr<library::ServerProcesses> servers;    // on rank 0, under parameter servers
+  std::unique_ptr<library::ServerProcesses> servers;    // those that this rank starts
   std::unique_ptr<library::StrategyExchange> exchange;  // ends before its servers
   Phase phase = Phase::kConnected;
   std::int64_t step = 0;

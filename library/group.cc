@@ -2,80 +2,39 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <fstream>
+#include <set>
 
 #include "allreduce/collective/direct_collective.h"
 #include "allreduce/collective/schedule_collective.h"
+#include "common/os/local_address.h"
 #include "common/transport/local_socket.h"
 #include "common/transport/patient_transport.h"
+#include "common/transport/secret_file.h"
 #include "library/shared_secret.h"
 
 namespace syncopate::library {
 namespace {
 
-constexpr char kSeparator = '|';
 // How long a process may take to end after its connections have: longer where nothing else says which one it was.
 constexpr Duration kEnding = std::chrono::milliseconds(50);
 constexpr Duration kUnknownEnding = std::chrono::seconds(1);
 
-// What a rank tells the others of itself.
-struct Presence {
-  std::string host;    // its name
-  std::string kernel;  // equal where processes see each other, and each other's local sockets
-  pid_t pid = 0;
-  std::string secret_at;  // where rank 0 gives the job's secret
-  std::string run_id;     // rank 0's counts
-
-  std::string to_text() const {
-    return fmt::format("{1}{0}{2}{0}{3}{0}{4}{0}{5}", kSeparator, host, kernel, pid, secret_at, run_id);
+// The address by which other hosts reach this one, whose presence is `own`. Where a host's own name is one of its
+// loopback interface's, as Debian has it, the others know better what it is.
+Result<std::string> address_of(const Presence& own, const std::vector<Presence>& ranks) {
+  if (!is_loopback(own.address) && !own.address.empty()) return own.address;
+  for (const Presence& rank : ranks) {
+    const bool knows = rank.kernel != own.kernel && !rank.meets_at.empty() && !is_loopback(rank.meets_at);
+    if (knows && check_own_address(rank.meets_at).ok()) return rank.meets_at;
   }
-  static Result<Presence> parse(const std::string& text) {
-    std::vector<std::string> parts(1);
-    for (const char each : text) {
-      if (each == kSeparator) {
-        parts.emplace_back();
-      } else {
-        parts.back() += each;
-      }
-    }
-    Presence presence;
-    if (parts.size() == 5) {
-      const std::string& pid = parts[2];
-      const auto [end, error] = std::from_chars(pid.data(), pid.data() + pid.size(), presence.pid);
-      if (error == std::errc() && end == pid.data() + pid.size()) {
-        presence.host = parts[0];
-        presence.kernel = parts[1];
-        presence.secret_at = parts[3];
-        presence.run_id = parts[4];
-        return presence;
-      }
-    }
-    return Status::data_loss("a rank says of itself what this version does not understand");
-  }
-};
-
-std::string inode_of(const char* path) {
-  struct stat status {};
-  return stat(path, &status) == 0 ? std::to_string(status.st_ino) : "?";
-}
-
-// Containers of one host have one boot id, and namespaces of their own.
-std::string kernel_name() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  return fmt::format("{}/{}/{}", boot, inode_of("/proc/self/ns/pid"), inode_of("/proc/self/ns/net"));
-}
-
-std::string host_name() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name;
+  return Status::invalid_argument(fmt::format(
+      "ranks are on several hosts, and {} knows none of its addresses that the others reach: give MASTER_ADDR as an "
+      "address or a name of rank 0's host that all hosts know, not {}, or give each process SYNCOPATE_ADDRESS",
+      own.host, own.meets_at.empty() ? "nothing" : own.meets_at));
 }
 
 }  // namespace
@@ -93,14 +52,16 @@ Result<Wire> parse_wire(std::string_view text) {
 
 TransportKind wire_to_servers(Wire wire) { return wire == Wire::kShm ? TransportKind::kShm : TransportKind::kTcp; }
 
+void reach_other_hosts(TransportOptions& endpoint, const std::string& address) {
+  if (address.empty()) return;
+  endpoint.host = address;
+  endpoint.encrypted = true;
+}
+
 Result<std::shared_ptr<Group>> Group::join(const GroupOptions& options, Rendezvous& rendezvous) {
   if (options.size < 1 || options.rank < 0 || options.rank >= options.size) {
     return Status::invalid_argument(
         fmt::format("rank {} of {}: ranks are 0 to {}", options.rank, options.size, std::max(options.size, 1) - 1));
-  }
-  if (options.shape && options.wire != Wire::kSockets) {
-    return Status::invalid_argument(fmt::format(
-        "shape='{}': only sockets can behave like another link; use wire='sockets'", options.shape->to_string()));
   }
   std::shared_ptr<Group> group(new Group(options, rendezvous));
   SYNCOPATE_RETURN_IF_ERROR(group->meet());
@@ -112,10 +73,9 @@ Status Group::meet() {
   if (options_.shape) link_ = std::make_shared<ProcessLink>(*options_.shape);
   SYNCOPATE_ASSIGN_OR_RETURN(watch_, PeerWatch::start());
   const TimePoint due = deadline();
-  Presence own{.host = host_name(), .kernel = kernel_name(), .pid = getpid(), .secret_at = {}, .run_id = {}};
+  SYNCOPATE_ASSIGN_OR_RETURN(Presence own, Presence::of_this_process(options_.meets_at, options_.address));
   FileDescriptor listener;
   if (rank() == 0) {
-    SYNCOPATE_ASSIGN_OR_RETURN(keys_, RunKeys::make());
     own.secret_at = new_local_name();
     own.run_id = new_local_name();
     SYNCOPATE_ASSIGN_OR_RETURN(listener, listen_locally(own.secret_at));
@@ -125,27 +85,75 @@ Status Group::meet() {
   std::vector<Presence> ranks;
   for (const std::string& text : texts) {
     SYNCOPATE_ASSIGN_OR_RETURN(Presence presence, Presence::parse(text));
-    if (presence.kernel != own.kernel) {
-      return Status::invalid_argument(
-          fmt::format("rank {} is on {} and rank {} on {}, or in another container: all ranks must be in one, since "
-                      "several hosts are not supported yet",
-                      ranks.size(), presence.host, rank(), own.host));
-    }
     ranks.push_back(std::move(presence));
   }
   run_id_ = ranks.front().run_id;
+  std::set<std::string> kernels;
   for (int peer = 0; peer < size(); ++peer) {
     const Presence& presence = ranks[static_cast<std::size_t>(peer)];
-    ranks_.push_back({.pid = presence.pid, .rank = peer, .name = fmt::format("rank {}", peer), .host = presence.host});
-    if (peer != rank()) SYNCOPATE_RETURN_IF_ERROR(watch_->watch(ranks_.back()));
+    if (kernels.insert(presence.kernel).second) first_ranks_.push_back(peer);
+    ranks_.push_back({.pid = presence.pid,
+                      .rank = peer,
+                      .name = fmt::format("rank {}", peer),
+                      .host = presence.host,
+                      .is_here = presence.kernel == own.kernel});
+    if (peer != rank() && ranks_.back().is_here) SYNCOPATE_RETURN_IF_ERROR(watch_->watch(ranks_.back()));
   }
-  if (rank() == 0) return give_keys(*keys_, std::move(listener), size(), due).in("giving the job's secret");
-  SYNCOPATE_ASSIGN_OR_RETURN(keys_, take_keys(ranks.front().secret_at, rank(), due));
+  SYNCOPATE_RETURN_IF_ERROR(choose_wire(ranks));
+  if (first_ranks_.size() == 1) return share_secret(ranks.front().secret_at, std::move(listener), due);
+  SYNCOPATE_ASSIGN_OR_RETURN(address_, address_of(ranks[static_cast<std::size_t>(rank())], ranks));
+  SYNCOPATE_ASSIGN_OR_RETURN(const SecretText secret, read_secret_file(options_.secret_file));
+  SYNCOPATE_ASSIGN_OR_RETURN(keys_, RunKeys::of_job(secret, run_id_));
+  Result<std::unique_ptr<HostWatch>> watch =
+      HostWatch::start(endpoint("watch", size()), rendezvous_, ranks_, *watch_, options_.timeout, due);
+  if (!watch.ok()) {
+    return watch.status().in("connecting the hosts (is SYNCOPATE_SECRET_FILE the same on all of them?)");
+  }
+  host_watch_ = std::move(*watch);
   return Status();
 }
 
+// How ranks are connected, and whether they can be.
+Status Group::choose_wire(const std::vector<Presence>& ranks) {
+  const bool several = first_ranks_.size() > 1;
+  wire_ = options_.wire.value_or(several ? Wire::kSockets : Wire::kShm);
+  const auto where = [&] {
+    const auto second = static_cast<std::size_t>(first_ranks_[1]);
+    return fmt::format("rank 0 is on {} and rank {} on {}, or in another container", ranks.front().host,
+                       first_ranks_[1], ranks[second].host);
+  };
+  if (several && wire_ == Wire::kShm) {
+    return Status::invalid_argument(
+        fmt::format("wire='shm': {}, and hosts share no memory; use wire='sockets', or leave it out", where()));
+  }
+  if (several && options_.secret_file.empty()) {
+    return Status::invalid_argument(fmt::format(
+        "{}: several hosts need a secret in common. Make one, (umask 077; head -c 32 /dev/urandom >FILE), copy it to "
+        "all hosts, and give each process SYNCOPATE_SECRET_FILE=FILE",
+        where()));
+  }
+  if (options_.shape && wire_ != Wire::kSockets) {
+    return Status::invalid_argument(fmt::format(
+        "shape='{}': only sockets can behave like another link; use wire='sockets'", options_.shape->to_string()));
+  }
+  return Status();
+}
+
+// On one host rank 0 makes the secret, and gives it to the others.
+Status Group::share_secret(const std::string& at, FileDescriptor listener, TimePoint due) {
+  if (rank() != 0) {
+    SYNCOPATE_ASSIGN_OR_RETURN(keys_, take_keys(at, rank(), due));
+    return Status();
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(keys_, RunKeys::make());
+  return give_keys(*keys_, std::move(listener), size(), due).in("giving the job's secret");
+}
+
 TransportOptions Group::endpoint(const std::string& name, int size) const {
-  return {.run_id = run_id_, .group = name, .rank = rank(), .size = size, .keys = *keys_, .patience = patience_};
+  TransportOptions options{
+      .run_id = run_id_, .group = name, .rank = rank(), .size = size, .keys = *keys_, .patience = patience_};
+  reach_other_hosts(options, address_);
+  return options;
 }
 
 Result<std::unique_ptr<Transport>> Group::connect(TransportKind kind, const std::string& name, int size) {
@@ -171,6 +179,14 @@ Result<std::unique_ptr<Transport>> Group::connect_servers(const std::string& nam
   return connect(wire_to_servers(wire()), name, size);
 }
 
+std::vector<int> Group::servers_to_start(int servers) const {
+  std::vector<int> own;
+  for (int server = 0; server < servers; ++server) {
+    if (first_ranks_[static_cast<std::size_t>(server) % first_ranks_.size()] == rank()) own.push_back(server);
+  }
+  return own;
+}
+
 Status Group::give_secret(int file) const {
   const SecretText text = keys_->to_text();
   const SecretText lines(text.view(), "\n" + run_id_ + "\n");
@@ -185,7 +201,7 @@ std::optional<Loss> Group::loss_behind(const Status& failure, int missed) const 
   const bool is_late = failure.code() == Code::kDeadlineExceeded;
   if (!is_late && failure.code() != Code::kPeerLost && failure.code() != Code::kCancelled) return std::nullopt;
   const Duration patience = is_late ? Duration::zero() : missed >= 0 ? kEnding : kUnknownEnding;
-  if (const std::optional<WatchedProcess> ended = watch_->lost(patience)) return Loss{*ended};
+  if (const std::optional<Loss> known = watch_->lost(patience)) return known;
   if (missed < 0) return std::nullopt;
   return Loss{ranks_[static_cast<std::size_t>(missed)], failure.code() == Code::kPeerLost};
 }

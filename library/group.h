@@ -17,30 +17,32 @@
 #include "common/transport/link_shape.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/shaped_transport.h"
+#include "library/host_watch.h"
 #include "library/peer_watch.h"
+#include "library/presence.h"
 
 namespace syncopate::library {
 
-// How ranks of one host are connected: by shared memory, or by sockets of the loopback interface.
+// How ranks are connected: by shared memory, on one host, or by sockets, of the loopback interface on one host.
 enum class Wire { kShm, kSockets };
 
 // "shm" or "sockets".
 Result<Wire> parse_wire(std::string_view text);
 // Between a rank that computes and servers, ZeroMQ's threads move the bytes of sockets.
 TransportKind wire_to_servers(Wire wire);
+// Has the endpoint listen at `address`, for members on other hosts, and encrypt; leaves it alone where that is empty.
+void reach_other_hosts(TransportOptions& endpoint, const std::string& address);
 
 struct GroupOptions {
   int rank = 0;
   int size = 1;
-  Wire wire = Wire::kShm;
+  std::optional<Wire> wire = {};                // none: shared memory on one host, sockets between several
   Duration timeout = std::chrono::seconds(30);  // of each wait for another rank
   std::optional<LinkShape> shape = {};          // the link that this process's sockets are to behave like
-};
-
-// The process that another waited for in vain.
-struct Loss {
-  WatchedProcess process;
-  bool has_ended = true;  // false: it is alive, and did not come in time
+  // For ranks on several hosts, and unused on one:
+  std::string meets_at = {};     // the host at which the ranks meet, that of rank 0: a name or an address
+  std::string address = {};      // by which other hosts reach this one; empty: that of the way to meets_at
+  std::string secret_file = {};  // what the ranks of a job prove themselves by (read_secret_file), alike on all hosts
 };
 
 // Returns a text such as "rank 1 (pid 4711 on node1) is gone".
@@ -54,8 +56,9 @@ struct ConnectedCollective {
 
 class Group {
  public:
-  // Every rank calls it. `rendezvous` must outlive the group. Fails with invalid argument if ranks are on several
-  // hosts or if there is a shape without sockets, and as the rendezvous does.
+  // Every rank calls it. `rendezvous` must outlive the group. Fails with invalid argument, saying what would be right,
+  // if there is a shape without sockets, and where ranks on several hosts have no secret in common, no address by which
+  // others reach them, or are to share memory; and as the rendezvous does.
   static Result<std::shared_ptr<Group>> join(const GroupOptions& options, Rendezvous& rendezvous);
 
   int rank() const { return options_.rank; }
@@ -63,15 +66,20 @@ class Group {
   Duration timeout() const { return options_.timeout; }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   const Clock& clock() const { return clock_; }
-  Wire wire() const { return options_.wire; }
+  Wire wire() const { return wire_; }
   const std::optional<LinkShape>& shape() const { return options_.shape; }
-  const std::string& host() const { return ranks_[static_cast<std::size_t>(rank())].host; }
+  const WatchedProcess& process_of(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  // The address that other hosts reach this one by; empty where all ranks are on one.
+  const std::string& address() const { return address_; }
 
   // Operations of all ranks, with the same name, which is used once in a group's life.
   Result<ConnectedCollective> connect_collective(const std::string& name);
   // Messages between `size` members: the ranks, and servers behind them, each of which connects with what
   // give_secret() has told it (server.h).
   Result<std::unique_ptr<Transport>> connect_servers(const std::string& name, int size);
+  // Which of `servers` this rank starts: the lowest rank of each host starts those of its host, on which servers lie in
+  // turn.
+  std::vector<int> servers_to_start(int servers) const;
   // Writes what a server needs to be admitted to `file`, a pipe or a socket to it: the job's secret, and its name, a
   // line each.
   Status give_secret(int file) const;
@@ -85,6 +93,8 @@ class Group {
  private:
   Group(const GroupOptions& options, Rendezvous& rendezvous) : options_(options), rendezvous_(rendezvous) {}
   Status meet();
+  Status choose_wire(const std::vector<Presence>& ranks);
+  Status share_secret(const std::string& at, FileDescriptor listener, TimePoint due);
   TransportOptions endpoint(const std::string& name, int size) const;
   Result<std::unique_ptr<Transport>> connect(TransportKind kind, const std::string& name, int size);
 
@@ -93,10 +103,14 @@ class Group {
   const SteadyClock clock_;
   std::shared_ptr<Patience> patience_ = std::make_shared<Patience>();
   std::shared_ptr<ProcessLink> link_;  // of all connections; null without a shape
+  Wire wire_ = Wire::kShm;
+  std::string address_;
   std::string run_id_;
   std::vector<WatchedProcess> ranks_;
+  std::vector<int> first_ranks_;  // the lowest of each host
   std::optional<RunKeys> keys_;
   std::unique_ptr<PeerWatch> watch_;
+  std::unique_ptr<HostWatch> host_watch_;  // null on one host
 };
 
 // While it lives, the loss of a process interrupts what `interrupt` ends the waits of.

@@ -45,7 +45,7 @@ Status PeerWatch::watch(const WatchedProcess& process) {
     entries_.push_back({process, std::move(pidfd)});
     wake();
   } else {
-    report(process);
+    note({process});
   }
   return Status();
 }
@@ -68,7 +68,7 @@ void PeerWatch::unsubscribe(std::uint64_t number) {
   subscribers_.erase(number);
 }
 
-std::optional<WatchedProcess> PeerWatch::lost(Duration patience) const {
+std::optional<Loss> PeerWatch::lost(Duration patience) const {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, patience, [this] { return lost_.has_value(); });
   return lost_;
@@ -81,10 +81,15 @@ void PeerWatch::forgive() {
 
 void PeerWatch::wake() const { eventfd_write(wake_.get(), 1); }
 
+void PeerWatch::report(const Loss& loss) {
+  const std::lock_guard lock(mutex_);
+  note(loss);
+}
+
 // The mutex is held.
-void PeerWatch::report(const WatchedProcess& process) {
+void PeerWatch::note(const Loss& loss) {
   if (lost_) return;
-  lost_ = process;
+  lost_ = loss;
   changed_.notify_all();
   if (forgives_) return;
   for (const auto& [number, on_loss] : subscribers_) on_loss();
@@ -107,7 +112,7 @@ void PeerWatch::loop() {
     std::erase_if(entries_, [this](const Entry& entry) {
       pollfd item{entry.pidfd.get(), POLLIN, 0};
       const bool has_ended = poll(&item, 1, 0) > 0;
-      if (has_ended) report(entry.process);
+      if (has_ended) note({entry.process});
       return has_ended;
     });
   }

@@ -52,6 +52,8 @@ Result<ServerPlan> ServerPlan::read(std::istream& in) {
       plan.timeout = std::chrono::milliseconds(milliseconds);
     } else if (name == "wire") {
       SYNCOPATE_ASSIGN_OR_RETURN(plan.wire, parse_wire(value));
+    } else if (name == "address") {
+      plan.address = value;
     } else if (name == "shape") {
       SYNCOPATE_ASSIGN_OR_RETURN(plan.shape, LinkShape::parse(value));
     } else {
@@ -80,12 +82,13 @@ Status serve(const ServerPlan& plan, Rendezvous& rendezvous) {
   const auto patience = std::make_shared<Patience>();
   patience->set_timeout(plan.timeout);
   const ps::PsGroup members{.workers = plan.workers, .servers = plan.options.servers};
-  const TransportOptions endpoint{.run_id = plan.run_id,
-                                  .group = plan.group,
-                                  .rank = members.rank_of_shard(plan.server),
-                                  .size = members.size(),
-                                  .keys = plan.keys,
-                                  .patience = patience};
+  TransportOptions endpoint{.run_id = plan.run_id,
+                            .group = plan.group,
+                            .rank = members.rank_of_shard(plan.server),
+                            .size = members.size(),
+                            .keys = plan.keys,
+                            .patience = patience};
+  reach_other_hosts(endpoint, plan.address);
   SYNCOPATE_ASSIGN_OR_RETURN(
       std::unique_ptr<Transport> connected,
       make_transport(wire_to_servers(plan.wire), endpoint, rendezvous, clock.now() + plan.timeout));

@@ -25,6 +25,7 @@ struct ServerPlan {
   int parent = 0;                               // "parent": the pid of the rank that has started it
   int workers = 1;                              // "workers"
   int server = 0;                               // "server": its number
+  std::string address = {};                     // "address": Group::address of its host; none on one host
   Wire wire = Wire::kShm;                       // "wire"
   std::optional<LinkShape> shape = {};          // "shape": the link of this server; sockets alone have one
   Duration timeout = std::chrono::seconds(30);  // "timeout_ms"

@@ -73,7 +73,7 @@ Result<std::unique_ptr<ServerProcesses>> ServerProcesses::start(const Group& gro
                                          options.program, std::strerror(errno)));
   }
   std::unique_ptr<ServerProcesses> processes(new ServerProcesses);
-  for (int number = 0; number < options.servers; ++number) {
+  for (const int number : group.servers_to_start(options.servers)) {
     SYNCOPATE_RETURN_IF_ERROR(processes->start_one(group, rendezvous, options, number));
   }
   return processes;
@@ -86,6 +86,7 @@ Status ServerProcesses::start_one(const Group& group, const TcpRendezvous& rende
     return Status::resource_exhausted(fmt::format("a socket for server {}: {}", number, std::strerror(errno)));
   }
   auto server = std::make_unique<Server>();
+  server->number = number;
   server->words = FileDescriptor(ends[0]);
   const FileDescriptor theirs(ends[1]);
   SYNCOPATE_ASSIGN_OR_RETURN(server->rendezvous, rendezvous.another());
@@ -108,6 +109,7 @@ Status ServerProcesses::start_one(const Group& group, const TcpRendezvous& rende
   std::string plan = fmt::format("group {}\nparent {}\nworkers {}\nserver {}\nwire {}\ntimeout_ms {}\n", options.name,
                                  getpid(), group.size(), number, group.wire() == Wire::kShm ? "shm" : "sockets",
                                  std::chrono::duration_cast<std::chrono::milliseconds>(group.timeout()).count());
+  if (!group.address().empty()) plan += fmt::format("address {}\n", group.address());
   for (const auto& [option, text] : options.training) plan += fmt::format("{} {}\n", option, text);
   if (!tell(started.words.get(), plan + "end\n")) {
     return Status::peer_lost(fmt::format("server {} ended before it was told what it is to do", number));
@@ -127,20 +129,20 @@ ServerProcesses::~ServerProcesses() {
   }
 }
 
-std::vector<int> ServerProcesses::pids() const {
-  std::vector<int> pids;
-  for (const std::unique_ptr<Server>& server : servers_) pids.push_back(server->pid);
-  return pids;
+std::vector<StartedServer> ServerProcesses::started() const {
+  std::vector<StartedServer> started;
+  for (const std::unique_ptr<Server>& server : servers_) started.push_back({server->number, server->pid});
+  return started;
 }
 
 Status ServerProcesses::end(TimePoint deadline) {
   for (const std::unique_ptr<Server>& server : servers_) shutdown(server->words.get(), SHUT_WR);
-  for (std::size_t number = 0; number < servers_.size(); ++number) {
-    Server& server = *servers_[number];
+  for (const std::unique_ptr<Server>& each : servers_) {
+    Server& server = *each;
     pollfd item{server.pidfd.get(), POLLIN, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
     if (poll(&item, 1, std::max(0, static_cast<int>(left.count()))) <= 0) {
-      return Status::deadline_exceeded(fmt::format("server {} has not ended after all ranks had left", number));
+      return Status::deadline_exceeded(fmt::format("server {} has not ended after all ranks had left", server.number));
     }
     // Its relay may still name it: it ends first, since the other end of its socket is gone.
     server.relay.join();
@@ -148,7 +150,8 @@ Status ServerProcesses::end(TimePoint deadline) {
     waitpid(server.pid, &status, 0);
     server.has_ended = true;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-      return Status::internal(fmt::format("server {} failed at its end; it has said why on standard error", number));
+      return Status::internal(
+          fmt::format("server {} failed at its end; it has said why on standard error", server.number));
     }
   }
   return Status();

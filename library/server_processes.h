@@ -1,5 +1,5 @@
-// ServerProcesses: the parameter servers of a job, as rank 0 starts them for a program that is not Python's. They end
-// with the thread that has started them, however that ends.
+// ServerProcesses: the parameter servers of a job that one rank starts (Group::servers_to_start), for a program that is
+// not Python's. They end with the thread that has started them, however that ends.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,16 @@
 
 #include "common/os/file_descriptor.h"
 #include "library/group.h"
+#include "library/strategy_exchange.h"
 #include "library/tcp_rendezvous.h"
 #include "library/training_options.h"
 
 namespace syncopate::library {
 
 struct ServerProcessesOptions {
-  std::string program;  // the path of syncopate-server
-  std::string name;     // with which ranks and servers connect
-  int servers = 1;
+  std::string program;   // the path of syncopate-server
+  std::string name;      // with which ranks and servers connect
+  int servers = 1;       // of the job
   OptionTexts training;  // what TrainingOptions::parse reads, alike on all ranks
 };
 
@@ -30,7 +31,7 @@ class ServerProcesses {
   // Kills those that have not ended.
   ~ServerProcesses();
 
-  std::vector<int> pids() const;
+  std::vector<StartedServer> started() const;
 
   // After all ranks have left: returns once the servers have ended by themselves. Fails with deadline exceeded, or
   // internal if one has ended otherwise.
@@ -38,6 +39,7 @@ class ServerProcesses {
 
  private:
   struct Server {
+    int number = 0;
     pid_t pid = 0;
     FileDescriptor pidfd;
     FileDescriptor words;  // a socket: its standard input and output

@@ -31,10 +31,14 @@ Result<sockaddr_in> resolve(const std::string& text) {
   return address;
 }
 
-std::string text_of(const sockaddr_in& address) {
+std::string host_text_of(const sockaddr_in& address) {
   char host[INET_ADDRSTRLEN] = {};
   inet_ntop(AF_INET, &address.sin_addr, host, sizeof(host));
-  return fmt::format("{}:{}", host, ntohs(address.sin_port));
+  return host;
+}
+
+std::string text_of(const sockaddr_in& address) {
+  return fmt::format("{}:{}", host_text_of(address), ntohs(address.sin_port));
 }
 
 }  // namespace syncopate::library

@@ -13,6 +13,8 @@ namespace syncopate::library {
 // knows.
 Result<sockaddr_in> resolve(const std::string& text);
 
+// "10.0.0.7"
+std::string host_text_of(const sockaddr_in& address);
 // "10.0.0.7:4711"
 std::string text_of(const sockaddr_in& address);
 

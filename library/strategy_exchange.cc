@@ -17,10 +17,10 @@ namespace syncopate::library {
 Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_ptr<Group> group,
                                                                     const std::string& name, const ParamLayout& layout,
                                                                     const TrainingOptions& options,
-                                                                    const std::vector<int>& server_pids) {
+                                                                    const std::vector<StartedServer>& started) {
   std::unique_ptr<StrategyExchange> exchange(new StrategyExchange(std::move(group), layout));
   SYNCOPATE_RETURN_IF_ERROR(options.servers == 0 ? exchange->connect_allreduce(name, options)
-                                                 : exchange->connect_servers(name, options, server_pids));
+                                                 : exchange->connect_servers(name, options, started));
   exchange->interrupted_by_loss_.emplace(*exchange->group_, [&each = *exchange] { each.interrupt(); });
   SYNCOPATE_ASSIGN_OR_RETURN(exchange->arenas_, exchange->strategy_->allocate(layout));
   return exchange;
@@ -45,8 +45,8 @@ Status StrategyExchange::connect_allreduce(const std::string& name, const Traini
 }
 
 Status StrategyExchange::connect_servers(const std::string& name, const TrainingOptions& options,
-                                         const std::vector<int>& server_pids) {
-  SYNCOPATE_RETURN_IF_ERROR(watch_servers(name, server_pids));
+                                         const std::vector<StartedServer>& started) {
+  SYNCOPATE_RETURN_IF_ERROR(watch_servers(name, started));
   const ps::PsGroup members{.workers = group_->size(), .servers = options.servers};
   SYNCOPATE_ASSIGN_OR_RETURN(connected_.transport, group_->connect_servers(name, members.size()));
   auto servers =
@@ -67,18 +67,23 @@ Status StrategyExchange::connect_servers(const std::string& name, const Training
   return Status();
 }
 
-// Rank 0 tells the others which processes the servers are.
-Status StrategyExchange::watch_servers(const std::string& name, const std::vector<int>& pids) {
+// Who has started servers tells the others which processes they are: those of this host are watched here.
+Status StrategyExchange::watch_servers(const std::string& name, const std::vector<StartedServer>& started) {
+  std::string own;
+  for (const StartedServer& server : started) own += fmt::format("{} {} ", server.number, server.pid);
   SYNCOPATE_ASSIGN_OR_RETURN(
       const std::vector<std::string> told,
-      group_->rendezvous().exchange(name + "/servers", group_->rank(), group_->size(),
-                                    fmt::format("{}", fmt::join(pids, " ")), group_->deadline()));
-  std::istringstream text(told.front());
-  int number = 0;
-  for (int pid = 0; text >> pid;) {
-    SYNCOPATE_RETURN_IF_ERROR(group_->watch().watch(
-        {.pid = pid, .rank = -1, .name = fmt::format("server {}", number++), .host = group_->host()}));
-    server_pids_.push_back(pid);
+      group_->rendezvous().exchange(name + "/servers", group_->rank(), group_->size(), own, group_->deadline()));
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    const WatchedProcess& starter = group_->process_of(static_cast<int>(rank));
+    if (!starter.is_here) continue;
+    std::istringstream text(told[rank]);
+    int number = 0;
+    for (int pid = 0; text >> number >> pid;) {
+      SYNCOPATE_RETURN_IF_ERROR(group_->watch().watch(
+          {.pid = pid, .rank = -1, .name = fmt::format("server {}", number), .host = starter.host}));
+      watched_pids_.push_back(pid);
+    }
   }
   return Status();
 }
@@ -169,7 +174,7 @@ Result<SyncStats> StrategyExchange::finish_step() {
 
 Status StrategyExchange::leave() {
   SYNCOPATE_RETURN_IF_ERROR(strategy_->leave());
-  for (const int pid : server_pids_) group_->watch().forget(pid);
+  for (const int pid : watched_pids_) group_->watch().forget(pid);
   return Status();
 }
 

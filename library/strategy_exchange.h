@@ -14,16 +14,22 @@
 
 namespace syncopate::library {
 
+// A parameter server that this rank has started (Group::servers_to_start).
+struct StartedServer {
+  int number = 0;
+  int pid = 0;
+};
+
 // What the optimizer remembers (state_floats of its kind), each by tensor, as many floats as the tensor has.
 using TensorMemories = std::vector<std::vector<std::span<float>>>;
 
 class StrategyExchange final : public GradientExchange {
  public:
   // An operation of all ranks, and of the servers, if there are any: these take part in it with the same name and
-  // options (server.h). `server_pids` is rank 0's, which has started them.
+  // options (server.h). `started` are those that this rank has started.
   static Result<std::unique_ptr<StrategyExchange>> connect(std::shared_ptr<Group> group, const std::string& name,
                                                            const ParamLayout& layout, const TrainingOptions& options,
-                                                           const std::vector<int>& server_pids);
+                                                           const std::vector<StartedServer>& started);
   ~StrategyExchange() override;
 
   // Where the weights of `tensor` lie. Before join, rank 0 puts the initial ones there.
@@ -59,8 +65,9 @@ class StrategyExchange final : public GradientExchange {
   StrategyExchange(std::shared_ptr<Group> group, const ParamLayout& layout)
       : group_(std::move(group)), layout_(layout) {}
   Status connect_allreduce(const std::string& name, const TrainingOptions& options);
-  Status connect_servers(const std::string& name, const TrainingOptions& options, const std::vector<int>& server_pids);
-  Status watch_servers(const std::string& name, const std::vector<int>& pids);
+  Status connect_servers(const std::string& name, const TrainingOptions& options,
+                         const std::vector<StartedServer>& started);
+  Status watch_servers(const std::string& name, const std::vector<StartedServer>& started);
   void interrupt();
   Status remembers() const;
 
@@ -69,7 +76,7 @@ class StrategyExchange final : public GradientExchange {
   ConnectedCollective connected_;  // the collective is null under parameter servers
   std::unique_ptr<SyncStrategy> strategy_;
   std::optional<InterruptedByLoss> interrupted_by_loss_;
-  std::vector<int> server_pids_;
+  std::vector<int> watched_pids_;  // of the servers of this host
   ParamArenas arenas_;
   std::optional<GradientRelease> release_;  // from join on
   std::int64_t step_ = 0;

@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <zmq.h>
 
+#include <cstring>
 #include <new>
 
 namespace syncopate {
@@ -12,6 +13,13 @@ constexpr std::size_t kSecretBytes = 32;
 static_assert(kSecretBytes == crypto_generichash_KEYBYTES);
 // Another version of this program derives other keys.
 constexpr std::string_view kDomain = "syncopate run 1: ";
+constexpr std::string_view kJobDomain = "syncopate secret of jobs 1";
+static_assert(kJobDomain.size() >= crypto_generichash_KEYBYTES_MIN);
+
+Status check_curve() {
+  if (zmq_has("curve") != 0) return {};
+  return Status::internal("this ZeroMQ was built without CURVE, which every run needs; install one with it");
+}
 
 const unsigned char* raw(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
@@ -32,11 +40,21 @@ RunKeys::RunKeys() {
 }
 
 Result<RunKeys> RunKeys::make() {
-  if (zmq_has("curve") == 0) {
-    return Status::internal("this ZeroMQ was built without CURVE, which every run needs; install one with it");
-  }
+  SYNCOPATE_RETURN_IF_ERROR(check_curve());
   RunKeys keys;
   randombytes_buf(keys.secret_.get(), kSecretBytes);
+  return keys;
+}
+
+Result<RunKeys> RunKeys::of_job(const SecretText& secret, std::string_view job) {
+  SYNCOPATE_RETURN_IF_ERROR(check_curve());
+  RunKeys keys;
+  // The secret is a key of another length than that of the hash: its hash is one.
+  crypto_generichash(keys.secret_.get(), kSecretBytes, raw(secret.view()), secret.view().size(), raw(kJobDomain),
+                     kJobDomain.size());
+  Key of_job = keys.derive(job);
+  std::memcpy(keys.secret_.get(), of_job.data(), of_job.size());
+  sodium_memzero(of_job.data(), of_job.size());
   return keys;
 }
 

@@ -30,6 +30,10 @@ class RunKeys {
   // Makes a new one, from the kernel's random numbers. Fails with internal if ZeroMQ was built without CURVE.
   static Result<RunKeys> make();
 
+  // Returns those of one job of several, `job`, that have a secret of the person's own in common. Jobs of different
+  // names have different keys. Fails with internal if ZeroMQ was built without CURVE.
+  static Result<RunKeys> of_job(const SecretText& secret, std::string_view job);
+
   // Returns one key for each purpose; none reveals anything of another, or of the secret (keyed BLAKE2b, RFC 7693).
   Key derive(std::string_view purpose) const;
   // Returns the pair whose secret half is derived in this way.

@@ -12,7 +12,7 @@
 //   strategy->leave(); job->leave();
 //
 // Nothing here throws an exception of its own: what can fail returns a Status. After a failure of a Strategy only its
-// destructor may follow. Objects are for one thread at a time. All ranks are on one host.
+// destructor may follow. Objects are for one thread at a time.
 #pragma once
 
 #include <chrono>
@@ -124,7 +124,7 @@ struct StrategyOptions {
   Mode mode = Mode::kAllReduce;
   Optimizer optimizer = {};
   std::string consistency = "sync";  // under servers: sync, async, bounded:4, softsync:2, local-sgd:8, easgd:8
-  int servers = 1;                   // under servers: 1 to 64, which rank 0 starts
+  int servers = 1;                   // under servers: 1 to 64; the lowest rank of each host starts its part of them
   std::string compress = {};         // of gradients: fp16, bf16, int8, sign, topk:0.01, randomk:0.01, powersgd:4
   std::size_t bucket_bytes = 0;      // what travels at once; 0: 1 MiB, under servers 256 KiB
   std::string server_program = {};   // the path of syncopate-server; empty: the one that was installed with the library
@@ -195,11 +195,14 @@ enum class Wire { kSharedMemory, kSockets };
 // What is not given is taken from the environment, as torchrun, mpirun and run_experiment set it. A process that has
 // neither is a job of its own.
 struct JobOptions {
-  std::optional<int> rank = {};  // RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID
-  std::optional<int> size = {};  // WORLD_SIZE, OMPI_COMM_WORLD_SIZE, SLURM_NTASKS
-  std::string address = {};      // of rank 0, "127.0.0.1:29500", which no other program has; MASTER_ADDR:MASTER_PORT
-  Wire wire = Wire::kSharedMemory;
+  std::optional<int> rank = {};   // RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID
+  std::optional<int> size = {};   // WORLD_SIZE, OMPI_COMM_WORLD_SIZE, SLURM_NTASKS
+  std::string address = {};       // of rank 0, "127.0.0.1:29500", which no other program has; MASTER_ADDR:MASTER_PORT
+  std::optional<Wire> wire = {};  // shared memory on one host, sockets between several
   std::chrono::milliseconds timeout = std::chrono::seconds(30);  // of each wait for another rank
+  // For ranks on several hosts:
+  std::string secret_file = {};  // 32 random bytes at least, the same on all hosts; SYNCOPATE_SECRET_FILE
+  std::string own_address = {};  // by which the others reach this host; SYNCOPATE_ADDRESS, or that of the way to rank 0
 };
 
 // The ranks of a job, connected. Strategies may outlive it. One that ends without leave() counts as lost.
@@ -213,8 +216,8 @@ class SYNCOPATE_EXPORT Job {
   int size() const;
   Collective& collective();
 
-  // An operation of all ranks. Under parameter servers these live as long as rank 0's strategy, and as the thread that
-  // has made it. Fails with invalid argument, naming a rank, if ranks differ.
+  // An operation of all ranks. Parameter servers live as long as the strategy of the rank that has started them, and as
+  // the thread that has made it. Fails with invalid argument, naming a rank, if ranks differ.
   Result<Strategy> connect(const ParamLayout& layout, const StrategyOptions& options = {});
 
   // Waits for all ranks. Afterwards each may end, and nobody is told.

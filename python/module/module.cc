@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -46,13 +47,22 @@ struct JoinedGroup {
 // Shares both.
 std::shared_ptr<Group> group_of(const std::shared_ptr<JoinedGroup>& joined) { return {joined, joined->group.get()}; }
 
-std::shared_ptr<JoinedGroup> join(int rank, int size, const std::string& wire, double timeout, nb::callable exchange,
-                                  const std::string& shape) {
+std::shared_ptr<JoinedGroup> join(int rank, int size, const std::optional<std::string>& wire, double timeout,
+                                  nb::callable exchange, const std::string& shape, const std::string& meets_at,
+                                  const std::string& address, const std::string& secret_file) {
   auto joined = std::make_shared<JoinedGroup>(std::move(exchange));
   const nb::gil_scoped_release unlocked;
-  const Result<Wire> parsed = parse_wire(wire);
-  check(parsed.status());
-  GroupOptions options{.rank = rank, .size = size, .wire = *parsed, .timeout = from_seconds(timeout)};
+  GroupOptions options{.rank = rank,
+                       .size = size,
+                       .timeout = from_seconds(timeout),
+                       .meets_at = meets_at,
+                       .address = address,
+                       .secret_file = secret_file};
+  if (wire) {
+    const Result<Wire> parsed = parse_wire(*wire);
+    check(parsed.status());
+    options.wire = *parsed;
+  }
   if (!shape.empty()) {
     const Result<LinkShape> link = LinkShape::parse(shape);
     check(link.status());
@@ -104,12 +114,14 @@ std::unique_ptr<SumExchange> connect_sums(const std::shared_ptr<JoinedGroup>& jo
 
 std::unique_ptr<StrategyExchange> connect_strategy(const std::shared_ptr<JoinedGroup>& joined, const std::string& name,
                                                    const Tensors& tensors, const OptionTexts& options,
-                                                   const std::vector<int>& server_pids) {
+                                                   const std::vector<std::pair<int, int>>& started) {
+  std::vector<StartedServer> servers;
+  for (const auto& [number, pid] : started) servers.push_back({number, pid});
   const nb::gil_scoped_release unlocked;
   const Result<TrainingOptions> parsed = TrainingOptions::parse(options, joined->group->size());
   check(parsed.status());
-  return check(StrategyExchange::connect(group_of(joined), name, layout_of(tensors), *parsed, server_pids),
-               *joined->group, {.operation = "connecting"});
+  return check(StrategyExchange::connect(group_of(joined), name, layout_of(tensors), *parsed, servers), *joined->group,
+               {.operation = "connecting"});
 }
 
 // Each tensor is an array of its own, so that saving one does not save its neighbours. It keeps the exchange alive.
@@ -236,7 +248,8 @@ NB_MODULE(_core, module) {
       .def("__call__", &exchange, "group"_a, "rank"_a, "size"_a, "value"_a, "seconds"_a);
 
   nb::class_<JoinedGroup>(module, "Group", "The ranks of a job, connected.")
-      .def_static("join", &join, "rank"_a, "size"_a, "wire"_a, "timeout"_a, "exchange"_a, "shape"_a = "")
+      .def_static("join", &join, "rank"_a, "size"_a, "wire"_a.none(), "timeout"_a, "exchange"_a, "shape"_a = "",
+                  "meets_at"_a = "", "address"_a = "", "secret_file"_a = "")
       .def_static(
           "check_options",
           [](const OptionTexts& options, int workers) { check(TrainingOptions::parse(options, workers).status()); },
@@ -246,6 +259,12 @@ NB_MODULE(_core, module) {
           "Writes what a server needs to be admitted to a pipe.")
       .def_prop_ro("rank", [](const JoinedGroup& self) { return self.group->rank(); })
       .def_prop_ro("size", [](const JoinedGroup& self) { return self.group->size(); })
+      .def_prop_ro("wire", [](const JoinedGroup& self) { return self.group->wire() == Wire::kShm ? "shm" : "sockets"; })
+      .def_prop_ro("address", [](const JoinedGroup& self) { return self.group->address(); })
+      .def(
+          "servers_to_start",
+          [](const JoinedGroup& self, int servers) { return self.group->servers_to_start(servers); }, "servers"_a,
+          "Which of so many servers this rank starts.")
       .def_prop_ro("shape",
                    [](const JoinedGroup& self) {
                      const std::optional<LinkShape>& shape = self.group->shape();
@@ -319,7 +338,8 @@ NB_MODULE(_core, module) {
       .def_static("connect", &connect_sums, "group"_a, "name"_a, "tensors"_a, "bucket_bytes"_a);
 
   nb::class_<StrategyExchange, GradientExchange>(module, "StrategyExchange", "Gradients in, next weights out.")
-      .def_static("connect", &connect_strategy, "group"_a, "name"_a, "tensors"_a, "options"_a, "server_pids"_a)
+      .def_static("connect", &connect_strategy, "group"_a, "name"_a, "tensors"_a, "options"_a, "started"_a,
+                  "`started`: number and pid of the servers that this rank has started.")
       .def("weights", &weights_of, "tensor"_a, "Where a tensor's weights lie, by DLPack.")
       .def(
           "restore",

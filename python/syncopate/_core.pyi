@@ -1,6 +1,6 @@
 """What the compiled half offers. Tensors are addresses and numbers of floats; the caller keeps them valid."""
 
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 Tensors = Sequence[Tuple[str, Sequence[int]]]  # name and shape
 
@@ -21,18 +21,24 @@ class Group:
     rank: int
     size: int
     timeout: float  # seconds
+    wire: str  # "shm" or "sockets"
+    address: str  # by which other hosts reach this one; empty where all ranks are on one
     shape: str  # of the link that sockets are to behave like; empty: they are as they are
     @staticmethod
     def join(
         rank: int,
         size: int,
-        wire: str,
+        wire: Optional[str],
         timeout: float,
         exchange: Callable[[str, int, int, str, float], List[str]],
         shape: str = "",
+        meets_at: str = "",
+        address: str = "",
+        secret_file: str = "",
     ) -> Group: ...
     @staticmethod
     def check_options(options: Dict[str, str], workers: int) -> None: ...
+    def servers_to_start(self, servers: int) -> List[int]: ...
     def give_secret(self, file: int) -> None: ...
     def forgive(self) -> None: ...
 
@@ -76,7 +82,7 @@ class SumExchange(GradientExchange):
 class StrategyExchange(GradientExchange):
     @staticmethod
     def connect(
-        group: Group, name: str, tensors: Tensors, options: Dict[str, str], server_pids: Sequence[int]
+        group: Group, name: str, tensors: Tensors, options: Dict[str, str], started: Sequence[Tuple[int, int]]
     ) -> StrategyExchange: ...
     def weights(self, tensor: int) -> Any: ...  # one dimension of float32, by DLPack
     # addresses of what the optimizer remembers: each memory by tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import zlib
 from dataclasses import dataclass, field
 from typing import Any, Callable, List, Optional, Tuple
@@ -30,7 +31,6 @@ class Job:
     size: int
     local_rank: int
     pid: int
-    wire: str
     rendezvous: Any
     launch: Any = None  # by run_experiment
     at_end: Callable[[], None] = lambda: None
@@ -60,12 +60,32 @@ def _launchers_job() -> str:
     return ""
 
 
+def _first_host(hosts: str) -> str:
+    """The first of Slurm's list of hosts, as in "node[07-09,12],other": rank 0's."""
+    name, bracket, numbers = hosts.partition("[")
+    if "," in name:
+        return name.partition(",")[0]
+    return name + re.split("[-,\\]]", numbers, maxsplit=1)[0] if bracket else name
+
+
+def _address_of_rank_0() -> str:
+    """What mpirun or srun say of it. Raises ValueError if that is nothing."""
+    hosts = os.environ.get("SLURM_STEP_NODELIST", "")
+    if _number_of(("SLURM_STEP_NUM_NODES",)) not in (None, 1) and hosts:
+        return _first_host(hosts)
+    local = os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE")
+    if local is not None and local != os.environ.get("OMPI_COMM_WORLD_SIZE"):
+        raise ValueError("mpirun does not say on which host rank 0 is: name it, with mpirun -x MASTER_ADDR=HOST")
+    return "127.0.0.1"
+
+
 def settle_address() -> str:
     """Sets MASTER_ADDR and MASTER_PORT where mpirun or srun has started this process and they are not set. Returns what
     names that job; empty if neither has. Raises ValueError if it is not known where rank 0 can be reached."""
     job = _launchers_job()
     if job and "MASTER_PORT" not in os.environ:
-        os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+        if "MASTER_ADDR" not in os.environ:
+            os.environ["MASTER_ADDR"] = _address_of_rank_0()
         os.environ["MASTER_PORT"] = str(_FIRST_PORT + zlib.crc32(job.encode()) % _PORTS)
     missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
     if missing:
@@ -76,10 +96,25 @@ def settle_address() -> str:
     return job
 
 
+def join(rank: int, size: int, wire: Optional[str], timeout: float, rendezvous: Any, shape: str = "") -> _core.Group:
+    """Connects the ranks, by what the environment says of hosts: where rank 0 is, and what several have in common."""
+    return _core.Group.join(
+        rank,
+        size,
+        wire,
+        timeout,
+        rendezvous,
+        shape,
+        meets_at=os.environ.get("MASTER_ADDR", "") if size > 1 else "",
+        address=os.environ.get("SYNCOPATE_ADDRESS", ""),
+        secret_file=os.environ.get("SYNCOPATE_SECRET_FILE", ""),
+    )
+
+
 def begin(
     rendezvous_of: Callable[[int, int, int], Any],
     *,
-    wire: str,
+    wire: Optional[str],
     timeout: float,
     shape: str = "",
     launch: Any = None,
@@ -100,7 +135,7 @@ def begin(
         raise ValueError("only one of RANK and WORLD_SIZE is set: set both, or start the script with torchrun")
     rank, size = rank or 0, size or 1
     rendezvous = rendezvous_of(rank, size, _jobs)
-    group = _core.Group.join(rank, size, wire, timeout, rendezvous, shape)
+    group = join(rank, size, wire, timeout, rendezvous, shape)
     local_rank = _number_of(_LOCAL_RANK_NAMES)
     _job = Job(
         group=group,
@@ -109,7 +144,6 @@ def begin(
         size=size,
         local_rank=rank if local_rank is None else local_rank,
         pid=os.getpid(),
-        wire=wire,
         rendezvous=rendezvous,
         launch=launch,
         at_end=at_end,

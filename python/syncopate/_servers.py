@@ -1,4 +1,4 @@
-"""Parameter servers: programs that rank 0 starts, and that end with it."""
+"""Parameter servers: programs that ranks start, the lowest of each host those of its host, and that end with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import pathlib
 import subprocess
 import threading
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import syncopate
 from syncopate.errors import SyncopateError
@@ -16,26 +16,28 @@ _ENDING = 10.0
 
 
 class Servers:
-    """The servers of one optimizer. Made on rank 0, before the ranks connect with them under the name `group`."""
+    """Those of one optimizer's `count` servers that this rank starts: none on most ranks. Made on all, before they
+    connect with the servers under the name `group`."""
 
-    def __init__(self, job: Any, group: str, count: int, wire: str, options: Dict[str, str]) -> None:
+    def __init__(self, job: Any, group: str, count: int, options: Dict[str, str]) -> None:
         program = pathlib.Path(syncopate.__file__).parent / "syncopate-server"
         if not program.exists():
             raise SyncopateError(f"{program} is missing: install the package again, with pip install .")
-        self._processes: List[subprocess.Popen] = []
+        self._processes: Dict[int, subprocess.Popen] = {}
         try:
-            for server in range(count):
+            for server in job.group.servers_to_start(count):
                 process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-                self._processes.append(process)
+                self._processes[server] = process
                 job.group.give_secret(process.stdin.fileno())
                 plan = {
                     "group": group,
                     "parent": os.getpid(),
                     "workers": job.size,
                     "server": server,
-                    "wire": wire,
+                    "wire": job.group.wire,
                     "timeout_ms": int(1000 * job.group.timeout),
                     **({"shape": job.group.shape} if job.group.shape else {}),
+                    **({"address": job.group.address} if job.group.address else {}),
                     **options,
                 }
                 lines = "".join(f"{name} {value}\n" for name, value in plan.items())
@@ -49,12 +51,13 @@ class Servers:
             raise
 
     @property
-    def pids(self) -> List[int]:
-        return [process.pid for process in self._processes]
+    def started(self) -> List[Tuple[int, int]]:
+        """Number and pid of each."""
+        return [(server, process.pid) for server, process in self._processes.items()]
 
     def wait(self) -> None:
         """After all ranks have left: the servers end where their input does."""
-        for number, process in enumerate(self._processes):
+        for number, process in self._processes.items():
             process.stdin.close()
             try:
                 code = process.wait(_ENDING)
@@ -66,7 +69,7 @@ class Servers:
             _close(process)
 
     def kill(self) -> None:
-        for process in self._processes:
+        for process in self._processes.values():
             process.kill()
             process.wait()
             _close(process)

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import ranks
+from syncopate import _job
 from ranks import DEADLINE, SCRIPTS
 
 SCRIPT = [sys.executable, str(SCRIPTS / "whoami.py")]
@@ -63,6 +64,23 @@ def test_what_srun_sets_is_enough():
     ended = ranks.wait(processes)
     assert [each.code for each in ended] == [0, 0], ended
     assert [each.out.strip() for each in ended] == ALL
+
+
+@pytest.mark.parametrize(
+    "hosts, first",
+    [("node1", "node1"), ("node1,node2", "node1"), ("node[1-3]", "node1"), ("gpu[07,09-12],login", "gpu07"), ("a-b[2]", "a-b2")],
+)
+def test_rank_0_of_several_hosts_is_on_the_first_that_srun_names(monkeypatch, hosts, first):
+    monkeypatch.setenv("SLURM_STEP_NUM_NODES", "2")
+    monkeypatch.setenv("SLURM_STEP_NODELIST", hosts)
+    assert _job._address_of_rank_0() == first
+
+
+def test_mpirun_on_several_hosts_is_asked_for_rank_0s(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
+    with pytest.raises(ValueError, match="mpirun -x MASTER_ADDR=HOST"):
+        _job._address_of_rank_0()
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: apt-get install openmpi-bin")

@@ -26,13 +26,14 @@ def _rendezvous(rank: int, size: int, number: int) -> _core.TcpRendezvous:
     return _core.TcpRendezvous.make(_server.address if _server else address, f"{number}/")
 
 
-def init(*, wire: str = "shm", timeout: float = 30.0) -> None:
+def init(*, wire: Optional[str] = None, timeout: float = 30.0) -> None:
     """Connects this process with the others of its job; every rank calls it.
 
     Rank, number of ranks and the address of rank 0 are RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or what mpirun
-    (Open MPI) or srun call these. A process without them is a job of its own. All ranks must be on one host.
+    (Open MPI) or srun call these. A process without them is a job of its own. Ranks on several hosts need a secret in
+    common, 32 random bytes at least in a file of theirs alone, which SYNCOPATE_SECRET_FILE names.
 
-    wire     "shm": shared memory; "sockets": sockets of the loopback interface
+    wire     "shm": shared memory, on one host; "sockets". None: the first on one host, the second between several
     timeout  seconds that a rank waits for another in any operation, and here, before it raises
     """
     _job.begin(_rendezvous, wire=wire, timeout=timeout)

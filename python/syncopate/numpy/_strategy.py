@@ -31,7 +31,7 @@ class Strategy:
     mode           "allreduce": each rank makes the update with the mean of all ranks' gradients. "ps": parameter servers
                    make updates, as `consistency` says
     consistency    under ps: "sync", "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
-    servers        under ps: how many; rank 0 starts them, and they end with it
+    servers        under ps: how many; the lowest rank of each host starts its part of them, and they end with it
     compress       a codec for gradients on their way: "fp16", "int8", "topk:0.01" and others
     bucket_mb      gradients travel in buckets of about so many MB; None: 1, and under ps 0.25
     settings       of the optimizer: momentum, beta1, beta2, epsilon, weight_decay, initial_accumulator
@@ -78,12 +78,12 @@ class Strategy:
     def _connect(self, initial: Dict[str, np.ndarray], options: Dict[str, str], servers: int) -> None:
         own_name = self._job.new_name("strategy")
         tensors = [(name, list(array.shape) or [1]) for name, array in initial.items()]
-        if servers and self._job.rank == 0:
-            self._servers = Servers(self._job, own_name, servers, self._job.wire, options)
+        if servers:
+            self._servers = Servers(self._job, own_name, servers, options)
         try:
-            pids = self._servers.pids if self._servers else []
+            started = self._servers.started if self._servers else []
             self._exchange: Any = _core.StrategyExchange.connect(
-                self._job.group, own_name, tensors, options, pids
+                self._job.group, own_name, tensors, options, started
             )
             self._weights = {}
             for index, (name, array) in enumerate(initial.items()):

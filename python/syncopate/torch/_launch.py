@@ -10,7 +10,7 @@ from typing import Any, Optional
 @dataclass(frozen=True)
 class Launch:
     mode: str
-    wire: str
+    wire: Optional[str]
     shape: str
     timeout: float
     seed: int
@@ -29,7 +29,7 @@ class Launch:
         servers, bucket = asked.get("SYNCOPATE_SERVERS"), asked.get("SYNCOPATE_BUCKET_BYTES")
         return Launch(
             mode=asked["SYNCOPATE_MODE"],
-            wire=asked.get("SYNCOPATE_WIRE", "shm"),
+            wire=asked.get("SYNCOPATE_WIRE"),
             shape=asked.get("SYNCOPATE_SHAPE", ""),
             timeout=float(asked.get("SYNCOPATE_TIMEOUT", 30)),
             seed=int(asked.get("SYNCOPATE_SEED", 1)),

@@ -36,7 +36,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
     update            "own": Syncopate makes the update, with the weights in memory of its own (SGD, Adam, AdamW, Adagrad;
                       groups may differ in lr, in a proportion that stays, and weight_decay). "torch": `optimizer` itself does, on each rank (allreduce)
     consistency       under ps: "sync" (None), "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
-    servers           under ps: the number of servers, which rank 0 starts and which end with it; None: 1
+    servers           under ps: the number of servers, which the lowest rank of each host starts in turn, and which end with
+                      it; None: 1
     compress          a codec for gradients on their way, with update="own": "fp16", "bf16", "int8", "topk:0.01", "sign",
                       "randomk:0.01", and under allreduce "powersgd:4"
     bucket_mb         gradients travel in buckets of about so many MB, beside backward; None: 1, and under ps 0.25
@@ -127,11 +128,11 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 "mode='allreduce' to go on from a checkpoint of it"
             )
         _core.Group.check_options(options, self._job.size)
-        if self._server_count and self._job.rank == 0:
-            self._servers = Servers(self._job, name, self._server_count, self._job.wire, options)
+        if self._server_count:
+            self._servers = Servers(self._job, name, self._server_count, options)
         try:
-            pids = self._servers.pids if self._servers else []
-            exchange = _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, pids)
+            started = self._servers.started if self._servers else []
+            exchange = _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, started)
             places = [torch.from_dlpack(exchange.weights(index)) for index in range(len(self._tensors))]
             for place, parameter in zip(places, self._parameters):
                 place.copy_(parameter.detach().view(-1))

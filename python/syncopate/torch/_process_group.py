@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Optional, Sequence
 import torch
 import torch.distributed as dist
 
-from syncopate import _core, backend
+from syncopate import _core, _job, backend
 from syncopate.torch._rendezvous import StoreRendezvous
 from syncopate.torch._tensors import written
 
@@ -68,15 +68,15 @@ class _Work(dist.Work):
 
 
 class SyncopateGroup(dist.ProcessGroup):
-    """Ranks on one host; tensors are dense and on the CPU. Floats of 32 bits are summed by our collective, others are
+    """Tensors are dense and on the CPU. Floats of 32 bits are summed by our collective, others are
     gathered and reduced by each rank, in the order of ranks."""
 
     def __init__(self, store: Any, rank: int, size: int, timeout: Any) -> None:
         super().__init__(rank, size)
         self._rank, self._size = rank, size
-        wire, shape = os.environ.get("SYNCOPATE_WIRE", "shm"), os.environ.get("SYNCOPATE_SHAPE", "")  # by run_experiment
+        wire, shape = os.environ.get("SYNCOPATE_WIRE"), os.environ.get("SYNCOPATE_SHAPE", "")  # by run_experiment
         rendezvous = StoreRendezvous(store, "syncopate")
-        self._group = _core.Group.join(rank, size, wire, timeout.total_seconds(), rendezvous, shape)
+        self._group = _job.join(rank, size, wire, timeout.total_seconds(), rendezvous, shape)
         self.communicator = _core.Communicator.connect(self._group, "backend")
         self._pid = os.getpid()
         self._name = ""

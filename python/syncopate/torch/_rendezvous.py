@@ -60,15 +60,16 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None
 
     Rank, number of ranks and the address of rank 0 are those of the launcher: RANK, WORLD_SIZE, MASTER_ADDR and
     MASTER_PORT, as torchrun sets them; or what mpirun (Open MPI) or srun call these, with a port drawn from the job's
-    name unless MASTER_PORT is set. A process without them is a job of its own. All ranks must be on one host.
+    name unless MASTER_PORT is set. A process without them is a job of its own. Ranks on several hosts need a secret in
+    common, 32 random bytes at least in a file of theirs alone, which SYNCOPATE_SECRET_FILE names.
 
-    wire     "shm": shared memory; "sockets": sockets of the loopback interface. None: what run_experiment asks for, if
-             it has started the script, else "shm"
+    wire     "shm": shared memory, on one host; "sockets". None: what run_experiment asks for, if it has started the
+             script, else shared memory on one host and sockets between several
     timeout  seconds that a rank waits for another in any operation, and here, before it raises PeerLost. None: what
              run_experiment asks for, else 30
     """
     launch = Launch.read()
-    wire = settled("wire", wire, launch.wire if launch else None, "shm")
+    wire = settled("wire", wire, launch.wire if launch else None, None)
     if timeout is None:
         timeout = launch.timeout if launch else 30.0
     _job.begin(

@@ -17,6 +17,14 @@ TEST(RunKeys, AreOthersForEachRunAndPurpose) {
   EXPECT_NE(one->derive("data"), other->derive("data"));
 }
 
+TEST(RunKeys, FollowFromASecretAndTheNameOfAJob) {
+  const SecretText secret("0123456789abcdef0123456789abcdef"), other("0123456789abcdef0123456789abcdeF");
+  const auto key = [](const SecretText& text, std::string_view job) { return RunKeys::of_job(text, job)->derive("x"); };
+  EXPECT_EQ(key(secret, "job"), key(secret, "job"));
+  EXPECT_NE(key(secret, "job"), key(secret, "job 2"));
+  EXPECT_NE(key(secret, "job"), key(other, "job"));
+}
+
 TEST(RunKeys, GivePairsWhoseHalvesBelongTogether) {
   const RunKeys keys = *RunKeys::make();
   const RunKeys::Pair pair = keys.pair("worker-1");
