@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <set>
 
 #include "allreduce/collective/direct_collective.h"
@@ -14,6 +13,7 @@
 #include "common/transport/local_socket.h"
 #include "common/transport/patient_transport.h"
 #include "common/transport/secret_file.h"
+#include "library/process_input.h"
 #include "library/shared_secret.h"
 
 namespace syncopate::library {
@@ -63,6 +63,9 @@ Result<std::shared_ptr<Group>> Group::join(const GroupOptions& options, Rendezvo
     return Status::invalid_argument(
         fmt::format("rank {} of {}: ranks are 0 to {}", options.rank, options.size, std::max(options.size, 1) - 1));
   }
+  if (!options.members.empty() && options.members.size() != static_cast<std::size_t>(options.size)) {
+    return Status::invalid_argument(fmt::format("{} members are not {} ranks", options.members.size(), options.size));
+  }
   std::shared_ptr<Group> group(new Group(options, rendezvous));
   SYNCOPATE_RETURN_IF_ERROR(group->meet());
   return group;
@@ -92,11 +95,13 @@ Status Group::meet() {
   for (int peer = 0; peer < size(); ++peer) {
     const Presence& presence = ranks[static_cast<std::size_t>(peer)];
     if (kernels.insert(presence.kernel).second) first_ranks_.push_back(peer);
+    const int member = options_.members.empty() ? peer : options_.members[static_cast<std::size_t>(peer)];
     ranks_.push_back({.pid = presence.pid,
-                      .rank = peer,
-                      .name = fmt::format("rank {}", peer),
+                      .rank = member,
+                      .name = fmt::format("rank {}", member),
                       .host = presence.host,
-                      .is_here = presence.kernel == own.kernel});
+                      .is_here = presence.kernel == own.kernel,
+                      .index = peer});
     if (peer != rank() && ranks_.back().is_here) SYNCOPATE_RETURN_IF_ERROR(watch_->watch(ranks_.back()));
   }
   SYNCOPATE_RETURN_IF_ERROR(choose_wire(ranks));
@@ -190,10 +195,7 @@ std::vector<int> Group::servers_to_start(int servers) const {
 Status Group::give_secret(int file) const {
   const SecretText text = keys_->to_text();
   const SecretText lines(text.view(), "\n" + run_id_ + "\n");
-  // A socket says in errno that its other end has gone, where a pipe raises SIGPIPE, which only Python ignores.
-  ssize_t count = send(file, lines.view().data(), lines.view().size(), MSG_NOSIGNAL);
-  if (count < 0 && errno == ENOTSOCK) count = write(file, lines.view().data(), lines.view().size());
-  if (count == static_cast<ssize_t>(lines.view().size())) return Status();
+  if (write_to_process(file, lines.view())) return Status();
   return Status::peer_lost("a server ended before it was told what it is to do");
 }
 

@@ -39,6 +39,8 @@ struct GroupOptions {
   std::optional<Wire> wire = {};                // none: shared memory on one host, sockets between several
   Duration timeout = std::chrono::seconds(30);  // of each wait for another rank
   std::optional<LinkShape> shape = {};          // the link that this process's sockets are to behave like
+  std::vector<int> members =
+      {};  // in a job that has lost ranks, what these were when it began, ascending; empty: the same
   // For ranks on several hosts, and unused on one:
   std::string meets_at = {};     // the host at which the ranks meet, that of rank 0: a name or an address
   std::string address = {};      // by which other hosts reach this one; empty: that of the way to meets_at
@@ -63,6 +65,8 @@ class Group {
 
   int rank() const { return options_.rank; }
   int size() const { return options_.size; }
+  // What the ranks were when the job began, ascending; empty: the same.
+  const std::vector<int>& members() const { return options_.members; }
   Duration timeout() const { return options_.timeout; }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   const Clock& clock() const { return clock_; }
@@ -113,11 +117,11 @@ class Group {
   std::unique_ptr<HostWatch> host_watch_;  // null on one host
 };
 
-// While it lives, the loss of a process interrupts what `interrupt` ends the waits of.
+// While it lives, the loss of a process interrupts what `interrupt` ends the waits of; it may be called more than once.
 class InterruptedByLoss {
  public:
-  InterruptedByLoss(Group& group, std::function<void()> interrupt)
-      : watch_(group.watch()), number_(watch_.subscribe(std::move(interrupt))) {}
+  InterruptedByLoss(Group& group, std::function<void()> interrupt, LossesOf which = LossesOf::kAll)
+      : watch_(group.watch()), number_(watch_.subscribe(std::move(interrupt), which)) {}
   ~InterruptedByLoss() { watch_.unsubscribe(number_); }
   InterruptedByLoss(const InterruptedByLoss&) = delete;
   InterruptedByLoss& operator=(const InterruptedByLoss&) = delete;

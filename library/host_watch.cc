@@ -82,7 +82,7 @@ void HostWatch::loop() {
       if (has_stood_still) peer.heard = now;
       if (!peer.is_over && now - peer.heard > timeout_ / 2) lose(peer, false);
     }
-    pass_on_own_loss();
+    pass_on_losses();
     if (now < next) continue;
     say(kAlive);
     next = now + every;
@@ -143,12 +143,12 @@ void HostWatch::say(std::string_view line) {
 }
 
 // Ranks are watched by everybody; a server is the child of one, which alone is told of its end.
-void HostWatch::pass_on_own_loss() {
-  if (has_passed_on_) return;
-  const std::optional<Loss> loss = watch_.lost(Duration::zero());
-  if (!loss) return;
-  has_passed_on_ = true;
-  if (loss->process.is_here && loss->process.rank < 0) say(text_of_loss(loss->process));
+void HostWatch::pass_on_losses() {
+  const std::vector<Loss> losses = watch_.losses();
+  for (; passed_on_ < losses.size(); ++passed_on_) {
+    const WatchedProcess& process = losses[passed_on_].process;
+    if (process.is_here && process.rank < 0) say(text_of_loss(process));
+  }
 }
 
 }  // namespace syncopate::library

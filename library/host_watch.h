@@ -52,14 +52,14 @@ class HostWatch {
   void hear_line(Peer& peer, std::string_view line);
   void lose(Peer& peer, bool has_ended);
   void say(std::string_view line);
-  void pass_on_own_loss();
+  void pass_on_losses();
 
   PeerWatch& watch_;
   const Duration timeout_;
   const FileDescriptor wake_;  // an eventfd: a loss is known, or it ends
   const SteadyClock clock_;
-  std::list<Peer> peers_;  // on other hosts; used by the thread, once it runs
-  bool has_passed_on_ = false;
+  std::list<Peer> peers_;      // on other hosts; used by the thread, once it runs
+  std::size_t passed_on_ = 0;  // of the losses that watch_ knows
   std::uint64_t subscription_ = 0;
   std::jthread thread_;  // last: it works on all of the above
 };

@@ -6,9 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
+
+#include "library/process_input.h"
 
 namespace syncopate::library {
 namespace {
@@ -56,10 +60,12 @@ void PeerWatch::forget(pid_t pid) {
   wake();
 }
 
-std::uint64_t PeerWatch::subscribe(std::function<void()> on_loss) {
+std::uint64_t PeerWatch::subscribe(std::function<void()> on_loss, LossesOf which) {
   const std::lock_guard lock(mutex_);
-  if (lost_ && !forgives_) on_loss();
-  subscribers_.emplace(next_, std::move(on_loss));
+  const Subscriber subscriber{std::move(on_loss), which};
+  const bool is_due = std::ranges::any_of(losses_, [&](const Loss& loss) { return subscriber.wants(loss); });
+  if (is_due && !forgives_) subscriber.on_loss();
+  subscribers_.emplace(next_, subscriber);
   return next_++;
 }
 
@@ -70,8 +76,19 @@ void PeerWatch::unsubscribe(std::uint64_t number) {
 
 std::optional<Loss> PeerWatch::lost(Duration patience) const {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, patience, [this] { return lost_.has_value(); });
-  return lost_;
+  if (!changed_.wait_for(lock, patience, [this] { return !losses_.empty(); })) return std::nullopt;
+  const auto server = std::ranges::find_if(losses_, is_server);
+  return server != losses_.end() ? *server : losses_.front();
+}
+
+std::vector<Loss> PeerWatch::losses() const {
+  const std::lock_guard lock(mutex_);
+  return losses_;
+}
+
+void PeerWatch::tell(int file) {
+  const std::lock_guard lock(mutex_);
+  told_.push_back(file);
 }
 
 void PeerWatch::forgive() {
@@ -88,11 +105,17 @@ void PeerWatch::report(const Loss& loss) {
 
 // The mutex is held.
 void PeerWatch::note(const Loss& loss) {
-  if (lost_) return;
-  lost_ = loss;
+  const auto is_known = [&](const Loss& known) { return known.process.name == loss.process.name; };
+  if (std::ranges::any_of(losses_, is_known)) return;
+  losses_.push_back(loss);
   changed_.notify_all();
   if (forgives_) return;
-  for (const auto& [number, on_loss] : subscribers_) on_loss();
+  if (!is_server(loss)) {
+    for (const int file : told_) (void)write_to_process(file, fmt::format("lost {}\n", loss.process.index));
+  }
+  for (const auto& [number, subscriber] : subscribers_) {
+    if (subscriber.wants(loss)) subscriber.on_loss();
+  }
 }
 
 void PeerWatch::loop() {

@@ -26,10 +26,11 @@ namespace syncopate::library {
 // A process that others rely on.
 struct WatchedProcess {
   pid_t pid = 0;
-  int rank = -1;     // of a rank; -1 for a server
+  int rank = -1;     // when the job began; -1 for a server
   std::string name;  // "rank 1", "server 0"
   std::string host = {};
   bool is_here = true;  // on this host
+  int index = -1;       // of a rank: its number among those that the group has
 };
 
 // The process that another waited for in vain.
@@ -37,6 +38,9 @@ struct Loss {
   WatchedProcess process;
   bool has_ended = true;  // false: it is alive, as far as is known, and did not come in time
 };
+
+// Which losses somebody wants to know of. A job that goes on without a rank cannot go on without a server.
+enum class LossesOf { kAll, kServers };
 
 class PeerWatch {
  public:
@@ -53,26 +57,40 @@ class PeerWatch {
   // Somebody else has noticed a loss. Any thread.
   void report(const Loss& loss);
 
-  // From now on `on_loss` is called, on the thread that notices, when the first process is lost; at once, on the
+  // From now on `on_loss` is called, on the thread that notices, whenever such a process is lost; at once, on the
   // caller's, if one is lost already. It must not call this object. Returns a number for unsubscribe().
-  std::uint64_t subscribe(std::function<void()> on_loss);
+  std::uint64_t subscribe(std::function<void()> on_loss, LossesOf which = LossesOf::kAll);
   // When it returns, the function is not running and will not be called.
   void unsubscribe(std::uint64_t number);
 
-  // Returns the first loss, for which it waits at most `patience`: a wire may tell of it a moment before the kernel has
-  // ended the process. Any thread.
+  // Returns the first loss, or the first of a server, if there is one. It waits at most `patience` for one: a wire may
+  // tell of it a moment before the kernel has ended the process. Any thread.
   std::optional<Loss> lost(Duration patience) const;
+  // Returns all so far, in the order in which they were noticed. Any thread.
+  std::vector<Loss> losses() const;
+
+  // From now on, each loss of a rank is told to `file`, the input of a server, by a line "lost INDEX". The file must
+  // stay open as long as this object lives.
+  void tell(int file);
 
   // From now on, processes may end: nobody is told.
   void forgive();
 
  private:
+  struct Subscriber {
+    std::function<void()> on_loss;
+    LossesOf which = LossesOf::kAll;
+
+    bool wants(const Loss& loss) const { return which == LossesOf::kAll || is_server(loss); }
+  };
   struct Entry {
     WatchedProcess process;
     FileDescriptor pidfd;
   };
 
   explicit PeerWatch(FileDescriptor wake) : wake_(std::move(wake)), thread_([this] { loop(); }) {}
+
+  static bool is_server(const Loss& loss) { return loss.process.rank < 0; }
 
   void loop();
   void note(const Loss& loss);
@@ -82,9 +100,10 @@ class PeerWatch {
   mutable std::mutex mutex_;   // guards all that follows
   mutable std::condition_variable changed_;
   std::vector<Entry> entries_;
-  std::map<std::uint64_t, std::function<void()>> subscribers_;
+  std::map<std::uint64_t, Subscriber> subscribers_;
   std::uint64_t next_ = 1;
-  std::optional<Loss> lost_;
+  std::vector<Loss> losses_;  // of each process once
+  std::vector<int> told_;     // servers' inputs
   bool forgives_ = false;
   bool ends_ = false;
   std::thread thread_;  // last: it works on all of the above

@@ -5,7 +5,10 @@
 
 #include <charconv>
 #include <istream>
+#include <memory>
+#include <mutex>
 #include <ostream>
+#include <thread>
 
 #include "common/transport/patient_transport.h"
 #include "ps/server/shard_server.h"
@@ -18,6 +21,42 @@ Status read_number(const std::string& name, const std::string& text, int& number
   if (error == std::errc() && end == text.data() + text.size()) return Status();
   return Status::invalid_argument(fmt::format("{} {}: must be a whole number", name, text));
 }
+
+// Takes what the server is told, on a thread of its own.
+class Orders {
+ public:
+  Orders(std::istream& in, ps::ShardServer& server, int workers) : server_(std::make_shared<Receiver>(&server)) {
+    thread_ = std::thread([&in, server = server_, workers] { take(in, *server, workers); });
+  }
+  // The thread may wait for input that never comes, and then ends with the process.
+  ~Orders() {
+    const std::lock_guard lock(server_->mutex);
+    server_->server = nullptr;
+    if (thread_.joinable()) thread_.detach();
+  }
+  // Returns once the input has ended.
+  void wait_for_end() { thread_.join(); }
+
+ private:
+  struct Receiver {
+    explicit Receiver(ps::ShardServer* receiver) : server(receiver) {}
+
+    std::mutex mutex;
+    ps::ShardServer* server;  // null once it has gone; guarded by mutex
+  };
+
+  static void take(std::istream& in, Receiver& receiver, int workers) {
+    for (std::string word; in >> word;) {
+      int rank = -1;
+      if (word != "lost" || !(in >> rank) || rank < 0 || rank >= workers) continue;
+      const std::lock_guard lock(receiver.mutex);
+      if (receiver.server != nullptr) receiver.server->worker_lost(rank);
+    }
+  }
+
+  const std::shared_ptr<Receiver> server_;
+  std::thread thread_;
+};
 
 Result<RunKeys> read_keys(std::istream& in) {
   std::string line;
@@ -77,7 +116,7 @@ Result<std::vector<std::string>> ParentRendezvous::exchange(const std::string& g
   return values;
 }
 
-Status serve(const ServerPlan& plan, Rendezvous& rendezvous) {
+Status serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders) {
   const SteadyClock clock;
   const auto patience = std::make_shared<Patience>();
   patience->set_timeout(plan.timeout);
@@ -102,7 +141,10 @@ Status serve(const ServerPlan& plan, Rendezvous& rendezvous) {
                           .compression = {.codec = plan.options.codec},
                           .timeout = plan.timeout},
                          transport, clock);
-  return server.serve();
+  Orders listening(orders, server, plan.workers);
+  SYNCOPATE_RETURN_IF_ERROR(server.serve());
+  listening.wait_for_end();
+  return Status();
 }
 
 }  // namespace syncopate::library

@@ -4,6 +4,7 @@
 //   in    the job's secret, the job's name (Group::give_secret)
 //   in    lines of "NAME VALUE", see ServerPlan; a line "end"
 //   out   a line "GROUP VALUE" for a rendezvous; in: as many lines as the group has members
+//   in    "lost RANK", where the others go on without that one
 //   in    its end, once all ranks have taken their last weights
 
 #pragma once
@@ -47,7 +48,9 @@ class ParentRendezvous final : public Rendezvous {
   std::ostream& out_;
 };
 
-// Serves until all workers have left. A worker that ends before is the ranks' matter: they raise, and rank 0 ends.
-Status serve(const ServerPlan& plan, Rendezvous& rendezvous);
+// Serves until all workers have left or are lost, and `orders`, where this server is told who is lost, have ended. A
+// worker that ends before is the ranks' matter: they raise, and whoever has started this server ends; or they say that
+// they go on.
+Status serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders);
 
 }  // namespace syncopate::library

@@ -13,7 +13,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
+
+#include "library/process_input.h"
 
 extern char** environ;
 
@@ -21,16 +22,6 @@ namespace syncopate::library {
 namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{64} << 10;
-
-bool tell(int words, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = send(words, text.data(), text.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
 
 // Reads a line without its end; false if there is none.
 bool read_line(int words, std::string& begun, std::string& line) {
@@ -57,7 +48,7 @@ void relay(int words, pid_t pid, Rendezvous& rendezvous, int member, int size, D
     const Result<std::vector<std::string>> values =
         rendezvous.exchange(line.substr(0, space), member, size, line.substr(std::min(space + 1, line.size())),
                             SteadyClock().now() + timeout);
-    if (!values.ok() || !tell(words, fmt::format("{}\n", fmt::join(*values, "\n")))) {
+    if (!values.ok() || !write_to_process(words, fmt::format("{}\n", fmt::join(*values, "\n")))) {
       kill(pid, SIGKILL);  // not yet waited for, so that no other process has its number
       return;
     }
@@ -111,7 +102,7 @@ Status ServerProcesses::start_one(const Group& group, const TcpRendezvous& rende
                                  std::chrono::duration_cast<std::chrono::milliseconds>(group.timeout()).count());
   if (!group.address().empty()) plan += fmt::format("address {}\n", group.address());
   for (const auto& [option, text] : options.training) plan += fmt::format("{} {}\n", option, text);
-  if (!tell(started.words.get(), plan + "end\n")) {
+  if (!write_to_process(started.words.get(), plan + "end\n")) {
     return Status::peer_lost(fmt::format("server {} ended before it was told what it is to do", number));
   }
   started.relay = std::thread(relay, started.words.get(), started.pid, std::ref(*started.rendezvous),

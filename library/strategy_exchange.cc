@@ -21,7 +21,10 @@ Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_
   std::unique_ptr<StrategyExchange> exchange(new StrategyExchange(std::move(group), layout));
   SYNCOPATE_RETURN_IF_ERROR(options.servers == 0 ? exchange->connect_allreduce(name, options)
                                                  : exchange->connect_servers(name, options, started));
-  exchange->interrupted_by_loss_.emplace(*exchange->group_, [&each = *exchange] { each.interrupt(); });
+  const bool outlives_ranks = options.elastic && options.servers > 0;
+  exchange->interrupted_by_loss_.emplace(
+      *exchange->group_, [&each = *exchange] { each.interrupt(); },
+      outlives_ranks ? LossesOf::kServers : LossesOf::kAll);
   SYNCOPATE_ASSIGN_OR_RETURN(exchange->arenas_, exchange->strategy_->allocate(layout));
   return exchange;
 }
@@ -39,7 +42,9 @@ Status StrategyExchange::connect_allreduce(const std::string& name, const Traini
                                                  {.optimizer = options.optimizer,
                                                   .bucket_bytes = options.bucket_bytes,
                                                   .codec = options.codec,
-                                                  .timeout = group_->timeout()},
+                                                  .timeout = group_->timeout(),
+                                                  .workers = group_->members(),
+                                                  .elastic = options.elastic},
                                                  group_->clock());
   return Status();
 }
@@ -133,6 +138,13 @@ Status StrategyExchange::save(const TensorMemories& memories) const {
     }
   }
   return Status();
+}
+
+Status StrategyExchange::continue_from(StrategyExchange& other) {
+  other.interrupt();
+  TrainingState state;
+  SYNCOPATE_RETURN_IF_ERROR(other.strategy_->resumable()->save(state));
+  return strategy_->resumable()->restore(state);
 }
 
 Status StrategyExchange::join() {

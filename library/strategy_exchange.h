@@ -39,8 +39,11 @@ class StrategyExchange final : public GradientExchange {
   // Before join, on rank 0, which has put its weights in place: all ranks go on from these and from `memories`, which
   // `steps` (at least 1) updates have made. Fails with invalid argument under parameter servers.
   Status restore(std::int64_t steps, const TensorMemories& memories);
-  // An operation of all ranks: returns once all have rank 0's weights. Fails with invalid argument, naming a rank, if
-  // tensors or options differ.
+  // Before join, in a new group of a job that has lost ranks: goes on from `other`, whose group has, with its weights
+  // and what the optimizer remembers after its last finished step. Requires options.elastic, and no servers.
+  Status continue_from(StrategyExchange& other);
+  // An operation of all ranks: returns once all have rank 0's weights, or, where they continue, those of the rank that
+  // has finished most steps. Fails with invalid argument, naming a rank, if tensors or options differ.
   Status join();
   // The steps that have been finished, those before restore() included.
   std::int64_t steps() const { return step_; }

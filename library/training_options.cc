@@ -79,6 +79,10 @@ Status read_groups(std::string_view text, OptimizerConfig& config) {
 Status read_option(const std::string& name, const std::string& text, TrainingOptions& options) {
   OptimizerConfig& optimizer = options.optimizer;
   if (name == "optimizer") return read_rule(text, optimizer);
+  if (name == "elastic") {
+    options.elastic = text == "1";
+    return Status();
+  }
   if (name == "servers") return read(name, text, options.servers);
   if (name == "bucket_bytes") return read(name, text, options.bucket_bytes);
   if (name == "momentum") return read(name, text, optimizer.momentum);

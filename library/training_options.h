@@ -20,13 +20,14 @@ struct TrainingOptions {
   ps::Consistency consistency;
   CodecConfig codec;
   OptimizerConfig optimizer;
+  bool elastic = false;                // the others go on without a lost rank
   std::size_t bucket_bytes = 1 << 20;  // under parameter servers, the most that a chunk holds
 
-  // Reads "servers", "consistency" ("bounded:4"), "compress" ("topk:0.01"), "bucket_bytes", "optimizer" (sgd, momentum,
-  // nesterov, adam, adamw, adagrad) and its numbers "momentum", "beta1", "beta2", "epsilon", "weight_decay",
-  // "initial_accumulator" and "groups" ("0:640:1:0.01,640:650:0.5:0": begin, end, factor of the rate and decay of
-  // ranges of the arena, ascending and disjoint); what is not given has its default. Fails with invalid argument for
-  // any other text, and for what `workers` cannot do.
+  // Reads "elastic" ("1"), "servers", "consistency" ("bounded:4"), "compress" ("topk:0.01"), "bucket_bytes",
+  // "optimizer" (sgd, momentum, nesterov, adam, adamw, adagrad) and its numbers "momentum", "beta1", "beta2",
+  // "epsilon", "weight_decay", "initial_accumulator" and "groups" ("0:640:1:0.01,640:650:0.5:0": begin, end, factor of
+  // the rate and decay of ranges of the arena, ascending and disjoint); what is not given has its default. Fails with
+  // invalid argument for any other text, and for what `workers` cannot do.
   static Result<TrainingOptions> parse(const OptionTexts& texts, int workers);
 };
 

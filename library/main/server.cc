@@ -28,9 +28,7 @@ int main(int argc, char**) {
     start_log(fmt::format("server {}", plan->server), "syncopate %n: %v");
     if (getppid() != plan->parent) return 1;  // it was gone before
     library::ParentRendezvous rendezvous(std::cin, std::cout);
-    status = library::serve(*plan, rendezvous);
-    // Ranks take a server that has ended for lost: they say when that is over.
-    for (std::string line; status.ok() && std::getline(std::cin, line);) continue;
+    status = library::serve(*plan, rendezvous, std::cin);
   }
   if (status.ok()) return 0;
   log_error("{}", status.message());

@@ -49,12 +49,14 @@ std::shared_ptr<Group> group_of(const std::shared_ptr<JoinedGroup>& joined) { re
 
 std::shared_ptr<JoinedGroup> join(int rank, int size, const std::optional<std::string>& wire, double timeout,
                                   nb::callable exchange, const std::string& shape, const std::string& meets_at,
-                                  const std::string& address, const std::string& secret_file) {
+                                  const std::string& address, const std::string& secret_file,
+                                  const std::vector<int>& members) {
   auto joined = std::make_shared<JoinedGroup>(std::move(exchange));
   const nb::gil_scoped_release unlocked;
   GroupOptions options{.rank = rank,
                        .size = size,
                        .timeout = from_seconds(timeout),
+                       .members = members,
                        .meets_at = meets_at,
                        .address = address,
                        .secret_file = secret_file};
@@ -249,7 +251,7 @@ NB_MODULE(_core, module) {
 
   nb::class_<JoinedGroup>(module, "Group", "The ranks of a job, connected.")
       .def_static("join", &join, "rank"_a, "size"_a, "wire"_a.none(), "timeout"_a, "exchange"_a, "shape"_a = "",
-                  "meets_at"_a = "", "address"_a = "", "secret_file"_a = "")
+                  "meets_at"_a = "", "address"_a = "", "secret_file"_a = "", "members"_a = std::vector<int>())
       .def_static(
           "check_options",
           [](const OptionTexts& options, int workers) { check(TrainingOptions::parse(options, workers).status()); },
@@ -271,6 +273,18 @@ NB_MODULE(_core, module) {
                      return shape ? shape->to_string() : std::string();
                    })
       .def_prop_ro("timeout", [](const JoinedGroup& self) { return seconds(self.group->timeout()); })
+      .def(
+          "losses",
+          [](const JoinedGroup& self) {
+            std::vector<std::pair<int, std::string>> losses;
+            for (const Loss& loss : self.group->watch().losses())
+              losses.emplace_back(loss.process.rank, describe(loss));
+            return losses;
+          },
+          "Who is lost so far: the rank when the job began, -1 for a server, and a text.")
+      .def(
+          "tell_losses", [](const JoinedGroup& self, int file) { self.group->watch().tell(file); }, "file"_a,
+          "From now on, a server is told by its input which ranks are lost.")
       .def(
           "forgive", [](const JoinedGroup& self) { self.group->watch().forgive(); },
           "From now on, processes may end: nobody is told.");
@@ -353,6 +367,13 @@ NB_MODULE(_core, module) {
             check(self.save(memories_at(self, memories)));
           },
           "memories"_a, "Between steps: writes what the optimizer remembers, each memory by tensor.")
+      .def(
+          "continue_from",
+          [](StrategyExchange& self, StrategyExchange& other) {
+            const nb::gil_scoped_release unlocked;
+            check(self.continue_from(other));
+          },
+          "other"_a, "Before join(), in a new group: goes on from what this rank has in `other`.")
       .def_prop_ro("steps", &StrategyExchange::steps)
       .def("join", [](StrategyExchange& self) {
         const nb::gil_scoped_release unlocked;

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import re
 import zlib
 from dataclasses import dataclass, field
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
-from syncopate import _core
-from syncopate.errors import SyncopateError
+from syncopate import _core, _elastic
+from syncopate.errors import PeerLost, SyncopateError
 
 # Where launchers say a process's rank and the number of ranks: torchrun and ours, Open MPI, Slurm.
 _RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
@@ -36,12 +37,96 @@ class Job:
     at_end: Callable[[], None] = lambda: None
     # What shutdown() closes first, last made first.
     closers: List[Callable[[], None]] = field(default_factory=list)
+    # In an elastic job: who is left, and what connects itself anew with these, in the order in which it was made.
+    membership: Optional[_elastic.Membership] = None
+    rejoiners: List[Callable[[], None]] = field(default_factory=list)
     _names: int = 0
+    _operations: int = 0  # done by operate(); ranks are at most one apart
+    _result: bytes = b""  # of the last
+    _untold: List[str] = field(default_factory=list)  # whose loss people have not been told of
 
     def new_name(self, kind: str) -> str:
         """A name that all ranks give to the same thing, since all of them make it in the same order."""
         self._names += 1
         return f"{kind}{self._names}"
+
+
+    def members(self) -> List[int]:
+        """What the ranks were when the job began."""
+        return self.membership.members if self.membership else list(range(self.size))
+
+    def rank_of(self, member: int) -> int:
+        """The rank now of the one that was rank `member`. Raises PeerLost if it is gone."""
+        if member not in self.members():
+            raise PeerLost(f"rank {member} is gone, whose values were to be taken", member)
+        return self.members().index(member)
+
+    def operate(self, what: str, begin: Callable[[], int], address: int = 0, size: int = 0) -> None:
+        """Carries out an operation of all ranks on `size` bytes at `address`: begin() begins it on `communicator`. Where a
+        rank is lost and the job is elastic, those that are left do it again, or take the result of those that have it."""
+        if self.membership is None:
+            self.communicator.wait(begin(), what)
+            return
+        before = ctypes.string_at(address, size)
+        while True:
+            try:
+                self.communicator.wait(begin(), what)
+                break
+            except PeerLost as error:
+                result = self.recover(error)
+                ctypes.memmove(address, before if result is None else result, size)
+                if result is not None:
+                    break
+        self._operations += 1
+        self._result = ctypes.string_at(address, size)
+
+    def recover(self, error: PeerLost) -> Optional[bytes]:
+        """Connects those that are left anew, if the job is elastic and can go on; else raises `error`. Returns the result of
+        the operation that this rank has not finished, if another has."""
+        while True:
+            if self.membership is None or any(rank < 0 for rank, _ in self.group.losses()):
+                raise error
+            try:
+                return self._regroup(error)
+            except _elastic.Over as over:
+                raise over.error from None
+            except PeerLost as another:  # another rank is lost, or late
+                error = another
+
+    def _regroup(self, error: PeerLost) -> Optional[bytes]:
+        assert self.membership is not None
+        losses = self.group.losses
+        self.membership.next_epoch(lambda: {rank for rank, _ in losses()}, error)
+        members = self.members()
+        timeout = self.group.timeout
+        rendezvous = self.rendezvous.of_epoch(self.membership.epoch)
+        rank = members.index(self.membership.me)
+        group = join(rank, len(members), self.group.wire, timeout, rendezvous, self.group.shape, members)
+        communicator = _core.Communicator.connect(group, "main")
+        done = [text.split() for text in rendezvous("operations", rank, len(members), self._done(), timeout)]
+        result = self._take_result(communicator, [(int(count), int(size)) for count, size in done], rank)
+        self._untold += [text for _, text in losses() if text not in self._untold]
+        self.group, self.communicator, self.rank, self.size = group, communicator, rank, len(members)
+        for rejoin in self.rejoiners:
+            rejoin()
+        if rank == 0:
+            _elastic.tell(self._untold, self.size)
+        self._untold = []
+        return result
+
+    def _done(self) -> str:
+        return f"{self._operations} {len(self._result)}"
+
+    def _take_result(self, communicator: _core.Communicator, done: List[Tuple[int, int]], rank: int) -> Optional[bytes]:
+        """Gives the last operation's result to ranks that have not finished it; `done` is what each has, and the size."""
+        furthest = max(count for count, _ in done)
+        if all(count == furthest for count, _ in done):
+            return None
+        giver = next(index for index, (count, _) in enumerate(done) if count == furthest)
+        is_behind = self._operations < furthest
+        memory = ctypes.create_string_buffer(b"" if is_behind else self._result, max(done[giver][1], 1))
+        communicator.wait(communicator.broadcast(ctypes.addressof(memory), done[giver][1], giver), "going on")
+        return memory.raw[: done[giver][1]] if is_behind else None
 
 
 _job: Optional[Job] = None
@@ -96,8 +181,17 @@ def settle_address() -> str:
     return job
 
 
-def join(rank: int, size: int, wire: Optional[str], timeout: float, rendezvous: Any, shape: str = "") -> _core.Group:
-    """Connects the ranks, by what the environment says of hosts: where rank 0 is, and what several have in common."""
+def join(
+    rank: int,
+    size: int,
+    wire: Optional[str],
+    timeout: float,
+    rendezvous: Any,
+    shape: str = "",
+    members: Sequence[int] = (),
+) -> _core.Group:
+    """Connects the ranks, by what the environment says of hosts: where rank 0 is, and what several have in common.
+    `members`: what they were when the job began."""
     return _core.Group.join(
         rank,
         size,
@@ -108,6 +202,7 @@ def join(rank: int, size: int, wire: Optional[str], timeout: float, rendezvous: 
         meets_at=os.environ.get("MASTER_ADDR", "") if size > 1 else "",
         address=os.environ.get("SYNCOPATE_ADDRESS", ""),
         secret_file=os.environ.get("SYNCOPATE_SECRET_FILE", ""),
+        members=list(members),
     )
 
 
@@ -119,11 +214,13 @@ def begin(
     shape: str = "",
     launch: Any = None,
     at_end: Callable[[], None] = lambda: None,
+    elastic: bool = False,
 ) -> None:
     """Connects this process with the others.
 
     rendezvous_of  returns what ranks meet through, of this process's rank, the number of ranks and that of jobs before
     at_end         is called once this rank needs the others no more, or gives up
+    elastic        ranks go on without those that are lost: the rendezvous has a `store` for Membership, and of_epoch()
     """
     global _job, _jobs
     if _job is not None:
@@ -147,6 +244,7 @@ def begin(
         rendezvous=rendezvous,
         launch=launch,
         at_end=at_end,
+        membership=_elastic.Membership(rendezvous.store, rank, size, timeout) if elastic else None,
     )
     _jobs += 1
 
@@ -188,6 +286,8 @@ def shutdown() -> None:
     while job.closers:
         job.closers.pop()()
     job.at_end()
+    if job.membership is not None:
+        job.operate("shutdown", lambda: job.communicator.barrier())  # whoever is lost until here is not waited for
     job.group.forgive()
     job.communicator.wait(job.communicator.barrier(), "shutdown")
     _job = None

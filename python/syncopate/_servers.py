@@ -43,6 +43,8 @@ class Servers:
                 lines = "".join(f"{name} {value}\n" for name, value in plan.items())
                 process.stdin.write((lines + "end\n").encode())
                 process.stdin.flush()
+                if job.membership is not None:
+                    job.group.tell_losses(process.stdin.fileno())
                 member, size = job.size + server, job.size + count
                 arguments = (process, job.rendezvous.another(), member, size, job.group.timeout)
                 threading.Thread(target=_meet, args=arguments, daemon=True).start()

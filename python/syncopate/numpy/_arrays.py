@@ -30,8 +30,9 @@ def allreduce(array: Any, op: str = "mean") -> np.ndarray:
     if op not in ("mean", "sum"):
         raise ValueError(f"op='{op}': must be 'mean' or 'sum'")
     result = np.array(floats_of(array, "the array"), order="C")
-    ticket = job.communicator.sum([(result.ctypes.data, result.size)], 1.0 / job.size if op == "mean" else 1.0)
-    job.communicator.wait(ticket, "allreduce")
+    parts = [(result.ctypes.data, result.size)]
+    scale = lambda: 1.0 / job.size if op == "mean" else 1.0
+    job.operate("allreduce", lambda: job.communicator.sum(parts, scale()), result.ctypes.data, result.nbytes)
     return result
 
 
@@ -43,8 +44,8 @@ def broadcast(array: np.ndarray, root: int = 0) -> np.ndarray:
     if not isinstance(array, np.ndarray) or array.dtype.hasobject or not array.flags.writeable:
         raise ValueError("broadcast() writes in place: it takes a NumPy array of numbers that may be written")
     values = np.ascontiguousarray(array).reshape(-1)
-    ticket = job.communicator.broadcast(values.ctypes.data, values.nbytes, root)
-    job.communicator.wait(ticket, "broadcast")
+    member, place = job.members()[root], (values.ctypes.data, values.nbytes)
+    job.operate("broadcast", lambda: job.communicator.broadcast(*place, job.rank_of(member)), *place)
     if not np.shares_memory(values, array):
         array[...] = values.reshape(array.shape)
     return array

@@ -130,7 +130,7 @@ class Strategy:
     def _close(self) -> None:
         try:
             self._exchange.leave()
-            self._job.communicator.wait(self._job.communicator.barrier(), "leaving")
+            self._job.operate("leaving", lambda: self._job.communicator.barrier())
         except BaseException:
             if self._servers:
                 self._servers.kill()

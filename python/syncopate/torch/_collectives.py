@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from typing import Any, Iterable, List, Tuple, Union
+from typing import Any, Callable, Iterable, List, Tuple, Union
 
 import torch
 
@@ -25,9 +25,9 @@ def allreduce(tensor: Any, op: str = "mean") -> Any:
         return allreduce(torch.from_numpy(tensor), op).numpy()
     check_floats(tensor, "the tensor")
     result = tensor.detach().clone(memory_format=torch.contiguous_format)
-    scale = 1.0 / job.size if op == "mean" else 1.0
-    ticket = job.communicator.sum([(result.data_ptr(), result.numel())], scale)
-    job.communicator.wait(ticket, "allreduce")
+    parts = [(result.data_ptr(), result.numel())]
+    scale = lambda: 1.0 / job.size if op == "mean" else 1.0
+    job.operate("allreduce", lambda: job.communicator.sum(parts, scale()), result.data_ptr(), 4 * result.numel())
     return result
 
 
@@ -40,8 +40,8 @@ def _named(tensors: Any, default: str) -> List[Tuple[str, torch.Tensor]]:
 
 def _broadcast_bytes(job: Job, tensor: torch.Tensor, root: int, what: str) -> None:
     """Copies the root's values over those of `tensor`, which is contiguous."""
-    size = tensor.numel() * tensor.element_size()
-    job.communicator.wait(job.communicator.broadcast(tensor.data_ptr(), size, root), what)
+    member, place = job.members()[root], (tensor.data_ptr(), tensor.numel() * tensor.element_size())
+    job.operate(what, lambda: job.communicator.broadcast(*place, job.rank_of(member)), *place)
 
 
 def _check_same(job: Job, description: str, root: int, what: str) -> None:
@@ -94,18 +94,25 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root: int = 0) -
     read."""
     what = "broadcast_optimizer_state()"
     job = current(what)
-    content = b""
-    if job.rank == root:
-        file = io.BytesIO()
-        torch.save(optimizer.state_dict(), file)
-        content = file.getvalue()
-    length = torch.tensor([len(content)])
-    _broadcast_bytes(job, length, root, what)
+    is_root = job.rank == root
+    state = broadcast_value(lambda tensor: _broadcast_bytes(job, tensor, root, what), optimizer.state_dict(), is_root)
+    if not is_root:
+        optimizer.load_state_dict(state)
+
+
+def broadcast_value(send: Callable[[torch.Tensor], None], value: Any, is_root: bool) -> Any:
+    """Returns the root's `value`, of tensors, numbers and texts in lists and dicts. send() gives all ranks the root's bytes
+    of a tensor."""
+    content = io.BytesIO()
+    if is_root:
+        torch.save(value, content)
+    length = torch.tensor([content.tell()])
+    send(length)
     data = torch.empty(int(length), dtype=torch.uint8)
-    if job.rank == root:
-        data.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
-    _broadcast_bytes(job, data, root, what)
-    if job.rank != root:
-        # From a rank of this job. The reader of weights alone knows no numbers before torch 2.
-        weights_only = hasattr(torch, "compile")
-        optimizer.load_state_dict(torch.load(io.BytesIO(data.numpy().tobytes()), weights_only=weights_only))
+    if is_root:
+        data.copy_(torch.frombuffer(bytearray(content.getvalue()), dtype=torch.uint8))
+    send(data)
+    if is_root:
+        return value
+    # From a rank of this job. The reader of weights alone knows no numbers before torch 2.
+    return torch.load(io.BytesIO(data.numpy().tobytes()), weights_only=hasattr(torch, "compile"))

@@ -16,6 +16,11 @@ class HookState:
 
     def __init__(self) -> None:
         self._job = current("HookState()")
+        if self._job.membership is not None:
+            raise ValueError(
+                "the hook of DistributedDataParallel in an elastic job, without whose ranks it cannot go on: use "
+                "DistributedOptimizer"
+            )
         asked = self._job.launch
         if asked and asked.mode != "allreduce":
             raise ValueError(

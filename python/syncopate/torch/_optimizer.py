@@ -9,9 +9,11 @@ from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 import torch
 
 from syncopate import _core
-from syncopate._job import Job, current
+from syncopate._job import current
+from syncopate.errors import PeerLost
 from syncopate.torch import _watch
 from syncopate.torch._arguments import check_options, trained
+from syncopate.torch._collectives import broadcast_value
 from syncopate.torch._launch import settled
 from syncopate.torch._memories import Memories
 from syncopate.torch._own_update import Rule
@@ -95,31 +97,42 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._servers: Optional[Servers] = None
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
         bucket_bytes = int(bucket_mb * (1 << 20))
+        self._server_count = servers if mode == "ps" else 0
+        # In an elastic job: gradients as they were, where their sums are made in place; and whether others have made
+        # this step's update.
+        self._kept: List[Optional[torch.Tensor]] = [None] * count
+        self._is_made = False
+        self._absent: List[int] = []
         if self._owns_update:
-            self._server_count = servers if mode == "ps" else 0
             self._options = {"bucket_bytes": str(bucket_bytes), "compress": compress or "none"}
+            if job.membership is not None:
+                self._options["elastic"] = "1"
             if mode == "ps":
                 self._options.update(servers=str(servers), consistency=consistency)
             self._connect()
         else:
-            self._exchange: Any = _core.SumExchange.connect(
-                job.group, job.new_name("optimizer"), self._tensors, bucket_bytes
-            )
+            self._bucket_bytes = bucket_bytes
+            self._name = job.new_name("optimizer")
+            self._exchange: Any = self._connect_sums()
         self._hooks = [
             after_gradient(parameter, self._hook_of(index))
             for index, parameter in enumerate(self._parameters)
         ]
         job.closers.append(self._close)
+        job.rejoiners.append(self._rejoin)
         self._watch = _watch.current()
         if self._watch is not None:
             self._watch.follow(self._parameters[0], sum(p.numel() for p in self._parameters))
 
+    def _connect_sums(self) -> Any:
+        return _core.SumExchange.connect(self._job.group, self._name, self._tensors, self._bucket_bytes)
+
     def _connect(self) -> None:
         """Has the weights in the core's memory from now on, with rank 0's values, and goes on from what rank 0's
         optimizer remembers."""
-        name = self._job.new_name("optimizer")
+        name = self._name = self._job.new_name("optimizer")
         rule = Rule(self.optimizer)
-        options = {**rule.options(self._parameters, _core.ranges_of(self._tensors)), **self._options}
+        options = self._all_options = {**rule.options(self._parameters, _core.ranges_of(self._tensors)), **self._options}
         memories = Memories(self.optimizer, self._parameters)
         steps = memories.read()
         if steps and self._server_count:
@@ -133,7 +146,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         try:
             started = self._servers.started if self._servers else []
             exchange = _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, started)
-            places = [torch.from_dlpack(exchange.weights(index)) for index in range(len(self._tensors))]
+            places = self._places_in(exchange)
             for place, parameter in zip(places, self._parameters):
                 place.copy_(parameter.detach().view(-1))
             if steps and self._job.rank == 0:
@@ -143,21 +156,79 @@ class DistributedOptimizer(torch.optim.Optimizer):
             if self._servers:
                 self._servers.kill()
             raise
-        for place, parameter in zip(places, self._parameters):
-            parameter.data = place.view(parameter.shape)
-        self._places = [parameter.data_ptr() for parameter in self._parameters]
+        self._move_to(places)
         self._rule = rule
         self._step = exchange.steps
         if self._step:
             self.optimizer.state.clear()  # it lies in the core
         self._exchange = exchange
 
+    def _places_in(self, exchange: Any) -> List[torch.Tensor]:
+        return [torch.from_dlpack(exchange.weights(index)) for index in range(len(self._tensors))]
+
+    def _move_to(self, places: List[torch.Tensor]) -> None:
+        for place, parameter in zip(places, self._parameters):
+            parameter.data = place.view(parameter.shape)
+        self._places = [parameter.data_ptr() for parameter in self._parameters]
+
+    # In an elastic job, where ranks have been lost.
+
+    def _rejoin(self) -> None:
+        """Connects those that are left anew, and hands over again what has been handed over in this step; unless one of
+        them has finished the step: then all have what it has led to. Servers keep their ranks."""
+        if self._server_count:
+            return
+        handed_over = [i for i in range(len(self._parameters)) if self._has_begun and self._exchange.has(i)]
+        furthest = self._rejoin_own() if self._owns_update else self._rejoin_sums()
+        self._is_made = furthest > self._step
+        if self._is_made or not self._has_begun:
+            return
+        self._exchange.begin_step(self._rule.rate(self.param_groups) if self._owns_update else 0.0)
+        for index in handed_over:
+            gradient = self._parameters[index].grad
+            if not self._owns_update:
+                gradient.copy_(self._kept[index])
+                self._versions[index] = gradient._version
+            self._exchange.gradient(index, gradient.data_ptr(), gradient.numel(), index in self._absent)
+
+    def _rejoin_own(self) -> int:
+        exchange = _core.StrategyExchange.connect(self._job.group, self._name, self._tensors, self._all_options, [])
+        exchange.continue_from(self._exchange)
+        exchange.join()
+        self._move_to(self._places_in(exchange))
+        self._exchange = exchange
+        return exchange.steps
+
+    def _rejoin_sums(self) -> int:
+        job = self._job
+        exchange = self._connect_sums()
+        told = job.rendezvous.of_epoch(job.membership.epoch)
+        steps = told(f"{self._name}/steps", job.rank, job.size, str(self._step), job.group.timeout)
+        furthest = max(map(int, steps))
+        if any(int(each) < furthest for each in steps):
+            giver = next(rank for rank, each in enumerate(steps) if int(each) == furthest)
+            state = {"parameters": [p.detach() for p in self._parameters], "optimizer": self.optimizer.state_dict()}
+            state = broadcast_value(
+                lambda tensor: job.communicator.wait(
+                    job.communicator.broadcast(tensor.data_ptr(), tensor.numel() * tensor.element_size(), giver), "going on"
+                ),
+                state,
+                job.rank == giver,
+            )
+            if self._step < furthest:
+                for parameter, values in zip(self._parameters, state["parameters"]):
+                    parameter.detach().copy_(values)
+                self.optimizer.load_state_dict(state["optimizer"])
+                self._share()
+        self._exchange = exchange
+        return furthest
+
     def _disconnect(self) -> None:
         """An operation of all ranks. The weights lie in memory of torch's afterwards."""
         try:
             self._exchange.leave()
             if self._owns_update:
-                self._job.communicator.wait(self._job.communicator.barrier(), "leaving")
+                self._job.operate("leaving", lambda: self._job.communicator.barrier())
         except BaseException:
             if self._servers:
                 self._servers.kill()
@@ -257,6 +328,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         if not self._owns_update:
             self._handed_over[index] = gradient
             self._versions[index] = gradient._version
+            if self._job.membership is not None:
+                self._kept[index] = gradient.clone()
         self._exchange.gradient(index, gradient.data_ptr(), gradient.numel(), is_absent)
 
     def synchronize(self) -> None:
@@ -271,7 +344,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
     def _finish(self) -> None:
         """Hands over what is missing, and waits for the end of the step's exchange."""
         self._begin()
-        absent = []
+        absent = self._absent = []
         for index, parameter in enumerate(self._parameters):
             if self._exchange.has(index):
                 continue
@@ -280,24 +353,33 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 absent.append(index)
                 parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
             self._hand_over(index, parameter.grad, is_absent)
-        if self._watch is None:
-            self._exchange.finish_step(self._step)
-        else:
+        if self._watch is not None:
             self._exchanged = self._watch.exchanged()
-            self._stats = self._exchange.finish_step(self._step)
+        self._stats = self._finish_exchange()
         for index, gradient in enumerate(self._handed_over):
             if gradient is not None and gradient._version != self._versions[index]:
                 raise RuntimeError(
                     f"the gradient of {self._names[index]} was changed while it was being summed: call synchronize() "
                     f"after backward() and before clipping or unscaling"
                 )
-        if absent:
+        if absent and not self._is_made:
             for index in set(self._exchange.absent_everywhere()).intersection(absent):
                 self._parameters[index].grad = None
         self._handed_over = [None] * len(self._parameters)
         self._passes = [0] * len(self._parameters)
         self._has_begun = False
         self._step += 1
+
+    def _finish_exchange(self) -> Any:
+        """Returns what it has cost; None if others had finished it."""
+        while not self._is_made:
+            try:
+                return self._exchange.finish_step(self._step)
+            except PeerLost as error:
+                if self._server_count:
+                    raise
+                self._job.recover(error)
+        return None
 
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
         """Waits for the means of all ranks' gradients and makes the update."""
@@ -310,9 +392,10 @@ class DistributedOptimizer(torch.optim.Optimizer):
         else:
             self.synchronize()
             begin = time.monotonic_ns()
-            self.optimizer.step()
-            self._is_synchronized = False
-            if self._watch is not None:
+            if not self._is_made:
+                self.optimizer.step()
+            self._is_synchronized = self._is_made = False
+            if self._watch is not None and self._stats is not None:
                 self._watch.finished(self._exchanged, self._stats, begin)
         return loss
 
@@ -324,9 +407,10 @@ class DistributedOptimizer(torch.optim.Optimizer):
                     f"on their way with it: change it before backward() or after step()"
                 )
         self._finish()
+        self._is_made = False
         for parameter in self._parameters:
             written(parameter)
-        if self._watch is not None:
+        if self._watch is not None and self._stats is not None:
             self._watch.finished(self._exchanged, self._stats)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -350,6 +434,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
             self._close()
 
     def _close(self) -> None:
+        self._job.rejoiners.remove(self._rejoin)
         for hook in self._hooks:
             hook.remove()
         self._disconnect()

@@ -20,9 +20,13 @@ class StoreRendezvous:
     no secret goes through it."""
 
     def __init__(self, store: Any, prefix: str) -> None:
-        self._prefix = prefix
-        self._store = dist.PrefixStore(prefix, store)
+        self._prefix, self._whole = prefix, store
+        self._store = self.store = dist.PrefixStore(prefix, store)
         self._is_local = isinstance(store, dist.HashStore)
+
+    def of_epoch(self, epoch: int) -> StoreRendezvous:
+        """For the groups of another membership epoch."""
+        return StoreRendezvous(self._whole, f"{self._prefix}/{epoch}")
 
     def another(self) -> StoreRendezvous:
         """The same for another thread: a client of a TCPStore does one thing at a time, and waits in it."""
@@ -55,7 +59,7 @@ def _rendezvous(rank: int, size: int, number: int, timeout: float) -> StoreRende
     return StoreRendezvous(_store, f"syncopate/{job}/{restart}/{number}")
 
 
-def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None:
+def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic: bool = False) -> None:
     """Connects this process with the others of its job; every rank calls it.
 
     Rank, number of ranks and the address of rank 0 are those of the launcher: RANK, WORLD_SIZE, MASTER_ADDR and
@@ -67,6 +71,10 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None
              script, else shared memory on one host and sockets between several
     timeout  seconds that a rank waits for another in any operation, and here, before it raises PeerLost. None: what
              run_experiment asks for, else 30
+    elastic  where a rank is lost, the others go on: with allreduce from the step that one of them has finished, with
+             parameter servers as if nothing had happened. rank() and size() are then of those that are left. What holds
+             torch's store must stay: torchrun, or the process of rank 0 where somebody else starts the ranks. Nor can a
+             rank be lost that has started parameter servers
     """
     launch = Launch.read()
     wire = settled("wire", wire, launch.wire if launch else None, None)
@@ -79,5 +87,6 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None) -> None
         shape=launch.shape if launch else "",
         launch=launch,
         at_end=_watch.end,
+        elastic=elastic,
     )
     _watch.begin(launch.step_file if launch else None)

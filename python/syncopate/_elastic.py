@@ -1,0 +1,81 @@
+"""Elastic jobs: who goes on where ranks are lost. Knows of the store only that it has set, get, check and compare_set, as
+torch's have; it must outlive the ranks that may be lost."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from typing import Any, Callable, List, Set
+
+from syncopate.errors import PeerLost
+
+# Between two looks at who has come.
+_LOOK_EVERY = 0.02
+
+
+class Over(Exception):
+    """The job goes on without this rank, or not at all. It carries the PeerLost that says so."""
+
+    def __init__(self, error: PeerLost) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Membership:
+    """The ranks of a job that are left, by what they were when it began, ascending. They agree on each next membership
+    epoch through the store: every rank that is left says that it has come, and the lowest of these decides once all have
+    come that are not known to be lost, or have had `timeout` seconds to."""
+
+    def __init__(self, store: Any, me: int, size: int, timeout: float) -> None:
+        self.me = me
+        self.members = list(range(size))
+        self.epoch = 0
+        self._store = store
+        self._timeout = timeout
+
+    def next_epoch(self, lost: Callable[[], Set[int]], error: PeerLost) -> None:
+        """Sets `epoch` and `members` anew. Raises Over: with `error` if there is nothing to agree through any more."""
+        members = self._agreed(f"elastic/{self.epoch + 1}", lost)
+        if not members:
+            raise Over(error)
+        if self.me not in members:
+            raise Over(PeerLost(f"the others go on without this rank, rank {self.me}, which came too late", self.me))
+        self.epoch += 1
+        self.members = members
+
+    def _agreed(self, key: str, lost: Callable[[], Set[int]]) -> List[int]:
+        """Nobody, if the store is gone with the rank that had it, or cannot be reached: then what asks it may wait for good."""
+        members: List[int] = []
+
+        def ask() -> None:
+            with contextlib.suppress(RuntimeError):
+                members.extend(self._agree(key, lost))
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        asking.join(3 * self._timeout)
+        return members
+
+    def _agree(self, key: str, lost: Callable[[], Set[int]]) -> List[int]:
+        self._store.set(f"{key}/{self.me}", "here")
+        deadline = time.monotonic() + self._timeout
+        while not self._store.check([f"{key}/members"]):
+            expected = [member for member in self.members if member not in lost()]
+            here = [member for member in expected if self._store.check([f"{key}/{member}"])]
+            if here == expected or time.monotonic() >= deadline:
+                if here[0] == self.me:
+                    self._store.compare_set(f"{key}/members", "", " ".join(map(str, here)))
+                    continue
+                # One that is lower decides, and has its whole time again.
+                if time.monotonic() >= deadline + self._timeout:
+                    raise RuntimeError("nobody has decided who goes on")
+            time.sleep(_LOOK_EVERY)
+        return [int(member) for member in self._store.get(f"{key}/members").split()]
+
+
+def tell(lost: List[str], size: int) -> None:
+    """Says who is lost, to people."""
+    goes = "1 rank goes" if size == 1 else f"{size} ranks go"
+    print(f"syncopate: {', '.join(lost) or 'a rank has not come in time'}: {goes} on", file=sys.stderr, flush=True)
