@@ -61,10 +61,10 @@ def test_weights_have_the_same_bits_as_on_one_host(tmp_path, secret):
                 assert torch.equal(weight, other[job]["weights"][name]), (job, name)
 
 
-@pytest.mark.parametrize("way", ["optimizer", "hook"])
-def test_a_killed_rank_of_another_host_is_named_at_once_though_its_children_live(way, secret):
+@pytest.mark.parametrize("way, children", [("optimizer", "forked"), ("hook", "2")])
+def test_a_killed_rank_of_another_host_is_named_at_once_though_its_children_live(way, children, secret):
     with Hosts() as two:
-        ended = wait(two.start("losing.py", [0, 1, 0], "kill", way, 30, 2, **secret))
+        ended = wait(two.start("losing.py", [0, 1, 0], "kill", way, 30, children, **secret))
     when = float(re.search(r"^at (\S+)", ended[1].out).group(1))
     for rank in (0, 2):
         assert ended[rank].code == 3, ended[rank].err

@@ -2,6 +2,7 @@
 
 HOW  kill: rank 1 is killed in step 5; raise: its script raises; stop: it stands still
 WAY  hook, backend, optimizer or allreduce
+then the timeout, and the workers of its DataLoader; "forked": none, and a child that outlives its rank by a minute
 """
 
 import os
@@ -32,7 +33,12 @@ def main(how, way, timeout="30", children="0", *options):
     if way == "optimizer":
         kwargs = dict(option.split("=") for option in options)
         optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), **kwargs)
-    data = torch.utils.data.DataLoader(torch.randn(2000, 100), batch_size=8, num_workers=int(children))
+    if children == "forked" and os.fork() == 0:
+        os.closerange(0, 3)
+        time.sleep(60)
+        os._exit(0)
+    workers = int(children) if children.isdigit() else 0
+    data = torch.utils.data.DataLoader(torch.randn(2000, 100), batch_size=8, num_workers=workers)
     try:
         for step, batch in enumerate(data):
             if sy.rank() == 1 and step == 5:
