@@ -1,6 +1,5 @@
 #include "experiments/cluster/coordinator/process_table.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -8,10 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
-#include <string>
 #include <utility>
+
+#include "experiments/cluster/process_parent.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -21,36 +19,9 @@ bool readable(const FileDescriptor& handle) {
   return poll(&item, 1, 0) > 0;
 }
 
-// Returns 0 if the process has no parent, or does not exist any more.
-pid_t parent_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  // "4711 (name, which may contain anything) S 4710 ..."
-  const std::size_t end_of_name = line.rfind(')');
-  if (end_of_name == std::string::npos || line.size() < end_of_name + 4) return 0;
-  pid_t parent = 0;
-  std::from_chars(line.data() + end_of_name + 4, line.data() + line.size(), parent);
-  return parent;
-}
-
 bool descends_from(pid_t pid, pid_t ancestor) {
   while (pid > 1 && pid != ancestor) pid = parent_of(pid);
   return pid == ancestor;
-}
-
-constexpr int kSignalled = 128;    // a shell adds this to the number of the signal that ended its command
-constexpr int kShellFailed = 255;  // ssh reports a lost connection with this code
-
-ProcessEnd end_of(int status, bool is_remote_shell) {
-  ProcessEnd end;
-  if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
-  if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
-  if (!is_remote_shell) return end;
-  const int code = end.exit_code.value_or(kShellFailed);
-  if (code > kSignalled && code < kShellFailed) return {.exit_code = {}, .signal = code - kSignalled};
-  end.of_remote_shell = code == kShellFailed;
-  return end;
 }
 
 }  // namespace

@@ -29,6 +29,10 @@ struct ProcessEnd {
   bool is_known_to_carrier_alone() const { return !exit_code && !signal; }
 };
 
+// Returns what a child's status, as waitpid(2) gives it, says of its end. That of a remote shell says how its command
+// on the other host has ended: 128 plus a signal, as shells do, and 255 if the shell itself has failed.
+ProcessEnd end_of(int status, bool is_remote_shell);
+
 // Returns the text that follows a process's name: "was killed by signal 9 (Killed)".
 std::string describe(const ProcessEnd& end);
 

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "common/os/file_descriptor.h"
+#include "experiments/cluster/process/descendants.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/starter.h"
 
@@ -59,6 +60,7 @@ bool is_guard_command_line(int argc, const char* const* argv) {
 
 int guard_main(int, char** argv) {
   keep_memory_private();
+  adopt_orphans();
   signal(SIGINT, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   int ends[2];
@@ -80,6 +82,7 @@ int guard_main(int, char** argv) {
   }
   int status = 0;
   waitpid(process, &status, 0);
+  kill_descendants();
   if (WIFSIGNALED(status) && std::string_view(argv[1]) == kLocal) raise(WTERMSIG(status));
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

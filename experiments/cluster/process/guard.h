@@ -1,7 +1,8 @@
 // Guard: the parent of a process that must not outlive the coordinator, if the kernel cannot ensure that: a process on
 // another host, and mpirun, which must delete its files. The guard ends the process when its own standard input ends.
 // The coordinator, or the remote shell in its place, keeps that open as long as it lives and wants the process. The
-// guard sends SIGTERM, and then SIGKILL if the process does not end soon, because it is stopped or hangs.
+// guard sends SIGTERM, and then SIGKILL if the process does not end soon, because it is stopped or hangs; then it kills
+// what the process has left behind.
 //
 // The program has a single thread, so that it can fork:
 //   syncopate --guard PROGRAM ARGUMENTS...        on another host

@@ -105,6 +105,13 @@ TEST_F(GuardTest, LetsTheProcessCleanUp) {
   EXPECT_THAT(testing_support::text_of(log()), testing::HasSubstr("clean"));
 }
 
+TEST_F(GuardTest, KillsWhatTheProcessHasLeftBehind) {
+  start("setsid sleep 60 & echo $!; exit 3");
+  const pid_t left = process();
+  EXPECT_EQ(end(), 3);
+  EXPECT_TRUE(ends(left));
+}
+
 // Its parent is to hear what has become of the process.
 TEST_F(GuardTest, DiesOfWhatKilledTheProcessWhereItIsLocal) {
   Result<StartedChild> guard = start_child(
