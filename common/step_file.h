@@ -1,6 +1,6 @@
 // StepFile: what a program that run_experiment has started tells of its training, while it goes on. Each process writes
-// a file of its own, from begin to end, and run_experiment on the same host reads what has been added; so neither waits
-// for the other, and what was written before a kill is kept. Times are of the host's monotonic clock.
+// a file of its own, from begin to end, and run_experiment reads what has been added, on another host through a relay;
+// so neither waits for the other, and what was written before a kill is kept. Times are of the host's monotonic clock.
 #pragma once
 
 #include <cstdint>

@@ -66,8 +66,8 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   if (is_simulated && !config.shape && config.mode != Mode::kLocal) config.shape = link_of(request);
   const TransportKind between_hosts = is_ps(config) ? TransportKind::kTcp : TransportKind::kSockets;
   config.transport = request.transport.value_or(
-      spans_hosts(config) || is_simulated || (runs_command(config) && config.shape) ? between_hosts
-                                                                                    : TransportKind::kShm);
+      exchanges_between_hosts(config) || is_simulated || (runs_command(config) && config.shape) ? between_hosts
+                                                                                                : TransportKind::kShm);
   // Where a program computes beside its wire, ZeroMQ's threads move the bytes between it and servers.
   if (runs_command(config) && is_ps(config) && config.transport == TransportKind::kSockets) {
     config.transport = TransportKind::kTcp;

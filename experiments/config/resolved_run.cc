@@ -20,6 +20,11 @@ bool spans_hosts(const RunSettings& config) {
          std::ranges::any_of(config.hosts, &HostSlots::remote);
 }
 
+// Workers fill the hosts in order.
+bool exchanges_between_hosts(const ResolvedRun& config) {
+  return spans_hosts(config) && (!runs_command(config) || config.workers > config.hosts.front().slots);
+}
+
 std::size_t simulated_hosts_of(const ResolvedRun& config) {
   if (!config.hosts.empty()) return config.hosts.size();
   const int servers = is_ps(config) ? config.servers * (1 + config.replicas) : 0;

@@ -32,6 +32,9 @@ struct ResolvedRun : RunSettings {
 
 // Returns whether some processes of the run are on other hosts than the coordinator, which no simulated ones are.
 bool spans_hosts(const RunSettings& config);
+// Returns whether processes on different hosts exchange gradients and weights: in every run that spans hosts, but one
+// of a program of the person's own whose workers are all on one other host.
+bool exchanges_between_hosts(const ResolvedRun& config);
 // Returns how many hosts a simulated run has: those of --hosts, or one for each worker and server.
 std::size_t simulated_hosts_of(const ResolvedRun& config);
 // Returns the hosts that workers and servers are placed on; without --hosts it is the coordinator's, with a slot for

@@ -15,6 +15,7 @@
 #include "common/text/log.h"
 #include "common/text/printable_text.h"
 #include "experiments/cluster/command/command_start.h"
+#include "experiments/cluster/command/relay.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/plan/placement.h"
@@ -362,6 +363,7 @@ int main(int argc, char** argv) {
   if (is_mpirun_agent_command_line(argc, argv)) return mpirun_agent_main(argc, argv);
   if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);
   if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
+  if (is_relay_command_line(argc, argv)) return relay_main(argc, argv);
   if (is_start_line(argc, argv)) return start_main(argc, argv);
   if (is_cell_command_line(argc, argv)) return static_cast<int>(cell_main(argc, argv));
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);

@@ -2,16 +2,35 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace syncopate::experiments {
+namespace {
+
+// Which of its host's workers one is, and how many these are.
+struct LocalRank {
+  int rank = 0;
+  int size = 1;
+};
+
+LocalRank local_rank_of(const ResolvedRun& config, int rank) {
+  if (!spans_hosts(config)) return {rank, config.workers};
+  const std::vector<std::size_t> hosts = hosts_of_workers(config.hosts, config.workers);
+  const std::size_t own = hosts[static_cast<std::size_t>(rank)];
+  const auto first = std::ranges::find(hosts, own);
+  return {rank - static_cast<int>(first - hosts.begin()), static_cast<int>(std::ranges::count(hosts, own))};
+}
+
+}  // namespace
 
 std::vector<std::pair<std::string, std::string>> command_environment(const ResolvedRun& config, int rank) {
   const bool is_in_memory = config.transport == TransportKind::kShm || config.mode == Mode::kLocal;
+  const LocalRank local = local_rank_of(config, rank);
   std::vector<std::pair<std::string, std::string>> variables = {
       {"RANK", fmt::to_string(rank)},
-      {"LOCAL_RANK", fmt::to_string(rank)},
+      {"LOCAL_RANK", fmt::to_string(local.rank)},
       {"WORLD_SIZE", fmt::to_string(config.workers)},
-      {"LOCAL_WORLD_SIZE", fmt::to_string(config.workers)},
-      {"MASTER_ADDR", "127.0.0.1"},
+      {"LOCAL_WORLD_SIZE", fmt::to_string(local.size)},
       // One thread for each process, as our own workers have, so that replicas do not compete for the cores.
       {"OMP_NUM_THREADS", "1"},
       {"PYTHONUNBUFFERED", "1"},
@@ -19,6 +38,7 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
       {"SYNCOPATE_WIRE", is_in_memory ? "shm" : "sockets"},
       {"SYNCOPATE_TIMEOUT", fmt::format("{}", config.timeout_seconds)},
       {"SYNCOPATE_SEED", fmt::to_string(config.seed)}};
+  if (!spans_hosts(config)) variables.emplace_back(kMasterAddress, "127.0.0.1");
   if (config.shape && !is_in_memory) variables.emplace_back("SYNCOPATE_SHAPE", config.shape->to_string());
   const bool is_compressed = may_compress(config) && compresses(config);
   variables.emplace_back("SYNCOPATE_COMPRESS", is_compressed ? to_string(config.compress) : "none");

@@ -16,6 +16,11 @@ bool has_lost_another(const ProcessEnd& end) { return end.last_words.find("PeerL
 
 }  // namespace
 
+std::string CommandMonitor::name_of(int worker) const {
+  const auto host = hosts_.find(worker);
+  return fmt::format("worker {}{}", worker, host == hosts_.end() ? "" : fmt::format(" (host {})", host->second));
+}
+
 void CommandMonitor::on_end(int worker, const ProcessEnd& end, TimePoint now) {
   ended_.insert(worker);
   if (end.exit_code == 0 || is_settled_) return;
@@ -26,7 +31,7 @@ void CommandMonitor::on_end(int worker, const ProcessEnd& end, TimePoint now) {
   failure_ = failure;
   const bool has_not_begun = end.exit_code == kNotStarted;
   verdict_ = Verdict{has_not_begun ? ExitCode::kUsage : ExitCode::kProcessLost,
-                     fmt::format("worker {} {}", worker, describe(end))};
+                     fmt::format("{} {}", name_of(worker), describe(end))};
   if (!kill_at_) kill_at_ = now + patience_;
 }
 

@@ -5,9 +5,11 @@
 // long as it likes. So nobody is judged by silence: a failure begins the time in which all others must have ended.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/status.h"
@@ -17,8 +19,9 @@ namespace syncopate::experiments {
 
 class CommandMonitor {
  public:
-  // `patience`: how long the others have after the first has failed.
-  CommandMonitor(int workers, Duration patience) : workers_(workers), patience_(patience) {}
+  // `patience`: how long the others have after the first has failed. `hosts`: those of workers on other hosts, by rank.
+  CommandMonitor(int workers, Duration patience, std::map<int, std::string> hosts = {})
+      : workers_(workers), patience_(patience), hosts_(std::move(hosts)) {}
 
   void on_end(int worker, const ProcessEnd& end, TimePoint now);
   void on_interrupt(TimePoint now);
@@ -33,6 +36,8 @@ class CommandMonitor {
   const std::optional<Verdict>& verdict() const { return verdict_; }
 
  private:
+  std::string name_of(int worker) const;
+
   struct Failure {
     int worker = 0;
     bool is_consequence = false;  // it has only lost another
@@ -40,6 +45,7 @@ class CommandMonitor {
 
   const int workers_;
   const Duration patience_;
+  const std::map<int, std::string> hosts_;
   std::set<int> ended_;
   std::optional<TimePoint> kill_at_;
   std::optional<Failure> failure_;  // the one that the verdict names

@@ -1,26 +1,19 @@
 #include "experiments/cluster/command/command_run.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "common/random.h"
-#include "common/step_file.h"
-#include "experiments/cluster/command/command_environment.h"
+#include "common/transport/run_keys.h"
 #include "experiments/cluster/command/command_monitor.h"
-#include "experiments/cluster/command/command_start.h"
-#include "experiments/cluster/launcher/launcher.h"
+#include "experiments/cluster/command/command_process.h"
+#include "experiments/cluster/command/free_port.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -28,29 +21,8 @@ namespace {
 constexpr int kTickMs = 100;
 // What the others may take beyond their own deadline to see that one has failed, and to end.
 constexpr Duration kPatience = std::chrono::seconds(10);
-// Below the ports that the kernel gives to connections which ask for none.
-constexpr int kFirstPort = 20000, kPorts = 12768;
-constexpr int kMostTries = 200;
-
-bool is_free(int port) {
-  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return socket.open() && bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-}
-
-// Returns a port at which rank 0 can listen. Nothing holds it until then: a program that finds it taken says so.
-Result<int> free_port(std::uint64_t seed) {
-  Random random(seed, static_cast<std::uint64_t>(getpid()));
-  for (int i = 0; i < kMostTries; ++i) {
-    const int port = kFirstPort + static_cast<int>(random.below(kPorts));
-    if (is_free(port)) return port;
-  }
-  return Status::resource_exhausted(
-      fmt::format("no free port among {} to {} of the loopback interface", kFirstPort, kFirstPort + kPorts - 1));
-}
+// What relays may take to end what they have started, before their remote shells are killed.
+constexpr Duration kRelaysEndWithin = std::chrono::seconds(5);
 
 // The lines that are appended to a file.
 class NewLines {
@@ -78,6 +50,14 @@ class NewLines {
   std::streamoff read_to_ = 0;
 };
 
+std::map<int, std::string> other_hosts(const JobPlan& plan) {
+  std::map<int, std::string> hosts;
+  for (const ProcessSpec& process : plan.processes) {
+    if (process.remote) hosts[process.rank] = process.host;
+  }
+  return hosts;
+}
+
 class CommandRun {
  public:
   CommandRun(const ResolvedRun& config, const JobPlan& plan, const std::string& log_directory, RunObserver& observer,
@@ -87,42 +67,28 @@ class CommandRun {
         log_directory_(log_directory),
         observer_(observer),
         interrupts_(interrupts),
-        monitor_(config.workers, from_seconds(config.timeout_seconds) + kPatience),
+        monitor_(config.workers, from_seconds(config.timeout_seconds) + kPatience, other_hosts(plan)),
         output_(log_directory + "/" + log_name_of(plan.processes.front())) {}
+
   ~CommandRun() {
-    kill_the_rest();
-    for (const Worker& worker : workers_) {
-      if (!worker.has_ended) reap(worker.child);
-      std::error_code ignored;
-      std::filesystem::remove(worker.step_file, ignored);
-    }
+    for (const Worker& worker : workers_) worker.process->kill(false);  // all, before the first is waited for
   }
 
   Status start(const std::string& program) {
-    SYNCOPATE_ASSIGN_OR_RETURN(const int port, free_port(config_.seed));
-    for (const ProcessSpec& process : plan_.processes) {
-      const std::string step_file = fmt::format("{}/worker-{}.steps", log_directory_, process.rank);
-      auto environment = process.environment;
-      environment.emplace_back(kMasterPort, fmt::to_string(port));
-      environment.emplace_back(kStepFile, std::filesystem::absolute(step_file).string());
-      SYNCOPATE_ASSIGN_OR_RETURN(StartedChild child,
-                                 start_child(start_line_of(program, process.command), environment, process.name(),
-                                             log_directory_ + "/" + log_name_of(process)));
-      workers_.push_back({.child = std::move(child), .step_file = step_file, .reader = StepFileReader(step_file)});
-    }
-    return {};
+    return spans_hosts(config_) ? start_below_relays(program) : start_here(program);
   }
 
   RunOutcome run() {
     while (!monitor_.is_over()) {
       wait();
       take_interrupts();
+      exchange_with_relays();
       take_ends();
       take_told();
       show_output(false);
       if (const Status status = observer_.on_tick(clock_.now()); !status.ok())
         monitor_.on_failure(status, clock_.now());
-      if (monitor_.must_kill(clock_.now())) kill_the_rest();
+      if (must_kill()) kill_the_rest();
     }
     begin();  // of those that have made a step
     take_told();
@@ -140,62 +106,88 @@ class CommandRun {
 
  private:
   struct Worker {
-    StartedChild child;
-    std::string step_file;
-    StepFileReader reader;
-    bool has_ended = false;
-    // Told before all workers have begun.
-    std::vector<StepRecord> steps = {};
+    std::unique_ptr<CommandProcess> process;
+    std::vector<StepRecord> steps = {};  // told before all workers have begun
   };
+
+  Status start_here(const std::string& program) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const int port, free_port("127.0.0.1"));
+    for (const ProcessSpec& process : plan_.processes) {
+      SYNCOPATE_ASSIGN_OR_RETURN(auto started,
+                                 CommandProcess::start_here({plan_, process, program, log_directory_}, port));
+      workers_.push_back({.process = std::move(started)});
+    }
+    return {};
+  }
+
+  Status start_below_relays(const std::string& program) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const RunKeys keys, RunKeys::make());
+    const SecretText secret(keys.to_text().view(), "\n");
+    begin_by_ = clock_.now() + from_seconds(config_.timeout_seconds);
+    for (const ProcessSpec& process : plan_.processes) {
+      SYNCOPATE_ASSIGN_OR_RETURN(auto started,
+                                 CommandProcess::start_below_relay({plan_, process, program, log_directory_}, secret));
+      workers_.push_back({.process = std::move(started)});
+    }
+    return {};
+  }
+
+  void exchange_with_relays() {
+    for (const Worker& worker : workers_) worker.process->exchange(clock_);
+    if (begin_by_) let_programs_begin();
+  }
+
+  // Once all relays are there.
+  void let_programs_begin() {
+    const auto late = std::ranges::find_if(workers_, [](const Worker& worker) { return !worker.process->ready(); });
+    if (late == workers_.end()) {
+      begin_by_.reset();
+      for (const Worker& worker : workers_) worker.process->begin(*workers_.front().process->ready());
+    } else if (clock_.now() >= *begin_by_ && !monitor_.verdict()) {
+      const ProcessSpec& process = plan_.processes[static_cast<std::size_t>(late - workers_.begin())];
+      monitor_.on_failure(Status::deadline_exceeded(fmt::format("{} (host {}) could not be started within {:g} s",
+                                                                process.name(), process.host, config_.timeout_seconds)),
+                          clock_.now());
+    }
+  }
+
+  // A failure before all have begun ends those that wait to begin.
+  bool must_kill() const { return monitor_.must_kill(clock_.now()) || (begin_by_ && monitor_.verdict()); }
 
   void wait() {
     std::vector<pollfd> items = {{.fd = interrupts_.handle(), .events = POLLIN, .revents = 0}};
-    for (const Worker& worker : workers_) {
-      if (!worker.has_ended) items.push_back({.fd = worker.child.handle.get(), .events = POLLIN, .revents = 0});
-    }
+    for (const Worker& worker : workers_) worker.process->add_handles(items);
     poll(items.data(), items.size(), kTickMs);
   }
 
   void take_interrupts() {
     if (!interrupts_.take()) return;
     monitor_.on_interrupt(clock_.now());
-    for (const Worker& worker : workers_) {
-      if (!worker.has_ended) kill(-worker.child.pid, SIGTERM);
-    }
+    for (const Worker& worker : workers_) worker.process->interrupt();
   }
 
   void take_ends() {
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-      Worker& worker = workers_[rank];
-      if (worker.has_ended) continue;
-      siginfo_t info{};
-      const auto pid = static_cast<id_t>(worker.child.pid);
-      if (waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) continue;
-      // Its process group has its number, which is nobody else's until it is reaped.
-      kill(-worker.child.pid, SIGKILL);
-      rusage usage{};
-      int status = 0;
-      wait4(worker.child.pid, &status, 0, &usage);
-      worker.has_ended = true;
-      outcome_.peak_memory[worker.child.name] = usage.ru_maxrss * 1024;
-      ProcessEnd end;
-      if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
-      if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
-      if (end.has_last_words()) end.last_words = last_line_of(worker.child.log_file);
-      monitor_.on_end(static_cast<int>(rank), end, clock_.now());
+      CommandProcess& process = *workers_[rank].process;
+      const std::optional<ProcessEnd> end = process.take_end(clock_);
+      if (!process.failure().ok()) monitor_.on_failure(process.failure(), clock_.now());
+      if (!end) continue;
+      if (process.peak_memory()) outcome_.peak_memory[process.name()] = *process.peak_memory();
+      monitor_.on_end(static_cast<int>(rank), *end, clock_.now());
     }
   }
 
   void take_told() {
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-      Worker& worker = workers_[rank];
-      Result<std::vector<StepFileEntry>> entries = worker.reader.read();
+      CommandProcess& process = *workers_[rank].process;
+      const Result<std::vector<StepFileEntry>> entries = process.take_told();
       if (!entries.ok()) monitor_.on_failure(entries.status(), clock_.now());
       if (!entries.ok()) continue;
+      if (process.clock_uncertainty()) outcome_.clock_uncertainty[process.name()] = *process.clock_uncertainty();
       for (const StepFileEntry& entry : *entries) take(rank, entry);
     }
-    const bool have_all_begun =
-        std::ranges::all_of(workers_, [](const Worker& worker) { return worker.has_ended || !worker.steps.empty(); });
+    const bool have_all_begun = std::ranges::all_of(
+        workers_, [](const Worker& worker) { return worker.process->has_ended() || !worker.steps.empty(); });
     if (have_all_begun) begin();
     if (!has_begun_) return;
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
@@ -239,11 +231,9 @@ class CommandRun {
   }
 
   void kill_the_rest() {
-    for (Worker& worker : workers_) {
-      if (worker.has_ended) continue;
-      kill(-worker.child.pid, SIGKILL);
-      kill(worker.child.pid, SIGKILL);  // it may not be in its group yet
-    }
+    const TimePoint now = clock_.now();
+    killed_at_ = std::min(killed_at_.value_or(now), now);
+    for (const Worker& worker : workers_) worker.process->kill(now - *killed_at_ >= kRelaysEndWithin);
     take_ends();
   }
 
@@ -258,6 +248,8 @@ class CommandRun {
   std::vector<Worker> workers_;
   std::vector<EvaluationResult> evaluations_;  // told before all workers have begun
   bool has_begun_ = false;
+  std::optional<TimePoint> begin_by_;   // while relays wait for each other
+  std::optional<TimePoint> killed_at_;  // when the rest was first killed
   RunOutcome outcome_;
 };
 

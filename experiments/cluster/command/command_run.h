@@ -1,5 +1,6 @@
 // run_command: carries out a run whose workers are a program of the person's own. It starts one process for each, reads
-// what they tell of their steps (common/step_file.h), and shows what rank 0 prints.
+// what they tell of their steps (common/step_file.h), and shows what rank 0 prints. In a run on several hosts, a relay
+// (relay.h) stands above each of them, also on this host, and time stamps are corrected by the difference of clocks.
 //
 // A program that never tells of a step (it does not use syncopate, or ends before its first step) fails the run. When
 // the run has ended, whatever a process has left in its process group is killed.

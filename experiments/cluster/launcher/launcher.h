@@ -68,11 +68,12 @@ Status check_mpirun_allows(uid_t user);
 
 // Starts one child with the given command line (its first element is the program, looked up in PATH) and environment
 // additions; standard output and error go to `log_file`. It has no input, or `input` (less than 4 KiB, possibly empty),
-// which then stays open until StartedChild::input is closed. Shared by the launchers.
+// which then stays open until StartedChild::input is closed. With `output`, a descriptor, standard output goes there,
+// and standard error alone to the file. Shared by the launchers.
 Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
                                  const std::string& name, const std::string& log_file,
-                                 std::optional<std::string_view> input = {});
+                                 std::optional<std::string_view> input = {}, std::optional<int> output = {});
 
 // Ends a running child: kills it, or lets a guard do so.
 void end_child(StartedChild& child);

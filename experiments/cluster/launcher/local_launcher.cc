@@ -103,7 +103,7 @@ class LocalLauncher final : public Launcher {
 Result<StartedChild> start_child(const std::vector<std::string>& command,
                                  const std::vector<std::pair<std::string, std::string>>& environment,
                                  const std::string& name, const std::string& log_file,
-                                 std::optional<std::string_view> text) {
+                                 std::optional<std::string_view> text, std::optional<int> output) {
   std::vector<std::string> arguments = command;
   EnvironmentVariables with_starter = environment;
   with_starter.push_back(named_starter(getpid()));
@@ -122,8 +122,8 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   } else {
     posix_spawn_file_actions_adddup2(&files, input.read_end.get(), STDIN_FILENO);
   }
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
-  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+  posix_spawn_file_actions_adddup2(&files, output.value_or(STDERR_FILENO), STDOUT_FILENO);
 
   // A child begins with no signal blocked and in a process group of its own.
   posix_spawnattr_t attributes;

@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kOfItself = 32;
 // For each process the coordinator has a connection, a handle, its standard input, and for workers a file of steps.
 constexpr std::int64_t kOfEachProcess = 4;
+// For a program on any of several hosts it also has a pipe from it, its log, and its file of steps twice.
+constexpr std::int64_t kOfEachRelay = 4;
 // For each other member of its group an endpoint has links and memory, and connections in both directions.
 constexpr std::int64_t kOfEachPeer = 6;
 
@@ -26,7 +28,9 @@ std::int64_t members_of_group(const ResolvedRun& config) {
 }  // namespace
 
 std::int64_t descriptors_of_coordinator(const JobPlan& plan) {
-  return kOfItself + kOfEachProcess * static_cast<std::int64_t>(plan.processes.size());
+  const bool has_relays = has_remote_processes(plan) && !plan.processes.front().command.empty();
+  return kOfItself +
+         (kOfEachProcess + (has_relays ? kOfEachRelay : 0)) * static_cast<std::int64_t>(plan.processes.size());
 }
 
 std::int64_t descriptors_of_process(const ResolvedRun& config) {

@@ -6,6 +6,7 @@
 
 #include "allreduce/nccl/nccl_environment.h"
 #include "experiments/cluster/command/command_environment.h"
+#include "experiments/cluster/command/relay.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -35,12 +36,15 @@ void put_on_gpu(ProcessSpec& spec, const ResolvedRun& config, const PlanHost& ho
   spec.environment.insert(spec.environment.end(), variables.begin(), variables.end());
 }
 
-ProcessSpec own_program(const ResolvedRun& config, int rank, const Cluster& cluster) {
-  return {.role = Role::kWorker,
-          .rank = rank,
-          .host = cluster.coordinator,
-          .environment = command_environment(config, rank),
-          .command = config.command};
+ProcessSpec own_program(const ResolvedRun& config, int rank, const std::string& run_id, const PlanHost& host) {
+  ProcessSpec spec{.role = Role::kWorker,
+                   .rank = rank,
+                   .host = host.name,
+                   .environment = command_environment(config, rank),
+                   .remote = host.remote,
+                   .command = config.command};
+  if (spans_hosts(config)) spec.arguments = relay_arguments(config.listen_address, run_id);
+  return spec;
 }
 
 // Returns text for a person, who could paste it into a shell.
@@ -49,7 +53,8 @@ std::string command_text(const JobPlan& plan, const ProcessSpec& spec, const std
   if (!spec.remote) {
     for (const auto& [name, value] : spec.environment) text += name + "=" + value + " ";
   }
-  const std::vector<std::string> words = spec.command.empty() ? command_line_of(plan, spec, program) : spec.command;
+  const bool is_started_as_it_is = !spec.command.empty() && !spec.remote;
+  const std::vector<std::string> words = is_started_as_it_is ? spec.command : command_line_of(plan, spec, program);
   for (const std::string& word : words) {
     text += (text.empty() || text.ends_with(' ') ? "" : " ") + quoted(word);
   }
@@ -85,7 +90,12 @@ std::string program_of(const ProcessSpec& process, const std::string& program) {
 JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster) {
   JobPlan plan{.run_id = run_id, .processes = {}, .remote_shell = cluster.remote_shell};
   if (runs_command(config)) {
-    for (int rank = 0; rank < config.workers; ++rank) plan.processes.push_back(own_program(config, rank, cluster));
+    int rank = 0;
+    for (const PlanHost& host : cluster.hosts) {
+      for (int slot = 0; slot < host.slots && rank < config.workers; ++slot, ++rank) {
+        plan.processes.push_back(own_program(config, rank, run_id, host));
+      }
+    }
     return plan;
   }
   const int servers = config.mode == Mode::kPs ? config.servers : 0;
@@ -122,6 +132,7 @@ std::vector<std::string> command_line_of(const JobPlan& plan, const ProcessSpec&
                                          const std::vector<std::string>& more) {
   std::vector<std::string> command{program_of(process, process.remote ? plan.remote_shell.program : program)};
   command.insert(command.end(), process.arguments.begin(), process.arguments.end());
+  command.insert(command.end(), process.command.begin(), process.command.end());
   command.insert(command.end(), more.begin(), more.end());
   if (!process.remote) return command;
   command.insert(command.begin(), {plan.remote_shell.program, "--guard"});

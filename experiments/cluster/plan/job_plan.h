@@ -25,9 +25,11 @@ struct ProcessSpec {
   std::string host;
   std::vector<std::string> arguments;                            // without the program; the launcher adds --rendezvous
   std::vector<std::pair<std::string, std::string>> environment;  // in addition to the inherited one
-  std::optional<int> gpu;                 // the GPU that it computes on, by its host's driver's count
-  bool remote = false;                    // whether it is on another host than the coordinator
-  std::vector<std::string> command = {};  // a program of the person's own, instead of ours with its arguments
+  std::optional<int> gpu;  // the GPU that it computes on, by its host's driver's count
+  bool remote = false;     // whether it is on another host than the coordinator
+  // A program of the person's own, instead of ours. Where the run spans hosts, `arguments` are those of the relay above
+  // it (command/relay.h).
+  std::vector<std::string> command = {};
 
   // Returns the name in verdicts and logs: "worker 1", "server 0", "evaluator".
   std::string name() const;

@@ -15,7 +15,7 @@ Status validate_command(const ResolvedRun& config) {
                    "syncopate.profile, and give that as --model=profile:FILE");
   }
   if (config.launcher == LauncherKind::kMpirun) {
-    return refused("--launcher=mpirun", "a program of your own is started on this host; leave it out");
+    return refused("--launcher=mpirun", "Syncopate's own launcher starts a program of your own; leave it out");
   }
   if (!config.stragglers.empty()) return refused("--straggler", "is for Syncopate's own worker; leave it out");
   if (averages_weights(config)) {

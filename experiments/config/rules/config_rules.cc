@@ -104,7 +104,8 @@ Status validate_hosts(const ResolvedRun& config) {
     return Status::invalid_argument(fmt::format(
         "--hosts={}: names no host; add --cluster=simulated, or give names, as in A:2,B:2", to_text(config.hosts)));
   }
-  if (config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc) {
+  const bool is_for_one_host = config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc;
+  if (is_for_one_host && exchanges_between_hosts(config)) {
     return Status::invalid_argument(
         fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp or sockets",
                     name_of(config.transport), to_text(config.hosts)));

@@ -270,7 +270,7 @@ std::string environment_json(const Environment& environment, const ResolvedRun& 
                      {"commit", environment.commit},
                      {"libraries", environment.libraries},
                      {"hosts", hosts},
-                     {"encrypted", spans_hosts(config)},
+                     {"encrypted", exchanges_between_hosts(config)},
                      {"launcher", name_of(config.launcher)},
                      {"transport", transport_that_runs(config)},
                      {"device", name_of(config.device)},

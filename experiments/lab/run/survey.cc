@@ -43,7 +43,7 @@ Result<std::string> listen_address_of(const RunRequest& config) {
 }  // namespace
 
 Result<Survey> survey(const RunRequest& config) {
-  const bool with_gpus = config.device != DeviceKind::kCpu;
+  const bool with_gpus = config.device != DeviceKind::kCpu && !runs_command(config);
   Survey survey;
   if (with_gpus) survey.here = this_machine();
   if (!spans_hosts(config)) return survey;

@@ -57,6 +57,17 @@ TEST(OwnProgramLine, RefusesWhatTheProgramDecides) {
   EXPECT_THAT(refusal({"compare", "--modes=allreduce:gossip", "--", "true"}), HasSubstr("averages weights"));
 }
 
+TEST(OwnProgramLine, TakesOtherHostsOverSocketsAlone) {
+  const Result<CommandLine> line =
+      parse({"--mode=allreduce", "--hosts=node1:2,node2:2", "--remote-shell=rsh", "--", "python", "train.py"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(presumed(line->config).workers, 4);
+  EXPECT_EQ(presumed(line->config).transport, TransportKind::kSockets);
+  EXPECT_THAT(refusal({"--mode=allreduce", "--hosts=node1:2,node2:2", "--transport=shm", "--", "true"}),
+              StartsWith("--transport=shm: connects processes of one host, and --hosts=node1:2,node2:2 names others"));
+  EXPECT_TRUE(parse({"--mode=ps", "--hosts=node1:2", "--transport=shm", "--", "true"}).ok()) << "all are on one host";
+}
+
 TEST(OwnProgramLine, RefusesAVirtualClusterAndNamesTheWayThere) {
   EXPECT_THAT(refusal({"--mode=allreduce", "--cluster=simulated", "--", "true"}),
               HasSubstr("write a profile of its model with python -m syncopate.profile"));

@@ -1,9 +1,9 @@
 // Runs on several hosts: real processes on a real network, which the test makes for itself.
+#include "tests/experiments/hosts/several_hosts.h"
+
 #include <fstream>
 
 #include "common/device/gpu_inventory.h"
-#include "tests/faults/failing_run.h"
-#include "tests/support/network_hosts.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -17,44 +17,6 @@ using testing::MatchesRegex;
 using testing::Not;
 using testing::SizeIs;
 using testing_support::NetworkHosts;
-
-const std::string kA = NetworkHosts::address_of("a");
-const std::string kB = NetworkHosts::address_of("b");
-
-class SeveralHosts : public testing::Test {
- protected:
-  static void SetUpTestSuite() { why_not_ = new std::string(NetworkHosts::why_not()); }
-  static void TearDownTestSuite() { delete why_not_; }
-
-  void SetUp() override {
-    if (!why_not_->empty()) GTEST_SKIP() << *why_not_;
-    hosts_.emplace();
-  }
-
-  // Starts run_experiment at home, with `slots` as in "a:1,b:1".
-  Program& start(const std::string& slots, Flags flags) {
-    flags.push_back("--hosts=" + NetworkHosts::slots(slots));
-    flags.push_back(hosts_->remote_shell());
-    return program_.emplace(flags, hosts_->on("home"));
-  }
-  // Until all train, without end.
-  Program& train(const std::string& slots, const Flags& mode, int workers) {
-    Program& program = start(slots, training(mode));
-    trains_ = program.wait_until_training(workers);
-    return program;
-  }
-  // How a line about a process on another host begins.
-  static std::string naming_remote(const std::string& name, const std::string& host, pid_t pid) {
-    return fmt::format("{} \\(host {}, pid {}; [a-z ]+ at step [0-9]+, last heard [0-9.]+ s ago\\) ", name, host, pid);
-  }
-
-  std::optional<NetworkHosts> hosts_;
-  std::optional<Program> program_;
-  bool trains_ = false;
-
- private:
-  static inline std::string* why_not_ = nullptr;
-};
 
 // A job of a second.
 Flags small(const Flags& mode) {

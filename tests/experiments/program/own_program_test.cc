@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -147,6 +148,23 @@ TEST(OwnProgram, TakesTheChildrenAlongThatItLeaves) {
   const ProgramEnd end = run.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   expect_gone(file);
+}
+
+// What stands for the hosts is this one: tests/experiments/hosts has more, where a network can be made.
+TEST(OwnProgram, RunsBehindARemoteShell) {
+  const TemporaryFolder folder;
+  const fs::path shell = folder.path() / "shell";
+  std::ofstream(shell) << "#!/bin/sh\necho Welcome to $1\nexec sh -c \"$2\"\n";
+  fs::permissions(shell, fs::perms::owner_all);
+  Program run(on(
+      {"--mode=allreduce", "--hosts=node1:1,node2:1", "--remote-shell=" + shell.string(), "--listen-address=127.0.0.1"},
+      "20"));
+  const ProgramEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("Welcome to node1"));
+  EXPECT_THAT(end.out, HasSubstr("rank 0 of 2, allreduce"));
+  EXPECT_EQ(run.summary()["total_steps"], 40);
+  EXPECT_TRUE(run.summary()["clock_uncertainty_us"].contains("worker 1"));
 }
 
 TEST(OwnProgram, MustTellOfAStep) {

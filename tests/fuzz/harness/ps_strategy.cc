@@ -13,10 +13,10 @@ namespace {
 
 using Line = ScriptTransport::Line;
 
-constexpr ps::PsGroup kGroup{.workers = 2, .servers = 2, .shards_per_server = 1};
+constexpr ps::PsGroup kServers{.workers = 2, .servers = 2, .shards_per_server = 1};
 constexpr int kOwnRank = 1;
-constexpr std::size_t kMostLines = 96;
-constexpr std::array<CodecConfig, 3> kCodecs = {
+constexpr std::size_t kMostAnswers = 96;
+constexpr std::array<CodecConfig, 3> kClientCodecs = {
     {{.kind = CodecKind::kNone}, {.kind = CodecKind::kInt8}, {.kind = CodecKind::kTopK, .ratio = 0.25}}};
 
 ParamLayout layout_of(bool has_table) {
@@ -27,7 +27,7 @@ ParamLayout layout_of(bool has_table) {
   return layout;
 }
 
-std::vector<std::byte> filled(Input& input, std::size_t size) {
+std::vector<std::byte> repeated(Input& input, std::size_t size) {
   const std::byte value{input.byte()};
   return std::vector<std::byte>(size, value);
 }
@@ -49,29 +49,29 @@ void compose(Input& input, const Codec& codec, Line& line) {
       header.mutable_weights()->set_version(static_cast<std::int64_t>(input.number()));
       header.mutable_weights()->set_staleness(static_cast<std::int64_t>(input.number()));
       header.mutable_weights()->set_late(input.coin());
-      line.payload = filled(input, input.coin() ? codec.encoded_size(elements) : elements * sizeof(float));
+      line.payload = repeated(input, input.coin() ? codec.encoded_size(elements) : elements * sizeof(float));
       break;
     case 4:
       header.mutable_rows()->set_table(input.below(8) == 0 ? input.number() : 0);
       header.mutable_rows()->set_clock(static_cast<std::int64_t>(input.number()));
       header.mutable_rows()->set_staleness(static_cast<std::int64_t>(input.number()));
-      line.payload = filled(input, input.below(7) * 4 * sizeof(float));
+      line.payload = repeated(input, input.below(7) * 4 * sizeof(float));
       break;
     case 5:
       header.mutable_rows_read()->set_table(input.below(8) == 0 ? input.number() : 0);
       header.mutable_rows_read()->set_read(2);  // as the first of the rows; the keys are read before
-      line.payload = filled(input, input.below(7) * 4 * sizeof(float));
+      line.payload = repeated(input, input.below(7) * 4 * sizeof(float));
       break;
     case 6:
       header.mutable_rows_listed()->set_table(input.below(8) == 0 ? input.number() : 0);
       header.mutable_rows_listed()->set_offset(input.number());
       header.mutable_rows_listed()->set_total(input.number());
       header.mutable_rows_listed()->set_read(1);
-      line.payload = filled(input, input.below(7) * sizeof(RowKey));
+      line.payload = repeated(input, input.below(7) * sizeof(RowKey));
       break;
     default:
       line.header = string_of(input.bytes(input.byte() % kMaxHeaderBytes));
-      line.payload = filled(input, input.byte());
+      line.payload = repeated(input, input.byte());
       return;
   }
   header.SerializeToString(&line.header);
@@ -80,15 +80,15 @@ void compose(Input& input, const Codec& codec, Line& line) {
 // What the shards answer to a join, in the order in which a shard does.
 std::vector<Line> honest_welcome(const ParamLayout& layout, const ps::Sharding& sharding) {
   std::vector<Line> lines;
-  const ps::ShardMap map = ps::shard_map(layout, static_cast<std::size_t>(kGroup.shards()), sharding);
-  for (int shard = 0; shard < kGroup.shards(); ++shard) {
+  const ps::ShardMap map = ps::shard_map(layout, static_cast<std::size_t>(kServers.shards()), sharding);
+  for (int shard = 0; shard < kServers.shards(); ++shard) {
     ps::wire::Header header;
     header.mutable_welcome();
-    lines.push_back({.from = kGroup.rank_of_shard(shard), .header = header.SerializeAsString(), .payload = {}});
+    lines.push_back({.from = kServers.rank_of_shard(shard), .header = header.SerializeAsString(), .payload = {}});
     const std::vector<Range>& chunks = map.chunks[static_cast<std::size_t>(shard)];
     for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
       header.mutable_weights()->set_chunk(chunk);
-      lines.push_back({.from = kGroup.rank_of_shard(shard),
+      lines.push_back({.from = kServers.rank_of_shard(shard),
                        .header = header.SerializeAsString(),
                        .payload = std::vector<std::byte>(chunks[chunk].size() * sizeof(float))});
     }
@@ -120,22 +120,22 @@ void train(ps::PsStrategy& strategy, const ParamLayout& layout) {
 const Harness ps_strategy("ps_strategy", [](Bytes bytes) {
   Input input(bytes);
   const ParamLayout layout = layout_of(input.coin());
-  const CodecConfig codec = kCodecs[input.below(kCodecs.size())];
-  const ps::PsStrategyOptions options{.group = kGroup,
+  const CodecConfig codec = kClientCodecs[input.below(kClientCodecs.size())];
+  const ps::PsStrategyOptions options{.group = kServers,
                                       .sharding = {.chunk_bytes = 128},
                                       .pipeline_depth = layout.tables().empty() ? static_cast<int>(input.below(2)) : 0,
                                       .overlap_forward = false,
                                       .compression = {.codec = codec, .answers = input.coin()}};
   std::vector<Line> lines;
   if (input.below(4) != 0) lines = honest_welcome(layout, options.sharding);
-  while (!input.empty() && lines.size() < kMostLines) {
+  while (!input.empty() && lines.size() < kMostAnswers) {
     const std::uint8_t who = input.byte();
-    Line line{.from = who < 0xF0 ? kGroup.rank_of_shard(who % 2) : static_cast<int>(who) - 0xF8};
+    Line line{.from = who < 0xF0 ? kServers.rank_of_shard(who % 2) : static_cast<int>(who) - 0xF8};
     compose(input, Codec(codec), line);
     lines.push_back(std::move(line));
   }
   const std::size_t most = lines.size();
-  ScriptTransport transport(kOwnRank, kGroup.size(), std::move(lines));
+  ScriptTransport transport(kOwnRank, kServers.size(), std::move(lines));
   const ManualClock clock;
   ps::PsStrategy strategy(options, transport, clock, nullptr);
   train(strategy, layout);

@@ -71,6 +71,25 @@ TEST(CommandEnvironment, AsksForSocketsThatBehaveLikeALink) {
               IsSupersetOf({Pair("SYNCOPATE_WIRE", "sockets"), Pair("SYNCOPATE_SHAPE", "100mbit+1ms")}));
 }
 
+TEST(CommandEnvironment, CountsTheWorkersOfEachHostAndAsksForSockets) {
+  RunRequest request = of_two(Mode::kAllreduce);
+  request.workers = 5;
+  request.hosts = {{.name = "node1", .slots = 2}, {.name = "localhost", .slots = 4}};
+  EXPECT_THAT(given(request, 1), IsSupersetOf({Pair("RANK", "1"), Pair("LOCAL_RANK", "1"), Pair("WORLD_SIZE", "5"),
+                                               Pair("LOCAL_WORLD_SIZE", "2"), Pair("SYNCOPATE_WIRE", "sockets")}));
+  EXPECT_THAT(given(request, 4),
+              IsSupersetOf({Pair("RANK", "4"), Pair("LOCAL_RANK", "2"), Pair("LOCAL_WORLD_SIZE", "3")}));
+  EXPECT_THAT(given(request, 4), Not(Contains(Key("MASTER_ADDR")))) << "which is known once rank 0's host is asked";
+}
+
+TEST(CommandEnvironment, AsksForSharedMemoryWhereAllWorkersAreOnOneOtherHost) {
+  RunRequest request = of_two(Mode::kAllreduce);
+  request.hosts = {{.name = "node1", .slots = 2}, {.name = "node2", .slots = 2}};
+  EXPECT_THAT(given(request), IsSupersetOf({Pair("LOCAL_RANK", "1"), Pair("SYNCOPATE_WIRE", "shm")}));
+  request.workers = 3;
+  EXPECT_THAT(given(request), Contains(Pair("SYNCOPATE_WIRE", "sockets")));
+}
+
 TEST(CommandEnvironment, LetsAWorkerAloneSumWithNobody) {
   RunRequest request = of_two(Mode::kLocal);
   request.workers = 1;

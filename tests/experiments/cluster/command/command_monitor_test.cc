@@ -37,6 +37,12 @@ TEST(CommandMonitor, GivesTheOthersTimeAfterAFailure) {
   EXPECT_EQ(monitor.verdict()->line, "worker 2 was killed by signal 9 (Killed)");
 }
 
+TEST(CommandMonitor, NamesTheHostOfAWorkerThatIsOnAnother) {
+  CommandMonitor monitor(2, 10s, {{1, "node2"}});
+  monitor.on_end(1, {.exit_code = 255, .signal = {}, .of_remote_shell = true}, kBegin);
+  EXPECT_EQ(monitor.verdict()->line, "worker 1 (host node2) lost its remote shell, which ended with exit code 255");
+}
+
 TEST(CommandMonitor, NamesTheOneThatFailedAndNotThoseThatLostIt) {
   CommandMonitor monitor(3, 10s);
   monitor.on_end(0, failed_with(1, "syncopate.errors.PeerLost: rank 1 (pid 7 on box) is gone"), kBegin);

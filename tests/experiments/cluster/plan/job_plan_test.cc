@@ -148,6 +148,22 @@ TEST(JobPlan, HasTheWorkersAloneOfAProgramOfOnesOwn) {
   EXPECT_THAT(to_text(plan, "syncopate"), testing::HasSubstr(" python 'my train.py'\n"));
 }
 
+TEST(JobPlan, StartsAProgramOfOnesOwnOnOtherHostsBelowARelay) {
+  ResolvedRun config = over_two_hosts(Mode::kAllreduce, 3);
+  config.command = {"python", "my train.py"};
+  config.listen_address = "10.0.0.7";
+  const JobPlan plan = make_plan(config, "run-7", kTwoHosts);
+  EXPECT_THAT(places(plan), ElementsAre("worker 0 on node1", "worker 1 on node1", "worker 2 on box"));
+  const std::vector<std::string> line = command_line_of(plan, plan.processes[1], "bin/syncopate");
+  ASSERT_THAT(line, testing::SizeIs(4));
+  EXPECT_THAT(line[3], testing::StartsWith("cd /home/me && exec env RANK=1 LOCAL_RANK=1 "));
+  EXPECT_THAT(line[3], testing::EndsWith(" /opt/syncopate --guard /opt/syncopate --relay-command=10.0.0.7 --run=run-7 "
+                                         "python 'my train.py'"));
+  EXPECT_THAT(command_line_of(plan, plan.processes[2], "bin/syncopate"),
+              ElementsAre("bin/syncopate", "--relay-command=10.0.0.7", "--run=run-7", "python", "my train.py"));
+  EXPECT_THAT(to_text(plan, "bin/syncopate"), testing::HasSubstr("--guard /opt/syncopate --relay-command"));
+}
+
 TEST(JobPlan, PrintsATableWithALineForEachProcess) {
   EXPECT_EQ(to_text(plan_of(Mode::kLocal, 1, 1), "syncopate"),
             "role       rank  host  command\n"
