@@ -62,6 +62,7 @@ Status StrategyExchange::connect_servers(const std::string& name, const Training
                                                              .timeout = group_->timeout()},
                                        *connected_.transport, group_->clock(), nullptr);
   if (!options.consistency.pushes_weights()) {
+    servers_ = servers.get();
     strategy_ = std::move(servers);
     return Status();
   }
@@ -106,16 +107,19 @@ std::span<float> StrategyExchange::gradients(std::size_t tensor) const {
   return slice(arenas_.gradients, layout_.tensors()[tensor].range);
 }
 
-Status StrategyExchange::remembers() const {
-  if (connected_.collective) return Status();
-  return Status::invalid_argument("what the optimizer remembers lies on the parameter servers");
+Status StrategyExchange::has_one_optimizer() const {
+  if (connected_.collective || servers_ != nullptr) return Status();
+  return Status::invalid_argument(
+      "under local-sgd and easgd the optimizer of each rank remembers something else: save model.state_dict() alone, "
+      "and "
+      "begin with a new optimizer");
 }
 
-Status StrategyExchange::restore(std::int64_t steps, const TensorMemories& memories) {
-  SYNCOPATE_RETURN_IF_ERROR(remembers());
+Status StrategyExchange::restore(std::int64_t updates, const TensorMemories& memories) {
+  SYNCOPATE_RETURN_IF_ERROR(has_one_optimizer());
   const Range all{0, layout_.size()};
   TrainingState state;
-  state.step = steps;
+  state.step = updates;
   state.put(state_part::kWeights, 0, arenas_.weights);
   for (std::size_t memory = 0; memory < memories.size(); ++memory) {
     const std::span<float> values = state.piece(state_part::kOptimizer[memory], all);
@@ -127,17 +131,23 @@ Status StrategyExchange::restore(std::int64_t steps, const TensorMemories& memor
   return strategy_->resumable()->restore(state);
 }
 
-Status StrategyExchange::save(const TensorMemories& memories) const {
-  SYNCOPATE_RETURN_IF_ERROR(remembers());
+Result<std::int64_t> StrategyExchange::save(const TensorMemories& memories) {
+  SYNCOPATE_RETURN_IF_ERROR(has_one_optimizer());
   TrainingState state;
-  SYNCOPATE_RETURN_IF_ERROR(strategy_->resumable()->save(state));
+  if (servers_ != nullptr) {
+    in_step_ = true;
+    SYNCOPATE_RETURN_IF_ERROR(servers_->read_optimizer(state));
+    in_step_ = false;
+  } else {
+    SYNCOPATE_RETURN_IF_ERROR(strategy_->resumable()->save(state));
+  }
   for (std::size_t memory = 0; memory < memories.size(); ++memory) {
     for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
       SYNCOPATE_RETURN_IF_ERROR(
           state.read(state_part::kOptimizer[memory], layout_.tensors()[tensor].range, memories[memory][tensor]));
     }
   }
-  return Status();
+  return servers_ != nullptr ? servers_->updates().value_or(step_) : step_;
 }
 
 Status StrategyExchange::continue_from(StrategyExchange& other) {

@@ -12,6 +12,10 @@
 #include "library/gradient_release.h"
 #include "library/training_options.h"
 
+namespace syncopate::ps {
+class PsStrategy;
+}
+
 namespace syncopate::library {
 
 // A parameter server that this rank has started (Group::servers_to_start).
@@ -36,20 +40,24 @@ class StrategyExchange final : public GradientExchange {
   std::span<float> weights(std::size_t tensor) const;
   // Where its gradient belongs. It is free from begin_step until gradient_in_place, and again after finish_step.
   std::span<float> gradients(std::size_t tensor) const;
+  // Whether one optimizer makes the updates, which restore() and save() know. Fails with invalid argument where each
+  // rank has one of its own (local-sgd, easgd).
+  Status has_one_optimizer() const;
   // Before join, on rank 0, which has put its weights in place: all ranks go on from these and from `memories`, which
-  // `steps` (at least 1) updates have made. Fails with invalid argument under parameter servers.
-  Status restore(std::int64_t steps, const TensorMemories& memories);
+  // `updates` (at least 1) have made.
+  Status restore(std::int64_t updates, const TensorMemories& memories);
   // Before join, in a new group of a job that has lost ranks: goes on from `other`, whose group has, with its weights
   // and what the optimizer remembers after its last finished step. Requires options.elastic, and no servers.
   Status continue_from(StrategyExchange& other);
   // An operation of all ranks: returns once all have rank 0's weights, or, where they continue, those of the rank that
   // has finished most steps. Fails with invalid argument, naming a rank, if tensors or options differ.
   Status join();
-  // The steps that have been finished, those before restore() included.
+  // The steps that have been finished, and before them the updates of restore().
   std::int64_t steps() const { return step_; }
-  // Between steps: writes what the optimizer remembers to `memories`. Fails with invalid argument under parameter
-  // servers, which remember it themselves.
-  Status save(const TensorMemories& memories) const;
+  // Between steps, on any rank, alone: writes what the optimizer remembers to `memories`. Returns how many updates have
+  // made it. Under parameter servers they are asked for it, and the weights become those of the same moment, chunk by
+  // chunk: where ranks do not wait for each other some chunks may have had more updates than is returned, the least.
+  Result<std::int64_t> save(const TensorMemories& memories);
 
   const Group& group() const override { return *group_; }
   void begin_step(double learning_rate) override;
@@ -72,12 +80,12 @@ class StrategyExchange final : public GradientExchange {
                          const std::vector<StartedServer>& started);
   Status watch_servers(const std::string& name, const std::vector<StartedServer>& started);
   void interrupt();
-  Status remembers() const;
 
   const std::shared_ptr<Group> group_;
   const ParamLayout layout_;
   ConnectedCollective connected_;  // the collective is null under parameter servers
   std::unique_ptr<SyncStrategy> strategy_;
+  ps::PsStrategy* servers_ = nullptr;  // the strategy, where servers make updates
   std::optional<InterruptedByLoss> interrupted_by_loss_;
   std::vector<int> watched_pids_;  // of the servers of this host
   ParamArenas arenas_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+
+#include "ps/transport_memory.h"
 
 namespace syncopate::ps {
 namespace {
@@ -34,14 +37,51 @@ Status describe_decay(const JoinRequest& request, int shard, ShardSender& sender
   return Status();
 }
 
+// Sends what the optimizer remembers of each chunk from memory for one of them.
+class MemorySender {
+ public:
+  MemorySender(const JoinRequest& request, ShardSender& sender) : request_(request), sender_(sender) {}
+
+  Status send(int shard, std::size_t number, Range range) {
+    for (std::size_t memory = 0; memory < std::size(state_part::kOptimizer); ++memory) {
+      if (!request_.optimizer.covers(state_part::kOptimizer[memory], range)) continue;
+      SYNCOPATE_RETURN_IF_ERROR(sender_.wait(pending_));  // until the shard has taken the last one
+      SYNCOPATE_RETURN_IF_ERROR(make_room(range.size()));
+      const std::span<float> values = room_.first(range.size());
+      SYNCOPATE_RETURN_IF_ERROR(request_.optimizer.read(state_part::kOptimizer[memory], range, values));
+      wire::Memory& header = *sender_.header().mutable_memory();
+      header.set_chunk(number);
+      header.set_memory(memory);
+      header.set_begin(range.begin);
+      SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, std::as_bytes(values), &pending_));
+    }
+    return Status();
+  }
+
+ private:
+  Status make_room(std::size_t floats) {
+    if (room_.size() >= floats) return Status();
+    SYNCOPATE_ASSIGN_OR_RETURN(room_, allocate_floats(request_.transport, floats));
+    return Status();
+  }
+
+  const JoinRequest& request_;
+  ShardSender& sender_;
+  std::span<float> room_;
+  PendingSends pending_;
+};
+
 Status describe_chunks(const JoinRequest& request, int shard, ShardSender& sender, PendingSends& pending) {
   const ShardLink& link = request.links.shards[static_cast<std::size_t>(shard)];
+  MemorySender memories(request, sender);
   for (std::size_t number = 0; number < link.buckets.size(); ++number) {
     const Range range = request.links.chunks[link.buckets[number]].range;
+    if (request.brings_weights) SYNCOPATE_RETURN_IF_ERROR(memories.send(shard, number, range));
     wire::Initial& initial = *sender.header().mutable_initial();
     initial.set_chunk(number);
     initial.set_begin(range.begin);
     initial.set_end(range.end);
+    initial.set_updates(request.brings_weights ? request.optimizer.step : 0);
     const std::span<const std::byte> weights = std::as_bytes(slice(request.weights, range));
     SYNCOPATE_RETURN_IF_ERROR(
         sender.send(shard, request.brings_weights ? weights : std::span<const std::byte>(), &pending));

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "common/status.h"
+#include "common/training_state.h"
 #include "common/transport/transport.h"
 #include "ps/client/arena_links.h"
 #include "ps/client/shard_sender.h"
@@ -22,6 +23,10 @@ struct JoinRequest {
   bool describes = false;
   // This worker also sends the initial weights; otherwise the shards have theirs already.
   bool brings_weights = false;
+  // What the optimizer remembers of these weights (state_part::kOptimizer), and after how many updates; empty if it
+  // begins.
+  const TrainingState& optimizer;
+  Transport& transport;
 };
 
 // Sends the request to all shards. The weights and `tensor_begins` are sent in place: they must not change while

@@ -32,7 +32,8 @@ PsStrategy::PsStrategy(PsStrategyOptions options, Transport& transport, const Cl
                .pipeline_depth = options_.pipeline_depth,
                .tracer = options_.tracer},
               transport.rank(), links_, sender_, traffic_),
-      tables_(sender_, traffic_) {
+      tables_(sender_, traffic_),
+      reader_(links_, sender_) {
   assert(transport.size() == options_.group.size() && options_.group.is_worker(transport.rank()));
   if (options_.compression.of_pushes()) codec_.emplace(options_.compression, clock_);
 }
@@ -67,6 +68,14 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
 }
 
 Status PsStrategy::restore(const TrainingState& state) {
+  if (!options_.goes_on && transport_.rank() == options_.chief) {
+    for (const char* const memory : state_part::kOptimizer) {
+      for (const Range& piece : state.pieces(memory)) {
+        brought_.put(memory, piece.begin, state.values(memory, piece));
+        brought_.step = state.step;
+      }
+    }
+  }
   return codec_ ? codec_->restore(transport_.rank(), state) : Status();
 }
 
@@ -84,8 +93,11 @@ Result<std::vector<Range>> PsStrategy::join() {
                             .tensor_begins = begins_,
                             .undecayed = undecayed_,
                             .describes = options_.goes_on || transport_.rank() == options_.chief,
-                            .brings_weights = !options_.goes_on};
+                            .brings_weights = !options_.goes_on,
+                            .optimizer = brought_,
+                            .transport = transport_};
   SYNCOPATE_RETURN_IF_ERROR(send_join_request(request, tables_, sender_, pusher_.pending(0)).in("join"));
+  brought_ = TrainingState();
   // The answers are written to where the initial weights are sent from.
   SYNCOPATE_RETURN_IF_ERROR(transport_.wait(pusher_.pending(0), deadline).in("join: the initial weights"));
   SYNCOPATE_RETURN_IF_ERROR(receive_all_weights(deadline).in("join"));
@@ -192,6 +204,18 @@ Status PsStrategy::leave() {
   return Status();
 }
 
+Status PsStrategy::read_optimizer(TrainingState& state) {
+  if (phase_ != Phase::kTraining || !pusher_.all_answered()) {
+    return Status::invalid_argument("what servers' optimizer remembers can be read between steps");
+  }
+  set_activity("read the optimizer");
+  SYNCOPATE_RETURN_IF_ERROR(reader_.begin(arenas_.weights, state).in("read the optimizer"));
+  SYNCOPATE_RETURN_IF_ERROR(
+      exchange_until([&] { return !reader_.is_due(); }, timeout_from_now()).in("read the optimizer"));
+  report_weights({0, arenas_.weights.size()});
+  return Status();
+}
+
 Status PsStrategy::read_rows(std::size_t table, RowKeys keys, std::span<float> values) {
   SYNCOPATE_RETURN_IF_ERROR(check_reads(table));
   set_activity("read rows");
@@ -281,6 +305,10 @@ Status PsStrategy::accept(const Message& message) {
   if (incoming_.has_rows_read() && tables_.accept(incoming_.rows_read(), message, shard)) return Status();
   if (incoming_.has_rows_listed()) {
     SYNCOPATE_ASSIGN_OR_RETURN(const bool accepted, tables_.accept(incoming_.rows_listed(), message, shard));
+    if (accepted) return Status();
+  }
+  if (incoming_.has_chunk_read()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const bool accepted, reader_.accept(incoming_.chunk_read(), message, shard));
     if (accepted) return Status();
   }
   const bool accepted = incoming_.has_weights() ? accept_weights(message, shard)
@@ -379,7 +407,7 @@ std::string PsStrategy::silent_shards() const {
     const bool is_silent =
         link.greeting_due ||
         std::ranges::any_of(link.buckets, [&](std::size_t bucket) { return links_.chunks[bucket].is_awaited(); }) ||
-        tables_.awaits(shard);
+        tables_.awaits(shard) || reader_.awaits(shard);
     if (!is_silent) continue;
     if (!names.empty()) names += ", ";
     names += fmt::format("shard {} (server {})", shard, options_.group.server_of_shard(shard));

@@ -24,6 +24,7 @@
 #include "common/trace/tracer.h"
 #include "common/transport/transport.h"
 #include "ps/client/arena_links.h"
+#include "ps/client/chunk_reader.h"
 #include "ps/client/gradient_pusher.h"
 #include "ps/client/shard_sender.h"
 #include "ps/client/step_traffic.h"
@@ -80,7 +81,8 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
   // backward's.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
 
-  // Covers the residuals of error feedback. The shards report all else.
+  // Covers the residuals of error feedback. Where a job begins, the chief also brings the shards what the optimizer
+  // remembers, if `state` has that, as made by state.step updates; where it goes on, they have it.
   Status restore(const TrainingState& state) override;
   Status save(TrainingState& state) const override;
 
@@ -108,6 +110,12 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
 
   // The updates of the chunk that has had the fewest. Empty if there are no chunks.
   std::optional<std::int64_t> updates() const override;
+
+  // Between steps: adds to `state` what the shards' optimizer remembers (state_part::kOptimizer). The weights become
+  // those of the same moment, chunk by chunk, unless answers are compressed and the same for all workers: then they
+  // stay what these have, of as many updates. Any worker, alone; fails with deadline exceeded, naming the silent
+  // shards.
+  Status read_optimizer(TrainingState& state);
 
   // Waits until all workers that are still in the job have left, which takes as long as the slowest of them trains.
   // This wait has no deadline of its own: if a server dies meanwhile, the control plane's heartbeats notice it and end
@@ -172,6 +180,8 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
   std::optional<WorkerCodec> codec_;  // if anything is compressed
   GradientPusher pusher_;
   TableClient tables_;
+  ChunkReader reader_;
+  TrainingState brought_;  // until join: what the chief brings beside the weights
 
   Phase phase_ = Phase::kJoining;
   std::int64_t first_round_ = 0;

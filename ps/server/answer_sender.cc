@@ -121,6 +121,37 @@ Status AnswerSender::list_rows(int worker, const wire::ListRows& request) {
   return send(worker, *room, &rooms_.pending(worker, table));
 }
 
+Status AnswerSender::read_chunk(int worker, const wire::ReadChunk& request) {
+  const std::size_t number = request.chunk();
+  // Workers that all have the same go on from that, and not from what a codec has left out of it.
+  const bool has_weights = !options_.keeps_mirrors;
+  SYNCOPATE_RETURN_IF_ERROR(shard_.on_read_chunk(worker, number, has_weights));
+  const Chunk& chunk = shard_.chunk(number);
+  if (has_weights && options_.compression.of_answers()) {
+    codec_->sent_in_full(worker, number, chunk.weights().current());
+  }
+  if (options_.is_silent) return Status();
+  TrainingState state;
+  shard_.save_chunk(number, state);
+  const Range range = shard_.range(number);
+  std::vector<std::span<const float>> parts;
+  if (has_weights) parts.push_back(chunk.weights().current());
+  for (const char* const memory : state_part::kOptimizer) {
+    if (state.covers(memory, range)) parts.push_back(state.values(memory, range));
+  }
+  const Result<std::span<std::byte>> room =
+      rooms_.take(worker, shard_.tables(), parts.size() * range.size() * sizeof(float), timeout_from_now());
+  if (!room.ok()) return not_answered(worker, room.status());
+  auto to = room->begin();
+  for (const std::span<const float> part : parts) to = std::ranges::copy(std::as_bytes(part), to).out;
+  wire::ChunkRead& read = *outgoing_.mutable_chunk_read();
+  read.set_chunk(number);
+  read.set_read(request.read());
+  read.set_version(chunk.weights().version());
+  read.set_has_weights(has_weights);
+  return send(worker, *room, &rooms_.pending(worker, shard_.tables()));
+}
+
 Status AnswerSender::wait_for_last_sends() {
   if (options_.is_silent) return Status();
   const TimePoint deadline = timeout_from_now();

@@ -46,6 +46,8 @@ class AnswerSender {
   Status send(std::span<const Answer> answers);
   // Responds to a request for a page of keys. Fails as Shard::on_list_rows and send do.
   Status list_rows(int worker, const wire::ListRows& request);
+  // Responds to a request for a chunk. Fails as Shard::on_read_chunk and send do.
+  Status read_chunk(int worker, const wire::ReadChunk& request);
   // Waits until the last weights, sent after farewells, have been read, or their readers have been silent for the
   // timeout.
   Status wait_for_last_sends();

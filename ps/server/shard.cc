@@ -13,6 +13,9 @@
 namespace syncopate::ps {
 namespace {
 
+// What a chief may say that weights have had: it leaves room to count.
+constexpr std::int64_t kMostUpdates = std::int64_t{1} << 52;
+
 // Why tables cannot be served under these options; empty if they can.
 std::string objection_to_tables(const ShardOptions& options) {
   const Consistency& consistency = options.consistency;
@@ -56,16 +59,31 @@ Status Shard::lay_out(const ArenaClaim& claim) {
   return pool_.reserve(claim.shard_size);
 }
 
-Shard::Answers Shard::on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights) {
+Shard::Answers Shard::on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights,
+                                 std::int64_t updates) {
   due_.clear();
   SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, claim_.tables + chunk, "initial weights"));
   // In a job that is resumed each worker sends it, and the first has said it for all.
   if (!members_.goes_on() || chunk >= created_ || range != ranges_[chunk]) {
     SYNCOPATE_RETURN_IF_ERROR(check_range(chunk, range));
-    SYNCOPATE_RETURN_IF_ERROR(create(chunk, range, weights));
+    SYNCOPATE_RETURN_IF_ERROR(create(chunk, range, weights, updates));
   }
   ++described_[static_cast<std::size_t>(worker)];
   start_if_all_joined();
+  return std::span<const Answer>(due_);
+}
+
+Shard::Answers Shard::on_memory(int worker, std::size_t chunk, std::size_t memory, std::size_t begin,
+                                std::span<const float> values) {
+  due_.clear();
+  SYNCOPATE_RETURN_IF_ERROR(check_describes(worker, claim_.tables + chunk, "a memory"));
+  const bool is_next = !members_.goes_on() && chunk == created_ && chunk < chunks_.size();
+  if (!is_next || memory >= std::size(state_part::kOptimizer) || values.empty() || begin > claim_.arena_size ||
+      values.size() > claim_.arena_size - begin || !brought_.pieces(state_part::kOptimizer[memory]).empty()) {
+    return Status::invalid_argument(fmt::format("memory {} of {} floats at {} of chunk {}; {} of {} are there", memory,
+                                                values.size(), begin, chunk, created_, chunks_.size()));
+  }
+  brought_.put(state_part::kOptimizer[memory], begin, values);
   return std::span<const Answer>(due_);
 }
 
@@ -88,7 +106,7 @@ Shard::Answers Shard::on_undecayed(int worker, std::span<const std::uint64_t> bo
   return std::span<const Answer>(due_);
 }
 
-Status Shard::create(std::size_t chunk, Range range, std::span<const float> weights) {
+Status Shard::create(std::size_t chunk, Range range, std::span<const float> weights, std::int64_t updates) {
   chunks_[chunk].place(range, ranges_within(undecayed_, range));
   if (options_.restored != nullptr) {
     SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].restore(range, *options_.restored));
@@ -97,12 +115,32 @@ Status Shard::create(std::size_t chunk, Range range, std::span<const float> weig
       return Status::invalid_argument(
           fmt::format("{} initial weights of chunk {} of {}", weights.size(), chunk, range.size()));
     }
-    SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].create(weights));
+    SYNCOPATE_RETURN_IF_ERROR(begin_with(chunk, range, weights, updates));
   }
   ranges_.push_back(range);
   ++created_;
   created_size_ += range.size();
   return Status();
+}
+
+Status Shard::begin_with(std::size_t chunk, Range range, std::span<const float> weights, std::int64_t updates) {
+  if (updates == 0) {
+    brought_ = TrainingState();
+    return chunks_[chunk].create(weights);
+  }
+  bool is_whole = updates > 0 && updates <= kMostUpdates && !options_.consistency.pushes_weights();
+  for (std::size_t memory = 0; memory < state_floats(options_.optimizer.kind); ++memory) {
+    is_whole = is_whole && brought_.covers(state_part::kOptimizer[memory], range);
+  }
+  if (!is_whole) {
+    return Status::invalid_argument(
+        fmt::format("chunk {} after {} updates, without what its optimizer remembers", chunk, updates));
+  }
+  brought_.put(state_part::kWeights, range.begin, weights);
+  brought_.step = updates;
+  const Status status = chunks_[chunk].restore(range, brought_);
+  brought_ = TrainingState();
+  return status;
 }
 
 Shard::Answers Shard::on_table(int worker, std::size_t table, const TableOwnership& claim) {
@@ -170,6 +208,16 @@ Shard::Answers Shard::on_read_rows(const ReadRequest& request) {
 Result<TableShard::Page> Shard::on_list_rows(int worker, std::size_t table, std::size_t offset) {
   SYNCOPATE_RETURN_IF_ERROR(check_reads(worker, table));
   return tables_[table].list(worker, offset);
+}
+
+Status Shard::on_read_chunk(int worker, std::size_t chunk, bool renews) {
+  if (!members_.started() || !members_.is_joined(worker) || chunk >= chunks_.size() ||
+      chunks_[chunk].has_pending_pull(worker)) {
+    return Status::invalid_argument(fmt::format(
+        "worker {} reads chunk {} of {}, awaits its weights, or is not in the job", worker, chunk, chunks_.size()));
+  }
+  if (renews) chunks_[chunk].answer(worker);
+  return Status();
 }
 
 Shard::Answers Shard::on_leave(int worker) {

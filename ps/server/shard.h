@@ -91,9 +91,15 @@ class Shard {
   Answers on_undecayed(int worker, std::span<const std::uint64_t> bounds);
 
   // Takes the chief's weights of one chunk, `range` of the arena, in the order of chunks, once the chief has joined.
-  // The weights are copied. In a job that goes on every worker describes the chunks, the first one for all, and
-  // `weights` is ignored.
-  Answers on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights);
+  // The weights are copied. They count as made by `updates` updates; if that is not 0, on_memory has brought what the
+  // optimizer remembers of the chunk. In a job that goes on every worker describes the chunks, the first one for all,
+  // and `weights` and `updates` are ignored.
+  Answers on_initial(int worker, std::size_t chunk, Range range, std::span<const float> weights,
+                     std::int64_t updates = 0);
+
+  // Takes one of the optimizer's memories of the chunk whose weights the chief brings next. The values are copied.
+  Answers on_memory(int worker, std::size_t chunk, std::size_t memory, std::size_t begin,
+                    std::span<const float> values);
 
   // See Chunk::push.
   Answers on_push(const PushRequest& request);
@@ -107,6 +113,10 @@ class Shard {
   // Allowed until the worker's goodbye. Rows are sent as a response; keys are returned.
   Answers on_read_rows(const ReadRequest& request);
   Result<TableShard::Page> on_list_rows(int worker, std::size_t table, std::size_t offset);
+
+  // A worker that awaits no response reads a chunk. With `renews` it has the chunk's current weights from now on, as
+  // after a response. save_chunk() then gives what it reads.
+  Status on_read_chunk(int worker, std::size_t chunk, bool renews);
 
   // The worker will push no more. It is answered once no live worker is left. If there are tables, it may then go on
   // reading.
@@ -151,7 +161,8 @@ class Shard {
   Status lay_out(const ArenaClaim& claim);
   Status check_describes(int worker, std::uint64_t number, std::string_view what) const;
   Status check_range(std::size_t chunk, Range range) const;
-  Status create(std::size_t chunk, Range range, std::span<const float> weights);
+  Status create(std::size_t chunk, Range range, std::span<const float> weights, std::int64_t updates);
+  Status begin_with(std::size_t chunk, Range range, std::span<const float> weights, std::int64_t updates);
   Status create(std::size_t table, const TableOwnership& claim);
   bool all_have_described() const;
   std::int64_t slowest_step() const;
@@ -173,6 +184,7 @@ class Shard {
   bool laid_out_ = false;  // from a worker's claim
   ArenaClaim claim_;
   std::vector<Range> undecayed_;  // of the arena
+  TrainingState brought_;         // the optimizer's memories of the next chunk
   std::deque<Chunk> chunks_;
   std::vector<Range> ranges_;           // of the arena; of the created chunks
   std::vector<std::size_t> described_;  // by worker: chunks and tables that it has described

@@ -294,7 +294,11 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
           from, {incoming_.undecayed().bounds().data(), static_cast<std::size_t>(incoming_.undecayed().bounds_size())});
     case wire::Header::kInitial:
       return shard_->on_initial(from, incoming_.initial().chunk(),
-                                {incoming_.initial().begin(), incoming_.initial().end()}, floats);
+                                {incoming_.initial().begin(), incoming_.initial().end()}, floats,
+                                incoming_.initial().updates());
+    case wire::Header::kMemory:
+      return shard_->on_memory(from, incoming_.memory().chunk(), incoming_.memory().memory(),
+                               incoming_.memory().begin(), floats);
     case wire::Header::kPush:
       return shard_->on_push({.step = step_of(from, incoming_.push()),
                               .chunk = incoming_.push().chunk(),
@@ -317,6 +321,10 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                                    .keys = own_keys(message)});
     case wire::Header::kListRows: {
       SYNCOPATE_RETURN_IF_ERROR(sender_->list_rows(from, incoming_.list_rows()));
+      return std::span<const Answer>();
+    }
+    case wire::Header::kReadChunk: {
+      SYNCOPATE_RETURN_IF_ERROR(sender_->read_chunk(from, incoming_.read_chunk()));
       return std::span<const Answer>();
     }
     case wire::Header::kLeave:

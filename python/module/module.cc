@@ -357,16 +357,23 @@ NB_MODULE(_core, module) {
       .def("weights", &weights_of, "tensor"_a, "Where a tensor's weights lie, by DLPack.")
       .def(
           "restore",
-          [](StrategyExchange& self, std::int64_t steps, const std::vector<std::vector<Address>>& memories) {
-            check(self.restore(steps, memories_at(self, memories)));
+          [](StrategyExchange& self, std::int64_t updates, const std::vector<std::vector<Address>>& memories) {
+            check(self.restore(updates, memories_at(self, memories)));
           },
-          "steps"_a, "memories"_a, "Before join(), on rank 0: what the optimizer remembers, each memory by tensor.")
+          "updates"_a, "memories"_a, "Before join(), on rank 0: what the optimizer remembers, each memory by tensor.")
+      .def(
+          "check_one_optimizer", [](const StrategyExchange& self) { check(self.has_one_optimizer()); },
+          "Raises ValueError where the optimizer of each rank remembers something else.")
       .def(
           "save",
-          [](const StrategyExchange& self, const std::vector<std::vector<Address>>& memories) {
-            check(self.save(memories_at(self, memories)));
+          [](StrategyExchange& self, const std::vector<std::vector<Address>>& memories) {
+            const nb::gil_scoped_release unlocked;
+            return check(self.save(memories_at(self, memories)), self.group(),
+                         {.operation = "reading what the optimizer remembers"});
           },
-          "memories"_a, "Between steps: writes what the optimizer remembers, each memory by tensor.")
+          "memories"_a,
+          "Between steps, on any rank, alone: writes what the optimizer remembers, each memory by tensor. Returns how "
+          "many updates have made it. Under parameter servers the weights become those of the same moment.")
       .def(
           "continue_from",
           [](StrategyExchange& self, StrategyExchange& other) {

@@ -5,7 +5,9 @@ import re
 import select
 import signal
 
-from ranks import start, wait
+import pytest
+
+from ranks import run, start, wait
 
 
 def wait_until_it_has_ended(pid):
@@ -53,3 +55,14 @@ def test_servers_end_where_another_rank_is_killed():
     assert ended[0].code == 3 and "rank 1 (pid" in ended[0].out, ended[0].err
     for pid in pids:
         wait_until_it_has_ended(pid)
+
+
+def test_checkpoints_go_on_bit_for_bit():
+    assert all(each.out == "all go on\n" for each in run("server_checkpoints.py", 2))
+
+
+@pytest.mark.parametrize("mode", ["allreduce", "ps"])
+def test_who_loads_alone_is_told_within_the_deadline(mode):
+    ended = wait(start("loading_alone.py", 2, mode), 60)
+    assert ended[0].code == 3 and "load_state_dict()" in ended[0].out, ended[0].err
+    assert ended[1].code == 3, ended[1].err

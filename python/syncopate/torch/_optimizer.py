@@ -94,6 +94,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._step = 0
         self._owns_update = update == "own"
         self._rates: List[float] = []  # of the groups, in the step that has begun
+        self._joined: Optional[List[torch.Tensor]] = None
         self._servers: Optional[Servers] = None
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
         bucket_bytes = int(bucket_mb * (1 << 20))
@@ -135,11 +136,6 @@ class DistributedOptimizer(torch.optim.Optimizer):
         options = self._all_options = {**rule.options(self._parameters, _core.ranges_of(self._tensors)), **self._options}
         memories = Memories(self.optimizer, self._parameters)
         steps = memories.read()
-        if steps and self._server_count:
-            raise ValueError(
-                "mode='ps' begins with an optimizer that has made no step yet, since servers remember what it would: use "
-                "mode='allreduce' to go on from a checkpoint of it"
-            )
         _core.Group.check_options(options, self._job.size)
         if self._server_count:
             self._servers = Servers(self._job, name, self._server_count, options)
@@ -149,6 +145,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
             places = self._places_in(exchange)
             for place, parameter in zip(places, self._parameters):
                 place.copy_(parameter.detach().view(-1))
+            if steps:
+                exchange.check_one_optimizer()
             if steps and self._job.rank == 0:
                 exchange.restore(steps, memories.addresses())
             exchange.join()
@@ -157,6 +155,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 self._servers.kill()
             raise
         self._move_to(places)
+        # What servers have: a write to it before the first step would be lost.
+        self._joined = [place.clone() for place in places] if self._server_count else None
         self._rule = rule
         self._step = exchange.steps
         if self._step:
@@ -247,34 +247,41 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self.state = self.optimizer.state
 
     def state_dict(self) -> dict:
-        """The optimizer's, in torch's own format: torch's optimizer goes on from ours, and ours from torch's."""
-        if self._owns_update and self._step:
-            self._check_between_steps("state_dict()")
-            memories = Memories(self.optimizer, self._parameters)
-            if len(memories):
-                self._check_no_servers("state_dict()")
-                self._exchange.save(memories.addresses())
-            with memories.shared(self._step):
-                return self.optimizer.state_dict()
-        return self.optimizer.state_dict()
+        """The optimizer's, in torch's own format: torch's optimizer goes on from ours, and ours from torch's. Any rank
+        calls it, alone or with others.
+
+        Under ps it asks the servers, and this rank's weights become those of the same moment: what model.state_dict() has
+        before or after it belongs to it, as long as no step comes between. Where ranks do not wait for each other the
+        moment of each bucket is another one, and `step` says how many updates all of them have had."""
+        if not self._owns_update or not self._step:
+            return self.optimizer.state_dict()
+        self._check_between_steps("state_dict()")
+        if self._exchange is None:
+            raise RuntimeError("state_dict() after close() or shutdown(): call it before")
+        memories = Memories(self.optimizer, self._parameters)
+        updates = self._step
+        if len(memories):
+            updates = self._exchange.save(memories.addresses())
+            for parameter in self._parameters if self._server_count else ():
+                written(parameter)
+        with memories.shared(updates):
+            return self.optimizer.state_dict()
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Goes on from rank 0's. With update="own" every rank calls it, since it connects them anew."""
+        """Goes on from rank 0's, and from the weights that rank 0's model has at this moment. With update="own" every rank
+        calls it, since it connects them anew; under ps servers end and others begin."""
         if self._owns_update:
-            self._check_no_servers("load_state_dict()")
             self._check_between_steps("load_state_dict()")
+            self._exchange.check_one_optimizer()
+            self._job.operate("load_state_dict()", lambda: self._job.communicator.barrier())
         self.optimizer.load_state_dict(state_dict)
         self._share()
         if self._owns_update:
-            self._disconnect()
+            weights = [parameter.detach().clone() for parameter in self._parameters]
+            self._disconnect()  # which leaves those of the servers
+            for parameter, kept in zip(self._parameters, weights):
+                parameter.data = kept
             self._connect()
-
-    def _check_no_servers(self, what: str) -> None:
-        if self._server_count:
-            raise ValueError(
-                f"{what} under mode='ps': what the optimizer remembers lies on the servers; save model.state_dict(), or use "
-                f"mode='allreduce' for checkpoints that go on with it"
-            )
 
     def _check_between_steps(self, what: str) -> None:
         if self._has_begun:
@@ -305,9 +312,20 @@ class DistributedOptimizer(torch.optim.Optimizer):
     def _begin(self) -> None:
         if self._has_begun:
             return
+        if self._joined is not None:
+            self._check_unwritten()
+            self._joined = None
         self._rates = [float(group["lr"]) for group in self.param_groups]
         self._exchange.begin_step(self._rate_of_own() if self._owns_update else 0.0)
         self._has_begun = True
+
+    def _check_unwritten(self) -> None:
+        for name, parameter, joined in zip(self._names, self._parameters, self._joined or ()):
+            if not torch.equal(parameter.detach().view(-1), joined):
+                raise RuntimeError(
+                    f"parameter {name} was written to after the servers had its weights: load the model before "
+                    f"DistributedOptimizer(), and before load_state_dict() of it"
+                )
 
     def _rate_of_own(self) -> float:
         """The rate of the step, if the core can still do what it was told."""

@@ -104,7 +104,7 @@ void compose(Input& input, const Scene& scene, Line& line) {
   ps::wire::Header header;
   const ps::Compression& compression = scene.options.compression;
   const Codec codec(compression.codec, TensorBegins(kTensorBegins.begin(), kTensorBegins.end()));
-  switch (input.below(13)) {
+  switch (input.below(15)) {
     case 0:
       *header.mutable_join() = join_of(input, scene.has_table);
       if (compression.of_pushes() && input.below(16) != 0) line.payload = tensor_begins_of(input);
@@ -114,6 +114,7 @@ void compose(Input& input, const Scene& scene, Line& line) {
       header.mutable_initial()->set_chunk(chunk);
       header.mutable_initial()->set_begin(input.below(16) == 0 ? input.number() : kChunks[chunk].begin);
       header.mutable_initial()->set_end(input.below(16) == 0 ? input.number() : kChunks[chunk].end);
+      if (input.below(4) == 0) header.mutable_initial()->set_updates(static_cast<std::int64_t>(input.number()));
       line.payload = filled(input, kChunks[chunk].size() * sizeof(float));
       break;
     }
@@ -158,6 +159,18 @@ void compose(Input& input, const Scene& scene, Line& line) {
       break;
     case 11:
       fill_undecayed(input, *header.mutable_undecayed());
+      break;
+    case 12: {
+      const std::size_t chunk = input.below(kChunks.size());
+      header.mutable_memory()->set_chunk(chunk);
+      header.mutable_memory()->set_memory(input.below(16) == 0 ? input.number() : input.below(2));
+      header.mutable_memory()->set_begin(input.below(16) == 0 ? input.number() : kChunks[chunk].begin);
+      line.payload = filled(input, kChunks[chunk].size() * sizeof(float));
+      break;
+    }
+    case 13:
+      header.mutable_read_chunk()->set_chunk(input.below(8) == 0 ? input.number() : input.below(kChunks.size()));
+      header.mutable_read_chunk()->set_read(input.number());
       break;
     default:
       line.header = string_of(input.bytes(input.byte() % kMaxHeaderBytes));
