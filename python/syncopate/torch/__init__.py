@@ -14,6 +14,7 @@ Tensors are float32 on the CPU. Whoever waits for a rank that is gone raises Pee
 from syncopate._job import is_initialized, local_rank, rank, shutdown, size
 from syncopate.backend import register as _register
 from syncopate.errors import PeerLost, SyncopateError
+from syncopate.torch._checkpoint import load_checkpoint, save_checkpoint
 from syncopate.torch._collectives import allreduce, broadcast_buffers, broadcast_optimizer_state, broadcast_parameters
 from syncopate.torch._hook import HookState, allreduce_hook
 from syncopate.torch._launch import seed
@@ -37,9 +38,11 @@ __all__ = [
     "init",
     "is_initialized",
     "local_rank",
+    "load_checkpoint",
     "log",
     "profile",
     "rank",
+    "save_checkpoint",
     "seed",
     "shutdown",
     "size",
