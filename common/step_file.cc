@@ -21,7 +21,7 @@ constexpr Duration kBetweenWrites = std::chrono::milliseconds(200);
 constexpr std::size_t kMostBytesOfAnEntry = 4096;
 constexpr std::size_t kBytesOfARead = std::size_t{1} << 18;
 
-enum class EntryKind : std::uint32_t { kStep = 1, kEvaluation = 2, kFact = 3 };
+enum class EntryKind : std::uint32_t { kStep = 1, kEvaluation = 2, kFact = 3, kServer = 4 };
 
 struct Header {
   EntryKind kind = EntryKind::kStep;
@@ -43,6 +43,11 @@ struct WrittenEvaluation {
   static constexpr std::size_t kCounts = 2;
   std::int64_t step, taken;
   double loss, accuracy, epoch;
+};
+
+struct WrittenServer {
+  static constexpr std::size_t kCounts = 9;
+  std::int64_t server, updates, pushes, dropped, busy, serving, bytes_in, bytes_out, core_wait;
 };
 
 WrittenStep written(const StepRecord& record) {
@@ -73,6 +78,30 @@ WrittenStep written(const StepRecord& record) {
           .dropped = sync.dropped,
           .loss = record.loss,
           .accuracy = record.accuracy};
+}
+
+WrittenServer written(const ToldServer& told) {
+  return {.server = told.server,
+          .updates = told.updates,
+          .pushes = told.pushes,
+          .dropped = told.dropped,
+          .busy = told.busy.count(),
+          .serving = told.serving.count(),
+          .bytes_in = told.bytes_in,
+          .bytes_out = told.bytes_out,
+          .core_wait = told.core_wait.value_or(Duration(-1)).count()};
+}
+
+ToldServer read_server(const WrittenServer& server) {
+  return {.server = server.server,
+          .updates = server.updates,
+          .pushes = server.pushes,
+          .dropped = server.dropped,
+          .busy = Duration(server.busy),
+          .serving = Duration(server.serving),
+          .bytes_in = server.bytes_in,
+          .bytes_out = server.bytes_out,
+          .core_wait = server.core_wait < 0 ? std::nullopt : std::optional(Duration(server.core_wait))};
 }
 
 TimePoint time_of(std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); }
@@ -155,6 +184,10 @@ Result<StepFileEntry> read_entry(EntryKind kind, std::string_view payload) {
       return StepFileEntry(
           ToldFact{.name = std::string(payload.substr(0, end)), .value = std::string(payload.substr(end + 1))});
     }
+    case EntryKind::kServer: {
+      SYNCOPATE_ASSIGN_OR_RETURN(const WrittenServer server, read_as<WrittenServer>(payload));
+      return StepFileEntry(read_server(server));
+    }
   }
   return Status::data_loss("an entry is of no known kind");
 }
@@ -184,6 +217,8 @@ void StepFileWriter::add(const StepFileEntry& entry, TimePoint now) {
                              .loss = told->loss,
                              .accuracy = told->accuracy,
                              .epoch = told->epoch});
+  } else if (const auto* server = std::get_if<ToldServer>(&entry)) {
+    append(kept_, EntryKind::kServer, written(*server));
   } else if (const auto* fact = std::get_if<ToldFact>(&entry)) {
     std::string text = fact->name;
     text += '\0';

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -30,9 +31,22 @@ struct ToldFact {
 };
 inline constexpr const char* kParametersFact = "parameters";  // how many the model has
 
+// What a parameter server has had to do for steps, told when it has ended. A program may have several of one number,
+// one after the other or together.
+struct ToldServer {
+  std::int64_t server = 0;  // its number
+  std::int64_t updates = 0, pushes = 0;
+  std::int64_t dropped = 0;                  // messages and connections that failed their checks
+  Duration busy{}, serving{};                // in which it worked on messages; from the first to the end of the last
+  std::int64_t bytes_in = 0, bytes_out = 0;  // payload
+  std::optional<Duration> core_wait = {};    // in which it was ready and had no core to run on; none: not known
+
+  bool operator==(const ToldServer&) const = default;
+};
+
 // A step's record is written without `position`, `launch` and `sync.copy`. Where the program does not say what its
 // batch's loss or accuracy was, it is not a number.
-using StepFileEntry = std::variant<StepRecord, ToldEvaluation, ToldFact>;
+using StepFileEntry = std::variant<StepRecord, ToldEvaluation, ToldFact, ToldServer>;
 
 class StepFileWriter {
  public:

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <thread>
 
+#include "common/os/core_wait.h"
 #include "common/transport/patient_transport.h"
 #include "ps/server/shard_server.h"
 
@@ -89,6 +90,8 @@ Result<ServerPlan> ServerPlan::read(std::istream& in) {
     } else if (name == "timeout_ms") {
       SYNCOPATE_RETURN_IF_ERROR(read_number(name, value, milliseconds));
       plan.timeout = std::chrono::milliseconds(milliseconds);
+    } else if (name == "tells") {
+      plan.tells = value == "1";
     } else if (name == "wire") {
       SYNCOPATE_ASSIGN_OR_RETURN(plan.wire, parse_wire(value));
     } else if (name == "address") {
@@ -116,7 +119,7 @@ Result<std::vector<std::string>> ParentRendezvous::exchange(const std::string& g
   return values;
 }
 
-Status serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders) {
+Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders) {
   const SteadyClock clock;
   const auto patience = std::make_shared<Patience>();
   patience->set_timeout(plan.timeout);
@@ -142,9 +145,27 @@ Status serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& order
                           .timeout = plan.timeout},
                          transport, clock);
   Orders listening(orders, server, plan.workers);
+  const std::optional<CoreWait> core_wait = CoreWait::of_this_thread();
+  const Duration before = core_wait ? core_wait->total() : Duration::zero();
   SYNCOPATE_RETURN_IF_ERROR(server.serve());
+  const ps::ShardServerCounters counters = server.counters();
+  const ToldServer told{.server = plan.server,
+                        .updates = counters.shard.updates,
+                        .pushes = counters.shard.pushes,
+                        .dropped = counters.dropped + rejections(transport.counters()),
+                        .busy = counters.load.busy,
+                        .serving = counters.load.serving,
+                        .bytes_in = counters.load.bytes_in,
+                        .bytes_out = counters.load.bytes_out,
+                        .core_wait = core_wait ? std::optional(core_wait->total() - before) : std::nullopt};
   listening.wait_for_end();
-  return Status();
+  return told;
+}
+
+std::string served_line(const ToldServer& told) {
+  return fmt::format("served {} {} {} {} {} {} {} {} {}\n", told.server, told.updates, told.pushes, told.dropped,
+                     told.busy.count(), told.serving.count(), told.bytes_in, told.bytes_out,
+                     told.core_wait.value_or(Duration(-1)).count());
 }
 
 }  // namespace syncopate::library

@@ -6,6 +6,7 @@
 //   out   a line "GROUP VALUE" for a rendezvous; in: as many lines as the group has members
 //   in    "lost RANK", where the others go on without that one
 //   in    its end, once all ranks have taken their last weights
+//   out   then, if the plan says so, a line as served_line() makes it
 
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "common/rendezvous.h"
+#include "common/step_file.h"
 #include "common/transport/run_keys.h"
 #include "library/group.h"
 #include "library/training_options.h"
@@ -30,6 +32,7 @@ struct ServerPlan {
   Wire wire = Wire::kShm;                       // "wire"
   std::optional<LinkShape> shape = {};          // "shape": the link of this server; sockets alone have one
   Duration timeout = std::chrono::seconds(30);  // "timeout_ms"
+  bool tells = false;                           // "tells 1": what it has had to do
   TrainingOptions options;                      // all else
 
   static Result<ServerPlan> read(std::istream& in);
@@ -48,9 +51,12 @@ class ParentRendezvous final : public Rendezvous {
   std::ostream& out_;
 };
 
-// Serves until all workers have left or are lost, and `orders`, where this server is told who is lost, have ended. A
-// worker that ends before is the ranks' matter: they raise, and whoever has started this server ends; or they say that
-// they go on.
-Status serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders);
+// Serves until all workers have left or are lost, and `orders`, where this server is told who is lost, have ended;
+// returns what that took. A worker that ends before is the ranks' matter: they raise, and whoever has started this
+// server ends; or they say that they go on.
+Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders);
+
+// "served", and the members of ToldServer in their order: times in nanoseconds, -1 for what is not known.
+std::string served_line(const ToldServer& told);
 
 }  // namespace syncopate::library

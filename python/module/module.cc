@@ -217,6 +217,20 @@ void add_fact(StepFile& file, const std::string& name, const std::string& value)
   file.writer.add(ToldFact{name, value}, SteadyClock().now());
 }
 
+void add_server(StepFile& file, const std::array<std::int64_t, 9>& figures) {
+  const auto [server, updates, pushes, dropped, busy, serving, bytes_in, bytes_out, core_wait] = figures;
+  file.writer.add(ToldServer{.server = server,
+                             .updates = updates,
+                             .pushes = pushes,
+                             .dropped = dropped,
+                             .busy = Duration(busy),
+                             .serving = Duration(serving),
+                             .bytes_in = bytes_in,
+                             .bytes_out = bytes_out,
+                             .core_wait = core_wait < 0 ? std::nullopt : std::optional(Duration(core_wait))},
+                  SteadyClock().now());
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -320,6 +334,7 @@ NB_MODULE(_core, module) {
            "exchanged(); -1 if that is not known.")
       .def("evaluation", &add_evaluation, "step"_a, "taken"_a, "loss"_a, "accuracy"_a, "epoch"_a)
       .def("fact", &add_fact, "name"_a, "value"_a)
+      .def("server", &add_server, "figures"_a, "What a server, which has ended, has done: ToldServer, in its order.")
       .def("flush", [](StepFile& self) { check(self.writer.flush()); });
 
   nb::class_<GradientExchange>(module, "GradientExchange", "What becomes of a step's gradients.")

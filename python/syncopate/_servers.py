@@ -24,6 +24,9 @@ class Servers:
         if not program.exists():
             raise SyncopateError(f"{program} is missing: install the package again, with pip install .")
         self._processes: Dict[int, subprocess.Popen] = {}
+        self._meeting: Dict[int, threading.Thread] = {}
+        # Of each that has ended well: the members of the core's ToldServer, in their order.
+        self.figures: List[Tuple[int, ...]] = []
         try:
             for server in job.group.servers_to_start(count):
                 process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -35,6 +38,7 @@ class Servers:
                     "workers": job.size,
                     "server": server,
                     "wire": job.group.wire,
+                    "tells": 1,
                     "timeout_ms": int(1000 * job.group.timeout),
                     **({"shape": job.group.shape} if job.group.shape else {}),
                     **({"address": job.group.address} if job.group.address else {}),
@@ -46,8 +50,9 @@ class Servers:
                 if job.membership is not None:
                     job.group.tell_losses(process.stdin.fileno())
                 member, size = job.size + server, job.size + count
-                arguments = (process, job.rendezvous.another(), member, size, job.group.timeout)
-                threading.Thread(target=_meet, args=arguments, daemon=True).start()
+                arguments = (process, job.rendezvous.another(), member, size, job.group.timeout, self.figures)
+                self._meeting[server] = threading.Thread(target=_meet, args=arguments, daemon=True)
+                self._meeting[server].start()
         except BaseException:
             self.kill()
             raise
@@ -68,6 +73,7 @@ class Servers:
                 raise SyncopateError(f"server {number} did not end within {_ENDING} s after all ranks had left") from None
             if code != 0:
                 raise SyncopateError(f"server {number} ended with {code}; it has said why on standard error")
+            self._meeting[number].join(_ENDING)
             _close(process)
 
     def kill(self) -> None:
@@ -82,11 +88,14 @@ def _close(process: subprocess.Popen) -> None:
         pipe.close()
 
 
-def _meet(process: subprocess.Popen, exchange: Callable, member: int, size: int, timeout: float) -> None:
-    """Takes part in each rendezvous in the server's place, until it needs no more."""
+def _meet(process: subprocess.Popen, exchange: Callable, member: int, size: int, timeout: float, figures: List) -> None:
+    """Takes part in each rendezvous in the server's place, until it needs no more; then keeps what it has done."""
     try:
         for line in process.stdout:
             group, _, value = line.decode().rstrip("\n").partition(" ")
+            if group == "served":
+                figures.append(tuple(map(int, value.split())))
+                continue
             values = exchange(group, member, size, value, timeout)
             process.stdin.write("".join(f"{each}\n" for each in values).encode())
             process.stdin.flush()

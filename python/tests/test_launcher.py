@@ -114,6 +114,22 @@ def test_a_thin_link_holds_each_step_up(tmp_path, mode):
         assert int(row["bytes_out"]) > 2000
 
 
+def test_servers_tell_what_they_have_done(tmp_path, monkeypatch):
+    monkeypatch.setenv("WIDTH", "300")  # some chunks
+    flags = ["--mode=ps", "--servers=2", "--workers=2", "--chunk-bytes=4096", "--warmup-steps=2"]
+    run = Run(tmp_path, *flags, script=["own", 20]).end(0)
+    steps, servers = run.rows("steps.csv"), run.summary()["servers"]
+    assert [each["server"] for each in servers] == [0, 1]
+    assert sum(each["bytes_in"] for each in servers) == sum(int(row["bytes_out"]) for row in steps) > 0
+    assert sum(each["bytes_out"] for each in servers) == sum(int(row["bytes_in"]) for row in steps)
+    for each in servers:
+        assert each["pushes"] > 0 and each["pushes"] % 40 == 0, "each chunk once a step and worker"
+        assert 0 < each["busy_seconds"] <= each["serving_seconds"] < DEADLINE
+    why = subprocess.run([PROGRAM, "why", str(run.folder)], capture_output=True, text=True, check=True, timeout=DEADLINE)
+    assert "2 servers" in why.stdout, why.stdout
+    assert "how busy each server was" not in why.stdout and "bytes of each server" not in why.stdout, "it is recorded"
+
+
 @pytest.mark.parametrize("mode", [["--mode=allreduce"], ["--mode=ps", "--servers=2"]])
 def test_eight_workers_share_the_cores(tmp_path, mode):
     run = Run(tmp_path, *mode, "--workers=8", "--transport=sockets", script=["own", 10]).end(0)

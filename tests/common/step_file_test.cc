@@ -84,11 +84,24 @@ TEST_F(StepFileTest, WhatIsWrittenIsReadBackWhole) {
   writer.add(ToldFact{"parameters", "101770"}, at(0));
   writer.add(some_step(4), at(1));
   writer.add(ToldEvaluation{.step = 5, .taken = at(40), .loss = 0.1, .accuracy = kUnknown, .epoch = 2}, at(2));
+  const ToldServer server{.server = 1,
+                          .updates = 2,
+                          .pushes = 3,
+                          .dropped = 4,
+                          .busy = Duration(5),
+                          .serving = Duration(6),
+                          .bytes_in = 7,
+                          .bytes_out = 8,
+                          .core_wait = Duration(9)};
+  writer.add(server, at(2));
+  writer.add(ToldServer{}, at(2));
   ASSERT_TRUE(writer.flush().ok());
 
   StepFileReader reader(path());
   const std::vector<StepFileEntry> entries = new_in(reader);
-  ASSERT_THAT(entries, SizeIs(3));
+  ASSERT_THAT(entries, SizeIs(5));
+  EXPECT_EQ(std::get<ToldServer>(entries[3]), server);
+  EXPECT_EQ(std::get<ToldServer>(entries[4]), ToldServer());
   EXPECT_EQ(std::get<ToldFact>(entries[0]).name, "parameters");
   EXPECT_EQ(std::get<ToldFact>(entries[0]).value, "101770");
   const StepRecord expected = some_step(4);

@@ -203,6 +203,8 @@ class CommandRun {
       workers_[rank].steps.back().position = step->step * config_.workers + static_cast<std::int64_t>(rank);
     } else if (const auto* fact = std::get_if<ToldFact>(&entry); fact != nullptr && rank == 0) {
       observer_.on_fact(fact->name, fact->value);
+    } else if (const auto* server = std::get_if<ToldServer>(&entry)) {
+      take(rank, *server);
     } else if (const auto* told = std::get_if<ToldEvaluation>(&entry); told != nullptr && rank == 0) {
       evaluations_.push_back({.steps_done = told->step,
                               .taken = told->taken,
@@ -210,6 +212,25 @@ class CommandRun {
                               .loss = told->loss,
                               .epoch = told->epoch});
     }
+  }
+
+  void take(std::size_t rank, const ToldServer& told) {
+    if (told.server < 0 || told.server >= config_.servers) {
+      return monitor_.on_failure(
+          Status::data_loss(fmt::format("worker {} tells of server {} of {}", rank, told.server, config_.servers)),
+          clock_.now());
+    }
+    ServerFigures& figures = outcome_.servers[static_cast<int>(told.server)];
+    figures.updates += told.updates;
+    figures.pushes += told.pushes;
+    figures.dropped += told.dropped;
+    figures.busy += told.busy;
+    figures.serving += told.serving;
+    figures.bytes_in += told.bytes_in;
+    figures.bytes_out += told.bytes_out;
+    if (told.core_wait) figures.core_wait = figures.core_wait.value_or(Duration::zero()) + *told.core_wait;
+    outcome_.server_updates += told.updates;
+    if (told.dropped > 0) outcome_.rejected_connections[fmt::format("server {}", told.server)] += told.dropped;
   }
 
   // Training begins with the first step of any worker.

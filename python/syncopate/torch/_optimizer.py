@@ -239,6 +239,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._exchange = None
         if self._servers:
             self._servers.wait()
+            if self._watch is not None:
+                self._watch.served(self._servers.figures)
 
     # What it shares with the wrapped optimizer.
 

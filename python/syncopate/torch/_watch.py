@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from typing import Any, Optional
+from typing import Any, Iterable, Optional, Sequence
 
 import torch
 
@@ -156,6 +156,11 @@ class StepWatch:
         self._file.evaluation(self._step, self._ended or _now(), *figures)
         self._file.flush()
         self._data_from = _now()
+
+    def served(self, servers: Iterable[Sequence[int]]) -> None:
+        """What servers, which have ended, have had to do."""
+        for figures in servers:
+            self._file.server(list(figures))
 
     def close(self) -> None:
         if self._finding is not None:

@@ -1,6 +1,7 @@
 """A script as run_experiment starts it: launched.py WAY STEPS [what becomes of rank 1 after its steps].
 
-WAY: own, torch (whose update DistributedOptimizer makes), hook (DistributedDataParallel), ps (the script itself names its mode)
+WAY: own, torch (whose update DistributedOptimizer makes), hook (DistributedDataParallel), ps (the script itself names its mode).
+The environment's WIDTH is that of the model.
 """
 
 import copy
@@ -20,7 +21,8 @@ def main(way, steps, then=""):
     sy.init()
     torch.set_num_threads(1)
     torch.manual_seed(sy.seed())
-    model = nn.Sequential(nn.Linear(20, 30), nn.BatchNorm1d(30), nn.ReLU(), nn.Linear(30, 2))
+    width = int(os.environ.get("WIDTH", 30))
+    model = nn.Sequential(nn.Linear(20, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, 2))
     random = torch.Generator().manual_seed(sy.rank())
     sy.broadcast_parameters(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
