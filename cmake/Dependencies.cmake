@@ -38,6 +38,9 @@ find_package(MPI REQUIRED COMPONENTS CXX)  # Open MPI: a collective, and a launc
 set(SYNCOPATE_MPI MPI::MPI_CXX)
 find_package(CLI11 2.1 REQUIRED)           # command line and configuration file
 find_package(nlohmann_json 3.11 REQUIRED)  # summary.json, environment.json
+# Manifests for Kubernetes. kubectl reads JSON, too, but people read and change manifests, which YAML is better for: it has
+# comments, and no brackets. Ours to write it would mean to know again what needs an escape.
+find_package(yaml-cpp 0.7 REQUIRED)
 find_package(Boost 1.74 REQUIRED COMPONENTS context)  # fibers: the actors of a simulated world
 find_package(GTest 1.12 REQUIRED)          # tests
 # Charts of pages, which carry its text with them. Nothing is compiled or linked with it.

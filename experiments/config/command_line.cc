@@ -18,6 +18,7 @@
 #include "experiments/config/prediction_commands.h"
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/resolution.h"
+#include "experiments/config/submit_line.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -56,6 +57,7 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   for (const OptionSpec& option : table) known.push_back(option.name);
   known.insert(known.end(), {"help", "version", "config", "like", "plot", "modes", "vary", "rate-rule", "tune-rate",
                              "jobs", "price-worker", "price-server"});
+  for (const OptionSpec& option : submit_options()) known.push_back(option.name);
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
       flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
@@ -130,6 +132,13 @@ Result<CommandLine> line_like(const CLI::Option& option, const GivenOptions& giv
   return line;
 }
 
+Result<GivenOptions> options_of_preset(const CLI::Option& option) {
+  if (option.count() == 0) return GivenOptions();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, single_value(option));
+  SYNCOPATE_ASSIGN_OR_RETURN(Preset preset, open_preset(name));
+  return std::move(preset.options);
+}
+
 Status check_no_preset(const CLI::Option& option, const char* command) {
   if (option.count() == 0) return {};
   return Status::invalid_argument(fmt::format("--like={0}: {1} takes it as a mode, as in --modes=local,like:{0}",
@@ -148,6 +157,17 @@ Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::str
     SYNCOPATE_ASSIGN_OR_RETURN(*to, single_value(*option));
   }
   words.vary = compare.get_option("--vary")->results();
+  return words;
+}
+
+// Returns the options of submit alone.
+Result<SubmitWords> submit_words(const CLI::App& submit) {
+  SubmitWords words;
+  for (const OptionSpec& spec : submit_options()) {
+    const CLI::Option* option = submit.get_option("--" + spec.name);
+    if (option->count() == 0) continue;
+    SYNCOPATE_ASSIGN_OR_RETURN(words[spec.name], single_value(*option));
+  }
   return words;
 }
 
@@ -257,7 +277,11 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   }
   CLI::App* profile = app.add_subcommand("profile")->fallthrough();
   CLI::App* calibrate = app.add_subcommand("calibrate")->fallthrough();
-  for (CLI::App* command : {profile, calibrate}) command->set_help_flag();
+  CLI::App* submit = app.add_subcommand("submit")->fallthrough();
+  for (CLI::App* command : {profile, calibrate, submit}) command->set_help_flag();
+  for (const OptionSpec& option : submit_options()) {
+    submit->add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+  }
   try {
     app.parse(own_words, argv);
   } catch (const CLI::ParseError& error) {
@@ -269,6 +293,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) {
     const char* const of_command = compare->parsed()                          ? "compare"
                                    : study->parsed()                          ? "study"
+                                   : submit->parsed()                         ? "submit"
                                    : profile->parsed() || calibrate->parsed() ? "measurements"
                                                                               : "";
     return help_asked_for(*help, of_command, app.remaining(true));
@@ -289,7 +314,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   const auto drawn = [&](Result<CommandLine> command) {
     if (!command.ok()) return command;
     command->plot = plots;
-    if (compare->parsed() || study->parsed()) command->typed = typed_line(argc, argv);
+    if (compare->parsed() || study->parsed() || submit->parsed()) command->typed = typed_line(argc, argv);
     return command;
   };
   if (study->parsed()) {
@@ -300,12 +325,17 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     return drawn(study_line(asked.given, asked.words));
   }
   const GivenOptions given = merge(line, file);
-  if (plots && (profile->parsed() || calibrate->parsed())) {
-    return Status::invalid_argument("--plot: profile and calibrate have no curves; leave it out");
+  if (plots && (profile->parsed() || calibrate->parsed() || submit->parsed())) {
+    return Status::invalid_argument("--plot: profile, calibrate and submit have no curves; leave it out");
   }
   if (profile->parsed()) return profile_line(given);
   if (calibrate->parsed()) return calibrate_line(given);
   const CLI::Option& like = *app.get_option("--like");
+  if (submit->parsed()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions preset, options_of_preset(like));
+    SYNCOPATE_ASSIGN_OR_RETURN(const SubmitWords words, submit_words(*submit));
+    return drawn(submit_line(merge(given, preset), words));
+  }
   if (!compare->parsed()) return drawn(like.count() > 0 ? line_like(like, given) : run_line(given));
   SYNCOPATE_RETURN_IF_ERROR(check_no_preset(like, "compare"));
   SYNCOPATE_ASSIGN_OR_RETURN(const CompareWords words, compare_words(*compare, std::move(folders)));

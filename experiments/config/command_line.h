@@ -12,15 +12,16 @@
 #include "experiments/config/preset.h"
 #include "experiments/config/rate_grid.h"
 #include "experiments/config/run_request.h"
+#include "experiments/config/submission.h"
 #include "prediction/host_prices.h"
 
 namespace syncopate::experiments {
 
 struct CommandLine {
-  enum class Action { kHelp, kVersion, kRun, kCompare, kStudy, kCompareFinished, kProfile, kCalibrate };
+  enum class Action { kHelp, kVersion, kRun, kCompare, kStudy, kCompareFinished, kProfile, kCalibrate, kSubmit };
 
   Action action = Action::kRun;
-  // run, profile, calibrate: checked. compare: what the runs share, with the first value of each --vary
+  // run, profile, calibrate, submit: checked. compare: what the runs share, with the first value of each --vary
   RunRequest config;
   std::vector<ComparedRun> runs;      // compare: one for each row, with the learning rate that it trains with
   std::vector<std::string> varied;    // compare: the options of --vary
@@ -34,16 +35,18 @@ struct CommandLine {
   std::vector<std::string> folders;  // compare finished runs: the folders of their results
   std::optional<Preset> like;        // run: whose options stand below those that were given
   bool plot = false;                 // run, compare, study: whether to draw charts on the terminal
-  std::string typed;                 // compare: the whole line, quoted for a shell
-  GivenOptions given;                // the options that were given by name
-  std::string topic;                 // help: the topic, as help_text() takes it
+  std::optional<Submission> submission;  // submit
+  std::string typed;                     // compare, submit: the whole line, quoted for a shell
+  GivenOptions given;                    // the options that were given by name
+  std::string topic;                     // help: the topic, as help_text() takes it
 };
 
 // Reads `run_experiment [FLAGS]`, `run_experiment profile [FLAGS]`, `run_experiment calibrate [FLAGS]`, `run_experiment
-// compare [--modes=LIST] [--vary=OPTION=LIST] [FLAGS]`, `run_experiment study [FILE] [FLAGS]`, which takes the same, or
-// `run_experiment compare FOLDER FOLDER...`. What compare's fields hold, a study's do, too. Values from the
-// file of --config, or of a study, are used where no flag overrides them. Fails with invalid argument and one line that
-// says what is wrong and what would be right (exit code 2).
+// submit --kubernetes=FORM --image=IMAGE [FLAGS]`, `run_experiment compare [--modes=LIST] [--vary=OPTION=LIST]
+// [FLAGS]`, `run_experiment study [FILE] [FLAGS]`, which takes the same, or `run_experiment compare FOLDER FOLDER...`.
+// What compare's fields hold, a study's do, too. Values from the file of --config, or of a study, are used where no
+// flag overrides them. Fails with invalid argument and one line that says what is wrong and what would be right (exit
+// code 2).
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
 }  // namespace syncopate::experiments

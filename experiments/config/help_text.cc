@@ -10,6 +10,7 @@
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/preset.h"
+#include "experiments/config/submit_line.h"
 #include "experiments/config/wrapped_text.h"
 
 namespace syncopate::experiments {
@@ -81,6 +82,15 @@ const std::vector<Topic>& topics() {
        "and with the values at which the faster of two modes changes. It takes what compare takes (--help=compare), "
        "and a file of it: the options' names without dashes, and vary.workers = \"1,2,4\" for --vary. The same command "
        "with the same --output goes on where an interrupted one has stopped; so does compare."},
+      {"submit",
+       "submit",
+       {"submit --kubernetes=job --image=registry.example/syncopate --mode=allreduce --workers=4 --cpus=2 "
+        "--memory=4GiB",
+        "submit --kubernetes=mpijob --image=registry.example/syncopate --mode=ps --workers=4 --servers=2"},
+       "submit prints what a scheduler of your machines takes to start a run: for Kubernetes manifests, which begin "
+       "with "
+       "the commands that apply, watch and delete them. It starts nothing. Beside these options it takes those of the "
+       "run."},
       {"why",
        "Why",
        {"why results/first", "why results/first results/second", "why results/first --output=why.json"},
@@ -296,6 +306,7 @@ std::vector<OptionSpec> options_beside_the_table() {
 std::vector<OptionSpec> all_options() {
   std::vector<OptionSpec> options = option_table();
   for (OptionSpec& option : options_beside_the_table()) options.push_back(std::move(option));
+  for (OptionSpec& option : submit_options()) options.push_back(std::move(option));
   return options;
 }
 
@@ -339,6 +350,7 @@ std::string usage_text(int columns) {
          "  run_experiment compare [OPTIONS]  the same job in several modes\n"
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
          "  run_experiment study [OPTIONS]    modes over the values of options: scaling, crossovers\n"
+         "  run_experiment submit [OPTIONS]   manifests for Kubernetes that start a job\n"
          "  run_experiment why FOLDER...      where the time of a finished run went\n"
          "  run_experiment report FOLDER...   a page of a finished run or comparison, for a browser\n"
          "  run_experiment demo [NAME]        a question, runs that answer it, and exercises\n"
@@ -386,10 +398,12 @@ Result<std::string> help_text(std::string_view topic, int columns) {
     known.push_back(one.name);
   }
   const std::string name(topic.substr(std::min(topic.find_first_not_of('-'), topic.size())));
+  std::string text;  // commands may share a name
   for (const OptionSpec& option : all_options()) {
-    if (name == option.name) return text_of(option, columns);
+    if (name == option.name) text += text_of(option, columns);
     known.push_back(option.name);
   }
+  if (!text.empty()) return text;
   const std::string nearest = nearest_name(name, known);
   return Status::invalid_argument(
       fmt::format("--help={}: no such topic or option; {}", topic,

@@ -14,7 +14,6 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr int kMostSlots = 64;  // as many as workers
 constexpr std::size_t kMostHosts = 1024;
 
 // The name becomes a word of the remote shell's command line, where a leading dash would be an option.

@@ -9,6 +9,8 @@
 
 namespace syncopate::experiments {
 
+inline constexpr int kMostSlots = 64;  // of a host; as many as workers
+
 struct HostSlots {
   std::string name;  // as the remote shell takes it ("node7", "me@10.0.0.7"), or "localhost"
   int slots = 1;     // the most workers that it may run

@@ -44,6 +44,7 @@
 #include "experiments/lab/run/console.h"
 #include "experiments/lab/run/run_job.h"
 #include "experiments/lab/run_page/report_line.h"
+#include "experiments/lab/submit/submission_text.h"
 #include "experiments/lab/why/why_line.h"
 
 namespace syncopate::experiments {
@@ -309,6 +310,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     write_out(stdout, version_text(this_environment()));
     return ExitCode::kSuccess;
   }
+  if (command->action == CommandLine::Action::kSubmit) return show(submission_text(*command));
   if (const Status allowed = settle_rights(*command); !allowed.ok()) {
     complain(allowed.message());
     return exit_code_of(allowed);
