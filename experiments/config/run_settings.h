@@ -108,6 +108,7 @@ struct RunSettings {
   std::vector<HostSlots> hosts;  // empty: this host only
   std::string remote_shell = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5";
   std::optional<std::string> remote_program;  // none: the same path as here
+  double wait_for_hosts_seconds = 0;          // for hosts that cannot be reached yet
 
   // Parameter servers
   int servers = 1;

@@ -10,6 +10,7 @@
 namespace syncopate::experiments {
 namespace {
 
+using option_kinds::number;
 using option_kinds::only;
 using option_kinds::text;
 using option_kinds::wrong;
@@ -93,6 +94,13 @@ void add_host_options(std::vector<OptionSpec>& table) {
                  .range = "an absolute path",
                  .usual = "where it lies here"},
                 &C::remote_program, "program"));
+  spanning(number({.group = group,
+                   .name = "wait-for-hosts",
+                   .placeholder = "SECONDS",
+                   .sentence = "How long hosts may take until they can be reached at all, as pods that start together "
+                               "with this program; they are tried every second.",
+                   .unit = "seconds"},
+                  &C::wait_for_hosts_seconds, "waiting for hosts", 0.0, 86400.0));
   spanning(text({.group = group,
                  .name = "listen-address",
                  .placeholder = "ADDRESS",

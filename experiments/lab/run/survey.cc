@@ -7,6 +7,7 @@
 
 #include "common/os/local_address.h"
 #include "experiments/cluster/launcher/host_probe.h"
+#include "experiments/cluster/launcher/host_wait.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -47,16 +48,22 @@ Result<Survey> survey(const RunRequest& config) {
   Survey survey;
   if (with_gpus) survey.here = this_machine();
   if (!spans_hosts(config)) return survey;
-  SYNCOPATE_ASSIGN_OR_RETURN(survey.listen_address, listen_address_of(config));
-
-  ProbeOptions probe{.shell = remote_shell_of(config),
-                     .with_gpus = with_gpus,
-                     .towards = survey.listen_address,
-                     .timeout = from_seconds(config.timeout_seconds)};
+  const RemoteShell shell = remote_shell_of(config);
+  std::vector<std::string> others;
   for (const HostSlots& host : config.hosts) {
-    if (host.remote()) probe.hosts.push_back(host.name);
+    if (host.remote()) others.push_back(host.name);
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<HostReport> reports, probe_hosts(probe));
+  if (config.wait_for_hosts_seconds > 0) {
+    const Status reached = wait_for_hosts(shell, others, from_seconds(config.wait_for_hosts_seconds));
+    if (!reached.ok()) return reached.in(fmt::format("--wait-for-hosts={}", config.wait_for_hosts_seconds));
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(survey.listen_address, listen_address_of(config));
+  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<HostReport> reports,
+                             probe_hosts({.shell = shell,
+                                          .hosts = others,
+                                          .with_gpus = with_gpus,
+                                          .towards = survey.listen_address,
+                                          .timeout = from_seconds(config.timeout_seconds)}));
   auto next = reports.begin();
   for (const HostSlots& host : config.hosts) {
     if (host.remote()) {
