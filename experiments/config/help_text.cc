@@ -90,7 +90,8 @@ const std::vector<Topic>& topics() {
        "submit prints what a scheduler of your machines takes to start a run: for Kubernetes manifests, which begin "
        "with "
        "the commands that apply, watch and delete them. It starts nothing. Beside these options it takes those of the "
-       "run."},
+       "run.",
+       {"submit"}},
       {"why",
        "Why",
        {"why results/first", "why results/first results/second", "why results/first --output=why.json"},
@@ -303,9 +304,15 @@ std::vector<OptionSpec> options_beside_the_table() {
   };
 }
 
-std::vector<OptionSpec> all_options() {
+// Returns those that the first page names.
+std::vector<OptionSpec> usual_options() {
   std::vector<OptionSpec> options = option_table();
   for (OptionSpec& option : options_beside_the_table()) options.push_back(std::move(option));
+  return options;
+}
+
+std::vector<OptionSpec> all_options() {
+  std::vector<OptionSpec> options = usual_options();
   for (OptionSpec& option : submit_options()) options.push_back(std::move(option));
   return options;
 }
@@ -367,7 +374,7 @@ std::string first_page(int columns) {
   std::vector<std::string> alone;  // topics of one command, by its name
   for (const Topic& topic : topics()) {
     std::vector<std::string> names = topic.commands;
-    for (const OptionSpec& option : all_options()) {
+    for (const OptionSpec& option : usual_options()) {
       if (option.group == topic.group) names.push_back(option.name);
     }
     if (names == std::vector{topic.name}) {

@@ -288,6 +288,11 @@ Status check_together(const Submission& submission, const RunRequest& run) {
   if (submission.form == KubernetesForm::kMpiJob && run.mode == Mode::kLocal) {
     return Status::invalid_argument("--mode=local: trains in one process, which needs no MPIJob; use --kubernetes=job");
   }
+  if (run.launcher == LauncherKind::kMpirun) {
+    return Status::invalid_argument(
+        "--launcher=mpirun: pods are reached through ssh by Syncopate itself, which needs no Open MPI there; leave it "
+        "out, and --collective=mpi");
+  }
   if (run.device == DeviceKind::kCuda && !submission.gpus) {
     return Status::invalid_argument("--device=cuda: needs GPUs; say how many a host is to have, as in --gpus=1");
   }

@@ -44,6 +44,7 @@ std::vector<std::string> coordinator_command(const CommandLine& line) {
   if (line.config.hosts.size() > 1) {
     options["hosts"] = to_text(line.config.hosts);
     options["remote-shell"] = remote_shell_to_pods();
+    options.try_emplace("wait-for-hosts", kWaitForPods);
   }
   std::vector<std::string> command = {"syncopate"};
   for (std::string& word : run_words(options)) command.push_back(std::move(word));

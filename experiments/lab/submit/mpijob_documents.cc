@@ -27,6 +27,7 @@ ordered_json launcher(const CommandLine& line) {
   options["workers"] = fmt::to_string(workers_of(line.config));
   options["hostfile"] = kHostFile;
   options["remote-shell"] = remote_shell_to_pods();
+  options.try_emplace("wait-for-hosts", kWaitForPods);
   std::vector<std::string> command = {"syncopate"};
   for (std::string& word : run_words(options)) command.push_back(std::move(word));
   // It has the coordinator and the evaluator, one thread each that computes now and then, and needs no GPU.

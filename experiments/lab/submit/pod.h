@@ -12,6 +12,7 @@ namespace syncopate::experiments {
 inline constexpr int kSshPort = 2222;  // an ssh server that is not root's can have no port below 1024
 inline constexpr const char* kSshKeys = "/etc/syncopate/keys";
 inline constexpr const char* kWorkFolder = "/work";
+inline constexpr const char* kWaitForPods = "600";  // seconds; nodes may have to load the image first
 
 // Returns apiVersion, kind and metadata of an object that bears the job's name.
 nlohmann::ordered_json object(const Submission& submission, const char* api_version, const char* kind);
