@@ -15,6 +15,18 @@ endif()
 target_compile_options(syncopate_options INTERFACE "$<${cxx}:-fno-math-errno;-fno-trapping-math>")
 if(SYNCOPATE_NATIVE)
   target_compile_options(syncopate_options INTERFACE $<${cxx}:-march=native>)
+else()
+  # Ranks on different processors must come to the same bits. Loops that take the time are compiled for several
+  # processors (common/os/target_clones.h), where compiler and loader can choose between functions. A sanitizer is not
+  # ready yet when the loader does.
+  target_compile_options(syncopate_options INTERFACE $<${cxx}:-ffp-contract=off>)
+  include(CheckCXXSourceCompiles)
+  check_cxx_source_compiles("
+    __attribute__((target_clones(\"default\", \"arch=x86-64-v3\", \"arch=x86-64-v4\"), flatten)) int one() { return 1; }
+    int main() { return one() - 1; }" SYNCOPATE_HAS_TARGET_CLONES)
+  if(SYNCOPATE_HAS_TARGET_CLONES AND NOT SYNCOPATE_SANITIZE)
+    target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_HAS_TARGET_CLONES)
+  endif()
 endif()
 # GCC before 14 aligns what the address sanitizer puts on its fake stack to 32 bytes, and stores 64 there as if they were
 # aligned (its bug 110027): a crash in whatever function has eight pointers to copy.
@@ -27,8 +39,8 @@ if(SYNCOPATE_SANITIZE)
   target_link_options(syncopate_options INTERFACE -fsanitize=${SYNCOPATE_SANITIZE})
   target_compile_definitions(syncopate_options INTERFACE SYNCOPATE_SANITIZE="${SYNCOPATE_SANITIZE}")
 endif()
-# A program that uses the library sees what its header declares, and nothing of ours beside it.
-if(SYNCOPATE_LIBRARY)
+# A program that uses the library, or Python, sees what is declared for it, and nothing of ours beside it.
+if(SYNCOPATE_LIBRARY OR SYNCOPATE_PYTHON)
   target_compile_options(syncopate_options INTERFACE "$<${cxx}:-fvisibility=hidden;-fvisibility-inlines-hidden>")
 endif()
 # Levels of optimisation for code that does not compute on every value of a model; see syncopate_room. The presets with
@@ -70,12 +82,10 @@ file(GLOB codec_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/common/codec/*.cc
 set_source_files_properties(${codec_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Where a check of each subscript costs more than 2 % of what a benchmark measures, there is none: rows that are read from
 # a small table (row_bench: 12 to 15 %), the search for the largest gradients (codec_bench, topk: 7 to 10 %; what comes
-# from others it checks itself) and products with thin matrices (power_sgd_round: 16 %, of which stacks are 10 %). Nor in
-# loops over floats that the compiler would not vectorise any more for it (a sum of softsync, a move of easgd: 4 times).
+# from others it checks itself) and products with thin matrices (power_sgd_round: 16 %, of which stacks are 10 %).
 if(SYNCOPATE_HARDENED)
   set(unchecked common/tables/row_index.cc common/tables/row_table.cc common/codec/top_k.cc common/codec/power_sgd.cc
-      ps/server/chunk_weights.cc ps/client/local_steps_strategy.cc ps/server/shard_codec.cc worker/backend/batch_norm_ops.cc
-      worker/recommender/row_lookup.cc worker/data/image_dataset.cc)
+      worker/backend/batch_norm_ops.cc worker/recommender/row_lookup.cc worker/data/image_dataset.cc)
   list(TRANSFORM unchecked PREPEND "${CMAKE_SOURCE_DIR}/")
   set_property(SOURCE ${unchecked} APPEND PROPERTY COMPILE_OPTIONS -U_GLIBCXX_ASSERTIONS)
   set_property(SOURCE "${CMAKE_SOURCE_DIR}/common/codec/power_sgd.cc"

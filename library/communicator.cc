@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "allreduce/strategy/agreement.h"
+#include "common/float_loops.h"
 
 namespace syncopate::library {
 namespace {
@@ -40,10 +41,6 @@ class PartReader {
   std::size_t part_ = 0;
   std::size_t at_ = 0;  // in the part
 };
-
-void scale_to(const float* from, float scale, std::span<float> to) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = scale * from[i];
-}
 
 }  // namespace
 
@@ -133,8 +130,9 @@ Status Communicator::sum_now(const std::vector<std::span<float>>& parts, float s
     });
     if (count == 0) return Status();
     SYNCOPATE_RETURN_IF_ERROR(connected_.collective->all_reduce(staging_.first(count), group_->deadline()));
-    out.next(count,
-             [&](std::span<float> values, std::size_t place) { scale_to(staging_.data() + place, scale, values); });
+    out.next(count, [&](std::span<float> values, std::size_t place) {
+      syncopate::scale(scale, staging_.data() + place, values.data(), values.size());
+    });
   }
 }
 

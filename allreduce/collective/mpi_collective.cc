@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "allreduce/collective/receive_buffers.h"
+#include "common/float_loops.h"
 #include "common/os/aligned_buffer.h"
 #include "common/pause.h"
 
@@ -148,7 +149,7 @@ class MpiCollective final : public Collective {
       return MPI_Isend(piece.data(), length_of(piece), MPI_FLOAT, partner, 0, MPI_COMM_WORLD, &requests[1]);
     };
     SYNCOPATE_RETURN_IF_ERROR(carry_out(exchange, deadline));
-    for (std::size_t i = 0; i < piece.size(); ++i) piece[i] += partners_[i];
+    add(partners_.data(), piece.data(), piece.size());
     return Status();
   }
 

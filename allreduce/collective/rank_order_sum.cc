@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "common/float_loops.h"
+#include "common/os/target_clones.h"
+
 namespace syncopate::allreduce {
 namespace {
 
 // A number of buffers that is known when this is compiled leaves one pass, all in registers: 1 MB in two buffers takes
 // half of the time that it takes by blocks. Elements of one index alone depend on each other.
 template <std::size_t kBuffers>
-void sum_few(std::span<float* const> buffers, std::size_t count) {
+SYNCOPATE_CLONES void sum_few(std::span<float* const> buffers, std::size_t count) {
   std::array<float*, kBuffers> at;
   std::copy_n(buffers.begin(), kBuffers, at.begin());
 #pragma GCC ivdep
@@ -21,7 +24,7 @@ void sum_few(std::span<float* const> buffers, std::size_t count) {
 }
 
 template <std::size_t kParts>
-void add_few(float* sum, std::span<const float* const> parts, std::size_t count) {
+SYNCOPATE_CLONES void add_few(float* sum, std::span<const float* const> parts, std::size_t count) {
   std::array<const float*, kParts> at;
   std::copy_n(parts.begin(), kParts, at.begin());
 #pragma GCC ivdep
@@ -33,7 +36,7 @@ void add_few(float* sum, std::span<const float* const> parts, std::size_t count)
 }
 
 // Any number: a block at a time, whose sum stays in the nearest cache.
-void sum_many(std::span<float* const> buffers, std::size_t count) {
+SYNCOPATE_CLONES void sum_many(std::span<float* const> buffers, std::size_t count) {
   constexpr std::size_t kBlock = 1024;
   std::array<float, kBlock> sum;
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
@@ -75,9 +78,7 @@ void sum_into(float* sum, std::span<const float* const> parts, std::size_t count
       return add_few<4>(sum, parts, count);
     default:
       std::copy_n(parts[0], count, sum);
-      for (const float* part : parts.subspan(1)) {
-        for (std::size_t i = 0; i < count; ++i) sum[i] += part[i];
-      }
+      for (const float* part : parts.subspan(1)) add(part, sum, count);
   }
 }
 

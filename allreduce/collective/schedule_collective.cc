@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "allreduce/collective/receive_buffers.h"
+#include "common/float_loops.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -43,16 +44,10 @@ std::string describe(const PartHeader& header) {
                      header.operation, is_bytes ? "bytes" : "elements", header.begin, header.end);
 }
 
-void add_into(std::span<float> sum, std::span<const float> part) {
-  float* __restrict to = sum.data();
-  const float* __restrict from = part.data();
-  for (std::size_t i = 0; i < sum.size(); ++i) to[i] += from[i];
-}
-
 void take_into(std::span<float> buffer, const ReceivePart& part, std::span<const float> values) {
   const std::span<float> own = slice(buffer, part.range);
   if (part.then == ReceivePart::Then::kReduce) {
-    add_into(own, values);
+    add(values.data(), own.data(), own.size());
   } else {
     std::copy(values.begin(), values.end(), own.begin());
   }

@@ -5,6 +5,7 @@
 #include "allreduce/compression/reductions.h"
 #include "allreduce/compression/stopwatch.h"
 #include "common/codec/power_sgd.h"
+#include "common/float_loops.h"
 #include "common/os/aligned_buffer.h"
 
 namespace syncopate::allreduce {
@@ -123,7 +124,7 @@ class LowRankSum final : public CompressedReduction {
       return;
     }
     const std::span<float> matrix = residual_of(tensor);
-    for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] += gradient[i];
+    add(gradient.data(), matrix.data(), matrix.size());
     const std::span<float> right = warm_start_of(tensor);
     power_sgd::fill_empty_columns(seed_ + tensor.range.begin, tensor.shape->columns, right);
     power_sgd::left_factor(*tensor.shape, matrix, right, left);

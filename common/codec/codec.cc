@@ -12,6 +12,7 @@
 #include "common/codec/sign_chunks.h"
 #include "common/codec/top_k.h"
 #include "common/codec/unaligned.h"
+#include "common/os/target_clones.h"
 
 namespace syncopate {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using codec::DecodeMode;
 using codec::Tensors;
 
-void decode_floats(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out) {
+SYNCOPATE_CLONES void decode_floats(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out) {
   codec::with_constant(mode, [&](auto constant) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       codec::put<constant()>(codec::load<float>(encoded.data() + sizeof(float) * i), out[i]);

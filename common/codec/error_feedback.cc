@@ -1,19 +1,19 @@
 #include "common/codec/error_feedback.h"
 
-#include <algorithm>
 #include <cassert>
-#include <functional>
 #include <utility>
 
 #include "common/codec/top_k.h"
+#include "common/float_loops.h"
 #include "common/os/flush_denormals.h"
+#include "common/os/target_clones.h"
 
 namespace syncopate {
 namespace {
 
 template <bool kNesterov>
-void add_velocity(const float* __restrict gradient, float* __restrict velocity, float* __restrict residual,
-                  std::size_t count, float momentum) {
+SYNCOPATE_CLONES void add_velocity(const float* __restrict gradient, float* __restrict velocity,
+                                   float* __restrict residual, std::size_t count, float momentum) {
   for (std::size_t i = 0; i < count; ++i) {
     const float next = momentum * velocity[i] + gradient[i];
     velocity[i] = next;
@@ -45,8 +45,7 @@ void ErrorFeedback::add(std::span<const float> gradient, Range range) {
   const std::span<float> residual = slice(residual_.span(), range);
   const LocalMomentum& momentum = codec_.config().momentum;
   if (!momentum.enabled()) {
-    std::transform(residual.begin(), residual.end(), gradient.begin(), residual.begin(), std::plus());
-    return;
+    return syncopate::add(gradient.data(), residual.data(), residual.size());
   }
   const FlushDenormals flush;  // a velocity that is no longer fed shrinks for ever
   const auto add_all = momentum.nesterov ? add_velocity<true> : add_velocity<false>;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "common/codec/unaligned.h"
+#include "common/os/target_clones.h"
 
 namespace syncopate::codec {
 namespace {
@@ -51,14 +52,15 @@ inline std::uint16_t bf16_of(float value) {
 inline float float_of_bf16(std::uint16_t half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16); }
 
 template <typename Convert>
-void encode(std::span<const float> values, std::span<std::byte> out, Convert convert) {
+SYNCOPATE_CLONES void encode(std::span<const float> values, std::span<std::byte> out, Convert convert) {
   const float* __restrict from = values.data();
   std::byte* __restrict to = out.data();
   for (std::size_t i = 0; i < values.size(); ++i) store(to + 2 * i, convert(from[i]));
 }
 
 template <typename Convert>
-void decode(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out, Convert convert) {
+SYNCOPATE_CLONES void decode(std::span<const std::byte> encoded, DecodeMode mode, std::span<float> out,
+                             Convert convert) {
   with_constant(mode, [&](auto constant) {
     const std::byte* __restrict from = encoded.data();
     float* __restrict to = out.data();

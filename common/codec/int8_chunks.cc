@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "common/os/target_clones.h"
 #include "common/random.h"
 
 namespace syncopate::codec {
@@ -30,7 +31,8 @@ float store_scale(const float* values, std::size_t count, std::byte* out) {
   return is_zero ? 0.0f : 127.0f / largest;
 }
 
-void encode_chunk(const float* __restrict values, std::size_t count, std::byte* __restrict out, std::size_t /*first*/) {
+SYNCOPATE_CLONES void encode_chunk(const float* __restrict values, std::size_t count, std::byte* __restrict out,
+                                   std::size_t /*first*/) {
   const float inverse = store_scale(values, count, out);
   std::byte* __restrict codes = out + kScaleBytes;
   for (std::size_t i = 0; i < count; ++i) {
@@ -58,8 +60,8 @@ std::byte drawn_code(float value, std::uint32_t bits16) {
 }
 
 // The upper half of 32 drawn bits rounds a value of the chunk's first half, the lower half one of its second.
-void encode_chunk_drawn(const float* __restrict values, std::size_t count, std::byte* __restrict out,
-                        std::uint32_t first, std::uint32_t key) {
+SYNCOPATE_CLONES void encode_chunk_drawn(const float* __restrict values, std::size_t count, std::byte* __restrict out,
+                                         std::uint32_t first, std::uint32_t key) {
   const float inverse = store_scale(values, count, out);
   std::byte* __restrict codes = out + kScaleBytes;
   const std::size_t half = (count + 1) / 2;
@@ -74,7 +76,7 @@ void encode_chunk_drawn(const float* __restrict values, std::size_t count, std::
 }
 
 template <DecodeMode kMode>
-void decode_chunk(const std::byte* __restrict encoded, std::size_t count, float* __restrict out) {
+SYNCOPATE_CLONES void decode_chunk(const std::byte* __restrict encoded, std::size_t count, float* __restrict out) {
   const float scale = load<float>(encoded);
   const std::byte* __restrict codes = encoded + kScaleBytes;
   for (std::size_t i = 0; i < count; ++i) {

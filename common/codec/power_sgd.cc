@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "common/os/target_clones.h"
 #include "common/random.h"
 
 namespace syncopate::power_sgd {
@@ -57,8 +58,8 @@ void fill_empty_columns(std::uint64_t key, std::size_t columns, std::span<float>
   }
 }
 
-void left_factor(const Shape& shape, std::span<const float> matrix, std::span<const float> right,
-                 std::span<float> left) {
+SYNCOPATE_CLONES void left_factor(const Shape& shape, std::span<const float> matrix, std::span<const float> right,
+                                  std::span<float> left) {
   for (std::size_t row = 0; row < shape.rows; ++row) {
     for (std::size_t k = 0; k < shape.rank; ++k) {
       left[k * shape.rows + row] =
@@ -67,7 +68,7 @@ void left_factor(const Shape& shape, std::span<const float> matrix, std::span<co
   }
 }
 
-void orthogonalize(std::size_t rows, std::span<float> left) {
+SYNCOPATE_CLONES void orthogonalize(std::size_t rows, std::span<float> left) {
   for (std::size_t k = 0; k < left.size() / rows; ++k) {
     const std::span<float> column = column_of(left, rows, k);
     const float before = length(column);
@@ -81,8 +82,8 @@ void orthogonalize(std::size_t rows, std::span<float> left) {
   }
 }
 
-void right_factor(const Shape& shape, std::span<const float> matrix, std::span<const float> left,
-                  std::span<float> right) {
+SYNCOPATE_CLONES void right_factor(const Shape& shape, std::span<const float> matrix, std::span<const float> left,
+                                   std::span<float> right) {
   std::ranges::fill(right, 0.0f);
   for (std::size_t row = 0; row < shape.rows; ++row) {
     for (std::size_t k = 0; k < shape.rank; ++k) {
@@ -92,8 +93,8 @@ void right_factor(const Shape& shape, std::span<const float> matrix, std::span<c
   }
 }
 
-void reconstruct(const Shape& shape, std::span<const float> left, std::span<const float> right,
-                 std::span<float> matrix) {
+SYNCOPATE_CLONES void reconstruct(const Shape& shape, std::span<const float> left, std::span<const float> right,
+                                  std::span<float> matrix) {
   std::ranges::fill(matrix, 0.0f);
   for (std::size_t row = 0; row < shape.rows; ++row) {
     for (std::size_t k = 0; k < shape.rank; ++k) {
@@ -103,8 +104,8 @@ void reconstruct(const Shape& shape, std::span<const float> left, std::span<cons
   }
 }
 
-void subtract_product(const Shape& shape, std::span<const float> left, std::span<const float> right,
-                      std::span<float> matrix) {
+SYNCOPATE_CLONES void subtract_product(const Shape& shape, std::span<const float> left, std::span<const float> right,
+                                       std::span<float> matrix) {
   for (std::size_t row = 0; row < shape.rows; ++row) {
     for (std::size_t k = 0; k < shape.rank; ++k) {
       add_multiple(-left[k * shape.rows + row], right.data() + k * shape.columns, shape.columns,

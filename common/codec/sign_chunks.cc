@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "common/os/target_clones.h"
+
 namespace syncopate::codec {
 namespace {
 
@@ -32,7 +34,8 @@ std::uint32_t signs_of(const float* values, std::size_t count) {
   return word;
 }
 
-void encode_chunk(const float* __restrict values, std::size_t count, std::byte* __restrict out, std::size_t /*first*/) {
+SYNCOPATE_CLONES void encode_chunk(const float* __restrict values, std::size_t count, std::byte* __restrict out,
+                                   std::size_t /*first*/) {
   const float mean = mean_magnitude(values, count);
   store(out, std::isfinite(mean) ? mean : kDiverged);
   out += kScaleBytes;
@@ -53,7 +56,7 @@ void put_signs(std::uint32_t word, std::uint32_t scale, float* __restrict out, s
 }
 
 template <DecodeMode kMode>
-void decode_chunk(const std::byte* encoded, std::size_t count, float* out) {
+SYNCOPATE_CLONES void decode_chunk(const std::byte* encoded, std::size_t count, float* out) {
   const auto scale = load<std::uint32_t>(encoded) & 0x7FFFFFFF;
   encoded += kScaleBytes;
   const std::size_t whole = count / kWordBits;

@@ -9,6 +9,7 @@
 
 #include "common/codec/unaligned.h"
 #include "common/os/read_once.h"
+#include "common/os/target_clones.h"
 #include "common/random.h"
 
 namespace syncopate::codec {
@@ -49,7 +50,8 @@ bool any_reaches(const float* values, std::uint32_t threshold) {
 }
 
 // The indices of all values that reach the threshold, ascending, at the beginning of `indices`. Returns how many.
-std::size_t collect(std::span<const float> values, std::uint32_t threshold, std::vector<std::uint32_t>& indices) {
+SYNCOPATE_CLONES std::size_t collect(std::span<const float> values, std::uint32_t threshold,
+                                     std::vector<std::uint32_t>& indices) {
   std::size_t count = 0;
   for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
     const std::size_t size = std::min(kBlock, values.size() - begin);

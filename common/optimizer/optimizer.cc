@@ -6,6 +6,7 @@
 #include "common/optimizer/update_rule.h"
 #include "common/os/flush_denormals.h"
 #include "common/os/prefetch.h"
+#include "common/os/target_clones.h"
 
 // This file is compiled without contraction to fused multiply-add (see cmake/Options.cmake): a vector body and its
 // scalar tail then round alike, so that the result of an element does not depend on how a range was cut.
@@ -20,38 +21,38 @@ using update_rule::MomentumConstants;
 
 // The constants are copies, so that a loop need not fear that a store changes them.
 
-void apply_sgd(float* __restrict w, const float* __restrict g, std::size_t n, MomentumConstants c) {
+SYNCOPATE_CLONES void apply_sgd(float* __restrict w, const float* __restrict g, std::size_t n, MomentumConstants c) {
   for (std::size_t i = 0; i < n; ++i) update_rule::sgd(w[i], g[i], c);
 }
 
 template <bool kNesterov>
-void apply_momentum(float* __restrict w, const float* __restrict g, float* __restrict velocity, std::size_t n,
-                    MomentumConstants c) {
+SYNCOPATE_CLONES void apply_momentum(float* __restrict w, const float* __restrict g, float* __restrict velocity,
+                                     std::size_t n, MomentumConstants c) {
   for (std::size_t i = 0; i < n; ++i) update_rule::momentum<kNesterov>(w[i], g[i], velocity[i], c);
 }
 
-void apply_adam(float* __restrict w, const float* __restrict g, float* __restrict m, float* __restrict v, std::size_t n,
-                AdamConstants c) {
+SYNCOPATE_CLONES void apply_adam(float* __restrict w, const float* __restrict g, float* __restrict m,
+                                 float* __restrict v, std::size_t n, AdamConstants c) {
   for (std::size_t i = 0; i < n; ++i) update_rule::adam(w[i], g[i], m[i], v[i], c);
 }
 
-void apply_adam_from_momentum(float* __restrict w, const float* __restrict sum, float* __restrict m,
-                              const float* __restrict v, std::size_t n, AdamConstants c) {
+SYNCOPATE_CLONES void apply_adam_from_momentum(float* __restrict w, const float* __restrict sum, float* __restrict m,
+                                               const float* __restrict v, std::size_t n, AdamConstants c) {
   for (std::size_t i = 0; i < n; ++i) update_rule::adam_from_momentum(w[i], sum[i], m[i], v[i], c);
 }
 
-void make_own_momentum(const float* __restrict w, float* __restrict g, const float* __restrict m,
-                       const float* __restrict v, std::size_t n, AdamConstants c) {
+SYNCOPATE_CLONES void make_own_momentum(const float* __restrict w, float* __restrict g, const float* __restrict m,
+                                        const float* __restrict v, std::size_t n, AdamConstants c) {
   for (std::size_t i = 0; i < n; ++i) g[i] = update_rule::own_momentum(w[i], g[i], m[i], v[i], c);
 }
 
-void apply_adagrad(float* __restrict w, const float* __restrict g, float* __restrict squares, std::size_t n,
-                   AdagradConstants c) {
+SYNCOPATE_CLONES void apply_adagrad(float* __restrict w, const float* __restrict g, float* __restrict squares,
+                                    std::size_t n, AdagradConstants c) {
   for (std::size_t i = 0; i < n; ++i) update_rule::adagrad(w[i], g[i], squares[i], c);
 }
 
-void apply_ftrl(float* __restrict w, const float* __restrict g, float* __restrict z, float* __restrict squares,
-                std::size_t n, FtrlConstants c) {
+SYNCOPATE_CLONES void apply_ftrl(float* __restrict w, const float* __restrict g, float* __restrict z,
+                                 float* __restrict squares, std::size_t n, FtrlConstants c) {
   for (std::size_t i = 0; i < n; ++i) update_rule::ftrl(w[i], g[i], z[i], squares[i], c);
 }
 

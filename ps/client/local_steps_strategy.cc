@@ -6,6 +6,9 @@
 #include <array>
 #include <cassert>
 
+#include "common/float_loops.h"
+#include "common/os/target_clones.h"
+
 namespace syncopate::ps {
 namespace {
 
@@ -18,6 +21,12 @@ constexpr std::int64_t kMostMeetings = std::int64_t{1} << 40;
 constexpr const char* kPushed = "pushed";
 // Weights that are kept and updated at a time.
 constexpr std::size_t kBlock = 4096;
+
+// Elastic averaging: own[i] -= pull · (pushed[i] - answer[i])
+SYNCOPATE_CLONES void move_back(const float* __restrict pushed, const float* __restrict answer, float pull,
+                                float* __restrict own, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) own[i] -= pull * (pushed[i] - answer[i]);
+}
 
 }  // namespace
 
@@ -207,7 +216,7 @@ void LocalStepsStrategy::prepare(Range range) {
   const std::span<const float> own = slice(weights_.span(), range);
   const std::span<const float> given = slice(link_.weights, range);
   const std::span<float> pushed = slice(link_.gradients, range);
-  for (std::size_t i = 0; i < pushed.size(); ++i) pushed[i] = given[i] - own[i];
+  subtract(given.data(), own.data(), pushed.data(), pushed.size());
 }
 
 // The servers' weights of `range` have just come.
@@ -217,7 +226,7 @@ void LocalStepsStrategy::take(Range range) {
   if (options_.elastic_rate && !leaving_) {
     const float pull = *options_.elastic_rate / (1 - *options_.elastic_rate);
     const std::span<const float> pushed = slice(link_.gradients, range);
-    for (std::size_t i = 0; i < own.size(); ++i) own[i] -= pull * (pushed[i] - answer[i]);
+    move_back(pushed.data(), answer.data(), pull, own.data(), own.size());
   } else {
     std::copy(answer.begin(), answer.end(), own.begin());
   }

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "common/float_loops.h"
 #include "common/os/flush_denormals.h"
+#include "common/os/target_clones.h"
 #include "common/param_layout.h"
 #include "ps/server/shard_state.h"
 
@@ -20,16 +22,58 @@ constexpr std::size_t kBlock = 4096;
 constexpr float kKeptSquare = 0.95f;
 constexpr float kLeastSquare = 1e-7f;
 
+SYNCOPATE_CLONES void add_two(const float* __restrict first, const float* __restrict second, float* __restrict sum,
+                              std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) sum[i] = first[i] + second[i];
+}
+
+SYNCOPATE_CLONES void add_scaled(float factor, const float* __restrict values, float* __restrict sum,
+                                 std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) sum[i] += factor * values[i];
+}
+
+SYNCOPATE_CLONES void move(const float* __restrict there, float rate, float* __restrict weights, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) weights[i] += rate * (there[i] - weights[i]);
+}
+
+SYNCOPATE_CLONES void keep_squares(const float* __restrict values, float* __restrict mean, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    mean[i] = kKeptSquare * mean[i] + (1 - kKeptSquare) * (values[i] * values[i]);
+  }
+}
+
+// What compensation reads, element by element.
+struct Delayed {
+  const float* __restrict values;
+  const float* __restrict then;
+  const float* __restrict now;
+};
+
+SYNCOPATE_CLONES void compensate(Delayed delayed, float lambda, float* __restrict better, std::size_t count) {
+  const auto [values, then, now] = delayed;
+  for (std::size_t i = 0; i < count; ++i) {
+    better[i] = values[i] + lambda * values[i] * values[i] * (now[i] - then[i]);
+  }
+}
+
+SYNCOPATE_CLONES void compensate_adaptively(Delayed delayed, const float* __restrict mean_square, float most,
+                                            float* __restrict better, std::size_t count) {
+  const auto [values, then, now] = delayed;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float lambda = most / std::sqrt(mean_square[i] + kLeastSquare);
+    better[i] = values[i] + lambda * values[i] * values[i] * (now[i] - then[i]);
+  }
+}
+
 // The sum of `gradients` within `block`: in `sum`, unless there is but one.
 std::span<const float> sum_of(std::span<const std::span<const float>> gradients, Range block, std::span<float> sum) {
   if (gradients.size() == 1) return slice(gradients[0], block);
   sum = sum.first(block.size());
   const std::span<const float> first = slice(gradients[0], block);
   const std::span<const float> second = slice(gradients[1], block);
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = first[i] + second[i];
+  add_two(first.data(), second.data(), sum.data(), sum.size());
   for (const std::span<const float> gradient : gradients.subspan(2)) {
-    const std::span<const float> next = slice(gradient, block);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += next[i];
+    add(slice(gradient, block).data(), sum.data(), sum.size());
   }
   return sum;
 }
@@ -111,8 +155,7 @@ void ChunkWeights::accumulate(const StaleGradient& gradient, float weight) {
   for (std::size_t begin = 0; begin < size_; begin += kBlock) {
     const Range block{begin, std::min(begin + kBlock, size_)};
     const std::span<const float> values = compensated(gradient, block, pulled, slice(current(), block), room);
-    const std::span<float> sum = slice(sum_.span(), block);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * values[i];
+    add_scaled(weight, values.data(), slice(sum_.span(), block).data(), block.size());
   }
   release(gradient.worker);
 }
@@ -128,8 +171,7 @@ Status ChunkWeights::update_from_sum(float divisor, float learning_rate) {
 
 Status ChunkWeights::move_towards(std::span<const float> values, float rate) {
   return update_blocks([&](Range block, std::span<float> weights) {
-    const std::span<const float> there = slice(values, block);
-    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] += rate * (there[i] - weights[i]);
+    move(slice(values, block).data(), rate, weights.data(), weights.size());
   });
 }
 
@@ -200,25 +242,15 @@ std::span<const float> ChunkWeights::compensated(const StaleGradient& gradient, 
   const std::span<const float> values = slice(gradient.values, block);
   if (pulled.empty() && mean_square_.size() == 0) return values;
   const FlushDenormals flush;
-  if (mean_square_.size() > 0) {
-    const std::span<float> square = slice(mean_square_.span(), block);
-    for (std::size_t i = 0; i < square.size(); ++i) {
-      square[i] = kKeptSquare * square[i] + (1 - kKeptSquare) * (values[i] * values[i]);
-    }
-  }
+  float* const mean_square = mean_square_.size() > 0 ? slice(mean_square_.span(), block).data() : nullptr;
+  if (mean_square != nullptr) keep_squares(values.data(), mean_square, block.size());
   if (pulled.empty()) return values;
-  const std::span<const float> then = slice(pulled, block);
+  const Delayed delayed{values.data(), slice(pulled, block).data(), now.data()};
   const std::span<float> better = room.first(block.size());
   if (compensation_.adaptive) {
-    const std::span<const float> square = slice(std::as_const(mean_square_).span(), block);
-    for (std::size_t i = 0; i < better.size(); ++i) {
-      const float lambda = compensation_.lambda / std::sqrt(square[i] + kLeastSquare);
-      better[i] = values[i] + lambda * values[i] * values[i] * (now[i] - then[i]);
-    }
+    compensate_adaptively(delayed, mean_square, compensation_.lambda, better.data(), better.size());
   } else {
-    for (std::size_t i = 0; i < better.size(); ++i) {
-      better[i] = values[i] + compensation_.lambda * values[i] * values[i] * (now[i] - then[i]);
-    }
+    compensate(delayed, compensation_.lambda, better.data(), better.size());
   }
   return better;
 }

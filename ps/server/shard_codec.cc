@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "common/float_loops.h"
 #include "common/os/flush_denormals.h"
 #include "ps/server/shard_state.h"
 
@@ -69,7 +70,7 @@ Result<ShardCodec::Answer> ShardCodec::encode(const PushName& push, std::span<co
   const FlushDenormals flush;  // as the worker does
   if (difference_.size() < weights.size()) difference_ = AlignedBuffer(weights.size());
   const std::span<float> difference = difference_.span().first(weights.size());
-  for (std::size_t i = 0; i < weights.size(); ++i) difference[i] = weights[i] - mirror[i];
+  subtract(weights.data(), mirror.data(), difference.data(), weights.size());
   const std::uint64_t key = codec_key(options_.compression, Direction::kToWorker, push);
   codec_.encode(difference, key, payload, push.begin);
   const Status status = codec_.add_decoded(payload, key, mirror, push.begin);
