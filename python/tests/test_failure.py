@@ -52,8 +52,11 @@ def test_a_rank_that_stands_still_is_given_up_after_the_timeout():
     assert (lost, step) == ("1", "5") and "has not come in time" in text
 
 
-def test_many_jobs_after_each_other_leave_no_thread_no_descriptor_and_no_memory():
+@pytest.mark.parametrize("wire", ["shm", "sockets"])
+@pytest.mark.parametrize("count, options", [(100, []), (20, ["update=torch"]), (20, ["mode=ps"])])
+def test_many_jobs_after_each_other_leave_no_thread_no_descriptor_no_child_and_no_memory(wire, count, options):
     """A job has some MiB."""
-    for each in run("cycles.py", 2, 100):
-        assert "threads +0, descriptors +0" in each.out, each.out
-        assert int(each.out.split("bytes +")[1]) < 1 << 20, each.out
+    for each in wait(start("cycles.py", 2, count, wire, *options), 400):
+        assert each.code == 0, each.err
+        assert "threads +0, descriptors +0, children +0" in each.out, each.out
+        assert int(each.out.split("bytes ")[1]) < 1 << 20, each.out

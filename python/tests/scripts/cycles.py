@@ -1,5 +1,7 @@
-"""init() and shutdown() again and again, with all that lies between: cycles.py COUNT."""
+"""init() and shutdown() again and again, with all that lies between: cycles.py COUNT WIRE [KEY=VALUE ...], where the latter
+are options of DistributedOptimizer."""
 
+import glob
 import os
 import sys
 
@@ -9,37 +11,45 @@ import syncopate.torch as sy
 
 
 def counts():
+    """Of this process, and of all its children."""
     with open("/proc/self/statm", encoding="utf-8") as file:
         resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")), resident
+    children = 0
+    for path in glob.glob("/proc/self/task/*/children"):
+        with open(path, encoding="utf-8") as file:
+            children += len(file.read().split())
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")), children, resident
 
 
-def cycle():
-    sy.init()
+def cycle(wire, options):
+    sy.init(wire=wire)
     model = torch.nn.Linear(4, 2)
-    optimizer = sy.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), **options)
     model(torch.ones(1, 4)).sum().backward()
     optimizer.step()
     sy.allreduce(torch.ones(3))
     sy.shutdown()
 
 
-def main(count):
+def main(count, wire, *options):
+    options = dict(option.split("=") for option in options)
     torch.set_num_threads(1)
     # A rank that hosts the store keeps one connection for each client, until its job is over on both sides.
-    sy.init()
+    sy.init(wire=wire)
     for _ in range(10):
         sy.shutdown()
-        cycle()
-        sy.init()
+        cycle(wire, options)
+        sy.init(wire=wire)
     before = counts()
     sy.shutdown()
     for _ in range(int(count)):
-        cycle()
-    sy.init()
+        cycle(wire, options)
+    sy.init(wire=wire)
     sy.allreduce(torch.ones(1))  # all have connected
     after = counts()
-    print(f"threads +{after[0] - before[0]}, descriptors +{after[1] - before[1]}, bytes +{after[2] - before[2]}")
+    names = ("threads", "descriptors", "children", "bytes")
+    print(", ".join(f"{name} {b - a:+}" for name, a, b in zip(names, before, after)))
     sy.shutdown()
 
 
