@@ -150,6 +150,7 @@ class Relay {
   }
 
   Status carry_out(const RelayOrder& order, TimePoint received) {
+    if (status_) return {};  // nothing comes after the program's end
     if (const auto* question = std::get_if<RelayQuestion>(&order)) {
       append_message(waiting_, RelayClock{question->sent, received, clock_.now()});
     } else if (const auto* start = std::get_if<RelayStart>(&order)) {
