@@ -2,7 +2,7 @@
 """Samples a second of DistributedDataParallel and of ours, interleaved: all ways live in the same processes, and take
 turns of some steps each, so that whatever else the machine does meets all of them alike.
 
-    python3 python/bench/ways.py [--ranks=2] [--batch=32] [--model=mlp|wide] [--rounds=30] [--wire=shm|sockets]
+    python3 python/bench/ways.py [--ranks=2] [--batch=32] [--model=mlp|wide|conv|gpt] [--rounds=30] [--wire=shm|sockets]
 
 Prints the median over rounds, and the median, over rounds, of the ratio to DistributedDataParallel in the same round, with
 the quarters around it; CPU time is rank 0's, without servers. One thread a rank.
@@ -16,7 +16,9 @@ import subprocess
 import sys
 import time
 
-MODELS = {"mlp": (784, 256, 256, 10), "wide": (784, 4096, 4096, 10)}
+MLPS = {"mlp": (784, 256, 256, 10), "wide": (784, 4096, 4096, 10)}
+MODELS = (*MLPS, "conv", "gpt")
+LETTERS, LENGTH, WIDTH = 256, 64, 128  # of gpt
 WAYS = {
     "none": "no synchronisation",
     "ddp": "DistributedDataParallel, gloo",
@@ -56,14 +58,70 @@ def main():
     return max(rank.wait() for rank in ranks)
 
 
-def make(way, options, sy, torch):
-    """A step of this way."""
-    torch.manual_seed(1)
-    sizes = MODELS[options.model]
+def mlp(torch, sizes):
     layers = [torch.nn.Linear(sizes[0], sizes[1])]
     for one, other in zip(sizes[1:], sizes[2:]):
         layers += [torch.nn.ReLU(), torch.nn.Linear(one, other)]
-    model = torch.nn.Sequential(*layers)
+    return torch.nn.Sequential(*layers)
+
+
+def conv(torch):
+    """As ResNet-18 (He et al. 2016, table 1), with a quarter of its channels, on images of 32 by 32: 0.7 million
+    parameters."""
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self, channels, out, stride):
+            super().__init__()
+            self.residual = nn.Sequential(
+                nn.Conv2d(channels, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU(),
+                nn.Conv2d(out, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out),
+            )
+            is_same = stride == 1 and channels == out
+            self.way = nn.Identity() if is_same else nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+        def forward(self, x):
+            return torch.relu(self.residual(x) + self.way(x))
+
+    blocks = [Block(*sizes) for out in (16, 32, 64, 128) for sizes in ((max(out // 2, 16), out, 1 + (out > 16)), (out, out, 1))]
+    stem = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
+    return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 10))
+
+
+def gpt(torch):
+    """Four blocks of a decoder, 0.9 million parameters, over texts of 64 letters."""
+    nn = torch.nn
+
+    class Gpt(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.letters, self.places = nn.Embedding(LETTERS, WIDTH), nn.Parameter(torch.zeros(LENGTH, WIDTH))
+            layer = nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
+            self.blocks = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+            self.head = nn.Linear(WIDTH, LETTERS)
+            self.register_buffer("future", torch.full((LENGTH, LENGTH), float("-inf")).triu(1))
+
+        def forward(self, x):
+            return self.head(self.blocks(self.letters(x) + self.places, mask=self.future)).flatten(0, 1)
+
+    return Gpt()
+
+
+def problem(torch, name, batch):
+    """A model, and a batch for it: drawn, since only time counts."""
+    if name == "conv":
+        return conv(torch), torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
+    if name == "gpt":
+        text = torch.randint(0, LETTERS, (batch, LENGTH + 1))
+        return gpt(torch), text[:, :-1], text[:, 1:].flatten()
+    sizes = MLPS[name]
+    return mlp(torch, sizes), torch.randn(batch, sizes[0]), torch.randint(0, sizes[-1], (batch,))
+
+
+def make(way, options, sy, torch):
+    """A step of this way."""
+    torch.manual_seed(1)
+    model, x, y = problem(torch, options.model, options.batch)
     trained = model
     if way in ("ddp", "hook"):
         trained = torch.nn.parallel.DistributedDataParallel(model)
@@ -74,7 +132,6 @@ def make(way, options, sy, torch):
         optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), update=way)
     if way in ("sync", "async"):
         optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), mode="ps", consistency=way)
-    x, y = torch.randn(options.batch, sizes[0]), torch.randint(0, sizes[-1], (options.batch,))
     loss_of = torch.nn.CrossEntropyLoss()
 
     def step():
