@@ -18,6 +18,8 @@
 #include "experiments/config/prediction_commands.h"
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/resolution.h"
+#include "experiments/config/started_by/slurm_allocation.h"
+#include "experiments/config/started_by/task_options.h"
 #include "experiments/config/submit_line.h"
 
 namespace syncopate::experiments {
@@ -34,6 +36,7 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
   app.add_flag("--version");
   app.add_flag("--plot");
   app.add_option("--like")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--started-by")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--config")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   for (const OptionSpec& option : table) {
     if (option.placeholder.empty()) {
@@ -55,8 +58,8 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "version", "config", "like", "plot", "modes", "vary", "rate-rule", "tune-rate",
-                             "jobs", "price-worker", "price-server"});
+  known.insert(known.end(), {"help", "version", "config", "like", "plot", "started-by", "modes", "vary", "rate-rule",
+                             "tune-rate", "jobs", "price-worker", "price-server"});
   for (const OptionSpec& option : submit_options()) known.push_back(option.name);
   const std::string flag = argument.substr(0, argument.find('='));
   const std::string nearest = nearest_name(
@@ -108,22 +111,25 @@ Status check_auto_resume(const RunRequest& config) {
       "--resume=auto: goes on from a checkpoint; give --checkpoint-every, as in --checkpoint-every=1epoch");
 }
 
-Result<CommandLine> run_line(const GivenOptions& given) {
+Result<CommandLine> run_line(GivenOptions given, const std::optional<TaskPlace>& place) {
+  if (place) SYNCOPATE_RETURN_IF_ERROR(settle_tasks(*place, given));
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, apply_options(given));
   SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {presumed(config)}));
   SYNCOPATE_RETURN_IF_ERROR(check(config));
   SYNCOPATE_RETURN_IF_ERROR(check_auto_resume(config));
   CommandLine line;
   line.config = config;
-  line.given = given;
+  line.given = std::move(given);
+  line.place = place;
   return line;
 }
 
 // Returns a run of a preset's options, where no others are given.
-Result<CommandLine> line_like(const CLI::Option& option, const GivenOptions& given) {
+Result<CommandLine> line_like(const CLI::Option& option, const GivenOptions& given,
+                              const std::optional<TaskPlace>& place) {
   SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, single_value(option));
   SYNCOPATE_ASSIGN_OR_RETURN(Preset preset, open_preset(name));
-  Result<CommandLine> line = run_line(merge(given, preset.options));
+  Result<CommandLine> line = run_line(merge(given, preset.options), place);
   if (!line.ok()) {
     return Status(line.status().code(),
                   fmt::format("{} (--like={} sets what was not given)", line.status().message(), name));
@@ -143,6 +149,22 @@ Status check_no_preset(const CLI::Option& option, const char* command) {
   if (option.count() == 0) return {};
   return Status::invalid_argument(fmt::format("--like={0}: {1} takes it as a mode, as in --modes=local,like:{0}",
                                               option.results().front(), command));
+}
+
+// Returns the place of this process among those that somebody else has started together, if it is one of them.
+Result<std::optional<TaskPlace>> place_in(const CLI::Option& started_by, const Variables& environment) {
+  if (started_by.count() == 0) return task_place(environment, StartedBy::kAuto);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, single_value(started_by));
+  SYNCOPATE_ASSIGN_OR_RETURN(const StartedBy by, parse_started_by(name));
+  return task_place(environment, by);
+}
+
+// Several processes that were started together are those of one run.
+Status check_alone(const std::optional<TaskPlace>& place, const char* command) {
+  if (!place) return {};
+  return Status::invalid_argument(
+      fmt::format("{}: {} has started {} processes, each of which would do the same; start one, or run a single job",
+                  command, launcher_of(place->by), place->size));
 }
 
 // Returns the options of compare alone; `folders` are the positional arguments.
@@ -259,7 +281,7 @@ Status add_command(const std::vector<std::string>& words, GivenOptions& given) {
 
 }  // namespace
 
-Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
+Result<CommandLine> parse_command_line(int argc, const char* const* argv, const Variables& environment) {
   SYNCOPATE_RETURN_IF_ERROR(check_text(argc, argv));
   const std::vector<OptionSpec> table = option_table();
   const std::vector<std::string> own_program = command_behind_dashes(argc, argv);
@@ -303,6 +325,11 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     line.action = CommandLine::Action::kVersion;
     return line;
   }
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<TaskPlace> place,
+                             place_in(*app.get_option("--started-by"), environment));
+  for (const CLI::App* command : {compare, study, profile, calibrate, submit}) {
+    if (command->parsed()) SYNCOPATE_RETURN_IF_ERROR(check_alone(place, command->get_name().c_str()));
+  }
   std::vector<std::string> folders = app.remaining(true);
   const auto intruder = std::ranges::find_if(
       folders, [&](const auto& word) { return (!compare->parsed() && !study->parsed()) || word.starts_with("-"); });
@@ -324,7 +351,8 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     asked = merge(StudyFile{merge(line, file), std::move(words)}, std::move(asked));
     return drawn(study_line(asked.given, asked.words));
   }
-  const GivenOptions given = merge(line, file);
+  GivenOptions given = merge(line, file);
+  if (!submit->parsed()) SYNCOPATE_RETURN_IF_ERROR(settle_slurm(environment, given));
   if (plots && (profile->parsed() || calibrate->parsed() || submit->parsed())) {
     return Status::invalid_argument("--plot: profile, calibrate and submit have no curves; leave it out");
   }
@@ -336,7 +364,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
     SYNCOPATE_ASSIGN_OR_RETURN(const SubmitWords words, submit_words(*submit));
     return drawn(submit_line(merge(given, preset), words));
   }
-  if (!compare->parsed()) return drawn(like.count() > 0 ? line_like(like, given) : run_line(given));
+  if (!compare->parsed()) return drawn(like.count() > 0 ? line_like(like, given, place) : run_line(given, place));
   SYNCOPATE_RETURN_IF_ERROR(check_no_preset(like, "compare"));
   SYNCOPATE_ASSIGN_OR_RETURN(const CompareWords words, compare_words(*compare, std::move(folders)));
   return drawn(compare_line(given, words));

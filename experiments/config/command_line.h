@@ -12,6 +12,7 @@
 #include "experiments/config/preset.h"
 #include "experiments/config/rate_grid.h"
 #include "experiments/config/run_request.h"
+#include "experiments/config/started_by/task_place.h"
 #include "experiments/config/submission.h"
 #include "prediction/host_prices.h"
 
@@ -39,14 +40,16 @@ struct CommandLine {
   std::string typed;                     // compare, submit: the whole line, quoted for a shell
   GivenOptions given;                    // the options that were given by name
   std::string topic;                     // help: the topic, as help_text() takes it
+  // run: the place among the processes that somebody else has started for it; none if it starts its own
+  std::optional<TaskPlace> place;
 };
 
 // Reads `run_experiment [FLAGS]`, `run_experiment profile [FLAGS]`, `run_experiment calibrate [FLAGS]`, `run_experiment
 // submit --kubernetes=FORM --image=IMAGE [FLAGS]`, `run_experiment compare [--modes=LIST] [--vary=OPTION=LIST]
 // [FLAGS]`, `run_experiment study [FILE] [FLAGS]`, which takes the same, or `run_experiment compare FOLDER FOLDER...`.
 // What compare's fields hold, a study's do, too. Values from the file of --config, or of a study, are used where no
-// flag overrides them. Fails with invalid argument and one line that says what is wrong and what would be right (exit
-// code 2).
-Result<CommandLine> parse_command_line(int argc, const char* const* argv);
+// flag overrides them. `environment` is this process's, where a launcher may have put its place among others. Fails
+// with invalid argument and one line that says what is wrong and what would be right (exit code 2).
+Result<CommandLine> parse_command_line(int argc, const char* const* argv, const Variables& environment = {});
 
 }  // namespace syncopate::experiments

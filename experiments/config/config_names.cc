@@ -67,7 +67,17 @@ const char* name_of(TransportKind value) {
   return "";
 }
 
-const char* name_of(LauncherKind value) { return value == LauncherKind::kLocal ? "local" : "mpirun"; }
+const char* name_of(LauncherKind value) {
+  switch (value) {
+    case LauncherKind::kLocal:
+      return "local";
+    case LauncherKind::kMpirun:
+      return "mpirun";
+    case LauncherKind::kSlurm:
+      return "slurm";
+  }
+  return "";
+}
 const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
 
 const char* name_of(ClusterKind value) { return value == ClusterKind::kReal ? "real" : "simulated"; }

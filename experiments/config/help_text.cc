@@ -10,6 +10,7 @@
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/preset.h"
+#include "experiments/config/started_by/task_options.h"
 #include "experiments/config/submit_line.h"
 #include "experiments/config/wrapped_text.h"
 
@@ -55,8 +56,7 @@ const std::vector<Topic>& topics() {
         "calibrate --hosts=node1,node2 --transport=sockets",
         "--cluster=simulated:cluster.toml --mode=allreduce --workers=16"},
        "profile times a step of a --model of ours, tensor by tensor, by one thread with nothing beside it, and writes "
-       "a "
-       "file (--output, MODEL.json) for --compute=FILE, --model=profile:FILE and predict. calibrate does that, "
+       "a file (--output, MODEL.json) for --compute=FILE, --model=profile:FILE and predict. calibrate does that, "
        "measures "
        "sums, updates, codecs and each wire of this machine, or with --hosts=A,B the link between two, and writes "
        "cluster.toml (--output) for --cluster=simulated:FILE. Both take the options of the model and its data, and "
@@ -308,6 +308,7 @@ std::vector<OptionSpec> options_beside_the_table() {
 std::vector<OptionSpec> usual_options() {
   std::vector<OptionSpec> options = option_table();
   for (OptionSpec& option : options_beside_the_table()) options.push_back(std::move(option));
+  options.push_back(started_by_option());
   return options;
 }
 

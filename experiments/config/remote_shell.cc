@@ -55,6 +55,7 @@ std::vector<std::string> through_remote_shell(const RemoteShell& shell, const st
                                               const std::string& remote_command) {
   std::vector<std::string> command = shell.words;
   command.push_back(host);
+  command.insert(command.end(), shell.behind_host.begin(), shell.behind_host.end());
   command.push_back(remote_command);
   return command;
 }

@@ -15,6 +15,8 @@ struct RemoteShell {
   std::string program;             // path of the executable on other hosts
   // working directory of processes there: the same as here, so that relative paths keep their meaning
   std::string directory;
+  // words between the host and the command, for what starts a program and is no shell itself: {"sh", "-c"}
+  std::vector<std::string> behind_host = {};
 };
 
 // Splits a command line into words as POSIX sh does, with blanks, '...', "..." and \, but without expansions. Fails

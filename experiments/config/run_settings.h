@@ -55,7 +55,7 @@ enum class CollectiveKind {
   kNccl
 };
 enum class TransportKind { kShm, kIpc, kTcp, kSockets };
-enum class LauncherKind { kLocal, kMpirun };
+enum class LauncherKind { kLocal, kMpirun, kSlurm };
 enum class BackendKind { kOneDnn, kReference };
 enum class StalenessRate { kKeep, kDivide };
 enum class WorkDivision { kShared, kQuota };

@@ -24,6 +24,10 @@
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/probe.h"
 #include "experiments/cluster/process/process_main.h"
+#include "experiments/cluster/tasks/launcher_watch.h"
+#include "experiments/cluster/tasks/task_group.h"
+#include "experiments/cluster/tasks/task_main.h"
+#include "experiments/cluster/tasks/task_shell.h"
 #include "experiments/config/command_line.h"
 #include "experiments/config/help_text.h"
 #include "experiments/lab/calibrate/calibrate.h"
@@ -137,7 +141,15 @@ std::vector<PlannedRun> planned_rows(const std::vector<ComparedRun>& rows, std::
 
 // Finds out what the hosts have. Runs of one comparison have the same hosts, except local. A dry run does not ask other
 // hosts for what its plan does not show.
-Result<Survey> survey_for(const CommandLine& command) {
+Result<Survey> survey_for(const CommandLine& command, TaskGroup& tasks) {
+  if (command.place) {
+    if (!command.config.dry_run) {
+      SYNCOPATE_ASSIGN_OR_RETURN(
+          tasks, TaskGroup::gather(*command.place, {.with_gpus = command.config.device != DeviceKind::kCpu,
+                                                    .timeout = from_seconds(command.config.timeout_seconds)}));
+    }
+    return survey_of_tasks(command.config, *command.place, tasks.tasks());
+  }
   const auto spanning = std::ranges::find_if(command.runs, spans_hosts, &ComparedRun::config);
   const RunRequest& config = spanning != command.runs.end() ? spanning->config : command.config;
   if (config.dry_run && config.device == DeviceKind::kCpu) return Survey();
@@ -267,7 +279,8 @@ ExitCode run_for_demo(const std::vector<std::string>& words, Console& console) {
     return ExitCode::kUsage;
   }
   if (const Status allowed = settle_rights(*command); !allowed.ok()) return fail(allowed, exit_code_of(allowed));
-  const Result<Survey> survey = survey_for(*command);
+  TaskGroup none;
+  const Result<Survey> survey = survey_for(*command, none);
   if (!survey.ok()) return fail(survey.status(), exit_code_of(survey.status()));
   Result<std::vector<ResolvedRun>> resolved = resolve_all(*command, machines_of(*survey));
   if (!resolved.ok()) return fail(resolved.status(), exit_code_of(resolved.status()));
@@ -295,9 +308,14 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (is_report_line(argc, argv)) return show(report_answer({argv + 1, argv + argc}));
   if (is_demo_line(argc, argv)) return run_demonstration({argv + 1, argv + argc});
   if (is_evaluate_line(argc, argv)) return show(evaluate_answer({argv + 1, argv + argc}));
-  Result<CommandLine> command = parse_command_line(argc, argv);
+  Result<CommandLine> command = parse_command_line(argc, argv, own_variables());
   if (!command.ok()) {
-    complain(command.status().message());
+    // The first of several that were started together says what is wrong; an mpirun ends all with the first end.
+    if (is_later_task()) {
+      leave_the_word_to_the_first();
+    } else {
+      complain(command.status().message());
+    }
     return ExitCode::kUsage;
   }
   if (command->action == CommandLine::Action::kHelp) {
@@ -318,7 +336,14 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (command->action == CommandLine::Action::kCompareFinished) {
     return compare_finished(command->folders, command->prices, command->config.output, command->typed, command->plot);
   }
-  const Result<Survey> survey = survey_for(*command);
+  if (command->place && (command->place->rank > 0 || command->place->evaluates)) {
+    if (command->config.dry_run) return ExitCode::kSuccess;
+    return task_main(*command->place, from_seconds(command->config.timeout_seconds));
+  }
+  std::optional<LauncherWatch> launcher;
+  if (command->place) launcher.emplace();
+  TaskGroup tasks;
+  const Result<Survey> survey = survey_for(*command, tasks);
   Result<std::vector<ResolvedRun>> resolved =
       survey.ok() ? resolve_all(*command, machines_of(*survey)) : Result<std::vector<ResolvedRun>>(survey.status());
   if (!resolved.ok()) {
@@ -364,6 +389,7 @@ int main(int argc, char** argv) {
   if (is_guard_command_line(argc, argv)) return guard_main(argc, argv);
   if (is_mpirun_agent_command_line(argc, argv)) return mpirun_agent_main(argc, argv);
   if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);
+  if (is_task_shell_command_line(argc, argv)) return task_shell_main(argc, argv);
   if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
   if (is_relay_command_line(argc, argv)) return relay_main(argc, argv);
   if (is_start_line(argc, argv)) return start_main(argc, argv);

@@ -32,7 +32,7 @@ struct StartedChild {
   std::string log_file;
   FileDescriptor input = {};     // keeps the standard input of the child open, if it has one
   FileDescriptor shared = {};    // keeps the shared secret readable for the processes that the child carries
-  bool is_remote_shell = false;  // it stands for a process on another host, which ends when its input does
+  bool is_remote_shell = false;  // it stands for a process on another host or in a task, which ends with it
   bool is_guard = false;         // when its input ends it ends the guarded process, and then itself (process/guard.h)
 };
 
@@ -49,7 +49,8 @@ class Launcher {
 };
 
 // Makes a launcher that starts one child for each process of the plan, in a process group of its own, so that Ctrl-C
-// only reaches the coordinator. For a process on another host, the child is the remote shell.
+// only reaches the coordinator. For a process on another host, the child is the remote shell; in a task, the task
+// shell.
 std::unique_ptr<Launcher> make_local_launcher();
 
 // Makes a launcher that starts workers and servers under one mpirun, and the evaluator as a child beside it. mpirun

@@ -83,15 +83,16 @@ class LocalLauncher final : public Launcher {
   Result<StartedChild> start_again(const JobPlan& plan, const LaunchOptions& options, std::size_t i,
                                    int incarnation) override {
     const ProcessSpec& process = plan.processes[i];
+    const bool is_elsewhere = process.remote || !process.task.empty();
     std::vector<std::string> more{"--rendezvous=" + options.rendezvous};
     if (incarnation > 0) more.push_back(fmt::format("--incarnation={}", incarnation));
     Result<StartedChild> child =
         start_child(command_line_of(plan, process, options.program, more),
-                    process.remote ? EnvironmentVariables() : process.environment, process.name(),
+                    is_elsewhere ? EnvironmentVariables() : process.environment, process.name(),
                     options.log_directory + "/" + log_name_of(process), options.secret.view());
     if (!child.ok()) return child;
     child->process = i;
-    child->is_remote_shell = process.remote;
+    child->is_remote_shell = is_elsewhere;
     // A remote shell and its guard end with their input; a process on this host needs no more input.
     if (!process.remote) child->input = FileDescriptor();
     return child;

@@ -7,6 +7,7 @@
 #include "allreduce/nccl/nccl_environment.h"
 #include "experiments/cluster/command/command_environment.h"
 #include "experiments/cluster/command/relay.h"
+#include "experiments/cluster/tasks/task_shell.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -17,7 +18,9 @@ ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHo
   spec.rank = rank;
   spec.host = host.name;
   spec.remote = host.remote;
+  spec.task = host.task;
   spec.arguments = {fmt::format("--role={}", name_of(role)), fmt::format("--rank={}", rank), "--run=" + run_id};
+  if (host.is_task) spec.arguments.emplace_back(kLeftToCoordinator);
   // One thread per process: libraries that start a pool of their own would make replicas compete for the cores.
   spec.environment = {{"OMP_NUM_THREADS", "1"}};
   return spec;
@@ -47,10 +50,20 @@ ProcessSpec own_program(const ResolvedRun& config, int rank, const std::string& 
   return spec;
 }
 
+const PlanHost& host_of_server(const Cluster& cluster, int rank) {
+  const std::vector<PlanHost>& hosts = cluster.server_hosts.empty() ? cluster.hosts : cluster.server_hosts;
+  return hosts[static_cast<std::size_t>(rank) % hosts.size()];
+}
+
+const PlanHost& host_of_standby(const Cluster& cluster, int servers, int rank) {
+  if (!cluster.server_hosts.empty()) return cluster.server_hosts[static_cast<std::size_t>(servers + rank)];
+  return cluster.hosts[static_cast<std::size_t>(rank + 1) % cluster.hosts.size()];
+}
+
 // Returns text for a person, who could paste it into a shell.
 std::string command_text(const JobPlan& plan, const ProcessSpec& spec, const std::string& program) {
   std::string text;
-  if (!spec.remote) {
+  if (!spec.remote && spec.task.empty()) {
     for (const auto& [name, value] : spec.environment) text += name + "=" + value + " ";
   }
   const bool is_started_as_it_is = !spec.command.empty() && !spec.remote;
@@ -100,12 +113,10 @@ JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cl
   }
   const int servers = config.mode == Mode::kPs ? config.servers : 0;
   for (int rank = 0; rank < servers; ++rank) {
-    const PlanHost& host = cluster.hosts[static_cast<std::size_t>(rank) % cluster.hosts.size()];
-    plan.processes.push_back(process(Role::kServer, rank, run_id, host));
+    plan.processes.push_back(process(Role::kServer, rank, run_id, host_of_server(cluster, rank)));
   }
   for (int rank = 0; rank < servers && config.replicas > 0; ++rank) {
-    const PlanHost& host = cluster.hosts[static_cast<std::size_t>(rank + 1) % cluster.hosts.size()];
-    plan.processes.push_back(process(Role::kStandby, rank, run_id, host));
+    plan.processes.push_back(process(Role::kStandby, rank, run_id, host_of_standby(cluster, servers, rank)));
   }
   int rank = 0;
   for (const PlanHost& host : cluster.hosts) {
@@ -115,11 +126,13 @@ JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cl
         // Open MPI would otherwise use every network that it finds.
         plan.processes.back().environment.emplace_back("OMPI_MCA_btl_tcp_if_include", host.interface);
       }
-      if (config.device == DeviceKind::kCuda) put_on_gpu(plan.processes.back(), config, host, slot % host.gpus);
+      if (config.device == DeviceKind::kCuda)
+        put_on_gpu(plan.processes.back(), config, host, (host.first_gpu + slot) % host.gpus);
     }
   }
   if (!is_profile(config))
-    plan.processes.push_back(process(Role::kEvaluator, 0, run_id, {.name = cluster.coordinator}));
+    plan.processes.push_back(
+        process(Role::kEvaluator, 0, run_id, {.name = cluster.coordinator, .is_task = cluster.hosts.front().is_task}));
   return plan;
 }
 
@@ -130,6 +143,14 @@ JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const st
 
 std::vector<std::string> command_line_of(const JobPlan& plan, const ProcessSpec& process, const std::string& program,
                                          const std::vector<std::string>& more) {
+  if (!process.task.empty()) {
+    std::vector<std::string> arguments = process.arguments;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::vector<std::string> words =
+        task_shell_arguments(process.task, process.environment, process.gpu.has_value(), arguments);
+    words.insert(words.begin(), program);
+    return words;
+  }
   std::vector<std::string> command{program_of(process, process.remote ? plan.remote_shell.program : program)};
   command.insert(command.end(), process.arguments.begin(), process.arguments.end());
   command.insert(command.end(), process.command.begin(), process.command.end());

@@ -13,6 +13,10 @@ namespace syncopate::experiments {
 
 enum class Role { kWorker, kServer, kStandby, kEvaluator };
 
+// The argument of a process whose launcher sends SIGTERM to everything that it has started: the process ignores that,
+// since the coordinator has it, too, and ends the run in order.
+inline constexpr const char* kLeftToCoordinator = "--left-to-coordinator";
+
 // "worker", "server", "standby", "evaluator"
 const char* name_of(Role role);
 
@@ -30,6 +34,7 @@ struct ProcessSpec {
   // A program of the person's own, instead of ours. Where the run spans hosts, `arguments` are those of the relay above
   // it (command/relay.h).
   std::vector<std::string> command = {};
+  std::string task = {};  // address of the task that runs it (cluster/tasks); empty: none, a child does
 
   // Returns the name in verdicts and logs: "worker 1", "server 0", "evaluator".
   std::string name() const;
@@ -48,18 +53,23 @@ struct PlanHost {
   bool remote = false;
   int gpus = 0;
   std::string interface = {};  // the interface by which it reaches the other hosts; not needed if there are none
+  bool is_task = false;        // whether it is one task of several that somebody else has started, with one slot
+  std::string task = {};       // the address of that task; empty: the coordinator's own
+  int first_gpu = 0;           // the GPU of its first slot
 };
 
 struct Cluster {
   std::string coordinator;      // the host of run_experiment, where the evaluator also runs
   std::vector<PlanHost> hosts;  // not empty; with slots for all workers
+  // Where servers are, then standbys, by rank. Empty: on `hosts` in turn, each standby on the host after its server's.
+  std::vector<PlanHost> server_hosts = {};
   RemoteShell remote_shell = {};
 };
 
 // Returns the plan of the processes of a run; a profile, which learns nothing, has no evaluator. Of a program of the
 // person's own it has the workers alone: worker 0 starts the servers, and nobody else knows the model. Workers fill the
-// hosts' slots in order; the i-th worker of a host computes on its GPU i modulo their number. Servers are placed on the
-// hosts in turn, each standby on the host after its server's. The arguments show role, rank and run in a process list:
+// hosts' slots in order; the i-th worker of a host computes on its GPU i modulo their number. The arguments show role,
+// rank and run in a process list:
 // "--role=worker --rank=1 --run=20261120-135501-ps-async".
 JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster);
 // The same with all processes on the coordinator's host, which has `gpus` GPUs.
@@ -72,7 +82,7 @@ std::string gpu_program_of(const std::string& program);
 
 // Returns the command line that starts a process, with `more` appended to its arguments; `program` is the executable
 // here. On another host the command line is the remote shell's, which starts a guard with the process below it
-// (process/guard.h).
+// (process/guard.h); in a task, the task shell's (tasks/task_shell.h).
 std::vector<std::string> command_line_of(const JobPlan& plan, const ProcessSpec& process, const std::string& program,
                                          const std::vector<std::string>& more = {});
 

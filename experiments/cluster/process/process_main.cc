@@ -54,6 +54,7 @@ struct ProcessArguments {
   std::string address, run_id;
   int gpu = 0;
   bool shares_keys = false;
+  bool left_to_coordinator = false;
 };
 
 Status put(std::string_view name, std::string_view value, ProcessArguments& arguments) {
@@ -80,6 +81,8 @@ Status put(std::string_view name, std::string_view value, ProcessArguments& argu
     arguments.address = value;
   } else if (name == "--keys-shared" && value.empty()) {
     arguments.shares_keys = true;
+  } else if (name == kLeftToCoordinator && value.empty()) {
+    arguments.left_to_coordinator = true;
   } else {
     return Status::invalid_argument(fmt::format("{}={}: no option of a process of a run", name, value));
   }
@@ -169,6 +172,9 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   if (!arguments.ok()) {
     fmt::print(stderr, "{}\n", arguments.status().message());
     return static_cast<int>(ExitCode::kUsage);
+  }
+  if (arguments->left_to_coordinator) {
+    for (const int signal_number : {SIGTERM, SIGHUP}) signal(signal_number, SIG_IGN);
   }
   const ProcessIdentity& self = arguments->self;
   start_log(fmt::format("{} {}", name_of(self.role), self.rank), "%Y-%m-%d %H:%M:%S.%e %n [%l] %v");

@@ -56,8 +56,11 @@ void add_job(std::vector<OptionSpec>& table) {
                           .usual = "2; one for each slot of --hosts; under local 1"},
                          &C::workers, &ResolvedRun::workers, "workers", 1, kMostSimulatedWorkers));
   table.push_back(
-      choice({.group = group, .name = "launcher", .placeholder = "HOW", .sentence = "What starts the processes."},
-             &C::launcher, "launcher", {LauncherKind::kLocal, LauncherKind::kMpirun}));
+      choice({.group = group,
+              .name = "launcher",
+              .placeholder = "HOW",
+              .sentence = "What starts the processes; slurm: srun, on the hosts of the allocation that this runs in."},
+             &C::launcher, "launcher", {LauncherKind::kLocal, LauncherKind::kMpirun, LauncherKind::kSlurm}));
   table.push_back(
       only(choice_or_auto({.group = group,
                            .name = "transport",

@@ -14,8 +14,9 @@ Status validate_command(const ResolvedRun& config) {
                    "a program of your own computes in real time; write a profile of its model with python -m "
                    "syncopate.profile, and give that as --model=profile:FILE");
   }
-  if (config.launcher == LauncherKind::kMpirun) {
-    return refused("--launcher=mpirun", "Syncopate's own launcher starts a program of your own; leave it out");
+  if (config.launcher != LauncherKind::kLocal) {
+    return refused(fmt::format("--launcher={}", name_of(config.launcher)),
+                   "Syncopate's own launcher starts a program of your own; leave it out");
   }
   if (!config.stragglers.empty()) return refused("--straggler", "is for Syncopate's own worker; leave it out");
   if (averages_weights(config)) {

@@ -23,7 +23,7 @@ bool may_be_elastic(const ResolvedRun& config) {
 }
 
 bool may_have_replicas(const ResolvedRun& config) {
-  return config.mode == Mode::kPs && config.launcher == LauncherKind::kLocal;
+  return config.mode == Mode::kPs && config.launcher != LauncherKind::kMpirun;
 }
 
 bool may_respawn(const ResolvedRun& config) {

@@ -4,18 +4,23 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 
 #include "common/os/local_address.h"
 #include "experiments/cluster/launcher/host_probe.h"
 #include "experiments/cluster/launcher/host_wait.h"
+#include "experiments/cluster/plan/task_roles.h"
+#include "experiments/config/started_by/slurm_allocation.h"
 
 namespace syncopate::experiments {
 namespace {
 
 RemoteShell remote_shell_of(const RunSettings& config) {
-  return {.words = *split_words(config.remote_shell),
+  const bool by_srun = config.launcher == LauncherKind::kSlurm;
+  return {.words = *split_words(by_srun ? slurm_shell() : config.remote_shell),
           .program = config.remote_program ? *config.remote_program : own_program(),
-          .directory = std::filesystem::current_path().string()};
+          .directory = std::filesystem::current_path().string(),
+          .behind_host = by_srun ? std::vector<std::string>{"sh", "-c"} : std::vector<std::string>()};
 }
 
 // Returns the first address that leads out of this host; the host's own name does not.
@@ -76,6 +81,19 @@ Result<Survey> survey(const RunRequest& config) {
   return survey;
 }
 
+Survey survey_of_tasks(const RunRequest& config, const TaskPlace& place, const std::vector<Task>& tasks) {
+  Survey survey;
+  if (config.device != DeviceKind::kCpu) survey.here = this_machine();
+  survey.place = place;
+  survey.tasks = tasks;
+  for (auto rank = static_cast<int>(tasks.size()); rank < place.size; ++rank) {
+    survey.tasks.push_back({.address = rank == 0 ? "" : fmt::format("rank-{}", rank), .report = {}});
+    survey.tasks.back().report.environment.host = own_host();
+    survey.tasks.back().report.machine = survey.here;
+  }
+  return survey;
+}
+
 Machines machines_of(const Survey& survey) {
   Machines machines(survey.here);
   for (const HostReport& host : survey.hosts) machines.of_hosts.push_back(host.machine);
@@ -89,6 +107,19 @@ Cluster cluster_of(const ResolvedRun& config, const Survey& survey) {
   if (config.cluster == ClusterKind::kSimulated) {
     for (const HostSlots& host : hosts_of(config)) cluster.hosts.push_back({.name = host.name, .slots = host.slots});
     return cluster;
+  }
+  if (survey.place) {
+    std::map<std::string, int> on_host;  // tasks so far
+    std::vector<PlanHost> tasks;
+    for (const Task& task : survey.tasks) {
+      const std::string& host = task.report.environment.host;
+      tasks.push_back({.name = host,
+                       .gpus = gpus_of(task.report.machine),
+                       .is_task = true,
+                       .task = task.address,
+                       .first_gpu = on_host[host]++});
+    }
+    return cluster_of_tasks(config, own_host(), tasks, survey.place->roles);
   }
   if (!spans_hosts(config)) {
     cluster.hosts = {{.name = own_host(), .slots = config.workers, .gpus = gpus_of(survey.here)}};

@@ -1,12 +1,14 @@
 // Survey: the facts about the hosts of a run that are needed to plan it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "experiments/cluster/host/host_report.h"
 #include "experiments/cluster/plan/job_plan.h"
 #include "experiments/cluster/plan/placement.h"
+#include "experiments/cluster/tasks/task_group.h"
 #include "experiments/config/resolved_run.h"
 #include "experiments/config/run_request.h"
 
@@ -16,12 +18,19 @@ struct Survey {
   Machine here;                   // the host where this runs
   std::string listen_address;     // where other hosts reach this one; empty without others
   std::vector<HostReport> hosts;  // one for each of --hosts, in order; empty without others
+  // If somebody else has started the processes of the run: this one's place, and all tasks by rank.
+  std::optional<TaskPlace> place = {};
+  std::vector<Task> tasks = {};
 };
 
 // Queries all other hosts at once, through the remote shell. Loads NVIDIA's driver here unless GPUs are not wanted.
 // `config` must be one that check() accepts. Fails with invalid argument, naming the problem of each host that cannot
 // take part, or if this host has no address at which the others can reach it.
 Result<Survey> survey(const RunRequest& config);
+
+// The same for a run whose processes somebody else has started. `tasks`: those that have been gathered, or none for a
+// dry run, which holds nobody.
+Survey survey_of_tasks(const RunRequest& config, const TaskPlace& place, const std::vector<Task>& tasks);
 
 Machines machines_of(const Survey& survey);
 

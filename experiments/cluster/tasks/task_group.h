@@ -1,0 +1,44 @@
+// TaskGroup: the tasks of a run as the one with rank 0 sees them, which holds the coordinator. All are held until it is
+// destroyed, and then end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "experiments/cluster/host/host_report.h"
+#include "experiments/cluster/tasks/task_connection.h"
+#include "experiments/config/started_by/task_place.h"
+
+namespace syncopate::experiments {
+
+struct Task {
+  std::string address;  // where it takes commands; empty: it is this process itself
+  HostReport report;    // of its host, as it sees it: a launcher may show each task other GPUs
+};
+
+class TaskGroup {
+ public:
+  struct Options {
+    bool with_gpus = false;  // whether tasks look for GPUs
+    Duration timeout = std::chrono::seconds(30);
+  };
+
+  // Waits for all other tasks of `place`, whose rank is 0. Fails with deadline exceeded, naming the first that has not
+  // come, and with invalid argument if one is of another build.
+  static Result<TaskGroup> gather(const TaskPlace& place, const Options& options);
+
+  TaskGroup() = default;
+  TaskGroup(TaskGroup&&) = default;
+  TaskGroup& operator=(TaskGroup&&) = default;
+  ~TaskGroup();
+
+  // By rank.
+  const std::vector<Task>& tasks() const { return tasks_; }
+
+ private:
+  std::vector<Task> tasks_;
+  std::vector<TaskConnection> holds_;
+};
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,24 @@
+// The main function of a task that does not hold the coordinator, and what a program must know to tell whether it is
+// one.
+#pragma once
+
+#include "common/clock.h"
+#include "experiments/cluster/exit_code.h"
+#include "experiments/config/started_by/task_place.h"
+
+namespace syncopate::experiments {
+
+// Returns this process's environment.
+Variables own_variables();
+
+// Returns whether somebody else has started this process together with others, and it is not the first of them, which
+// speaks for all.
+bool is_later_task();
+
+// Waits for as long as the first one needs to say what is wrong with the options of all.
+void leave_the_word_to_the_first();
+
+// Waits for the coordinator, and runs what it says (task_server.h); TF_CONFIG's evaluator has nothing to do.
+ExitCode task_main(const TaskPlace& place, Duration patience);
+
+}  // namespace syncopate::experiments

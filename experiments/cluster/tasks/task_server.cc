@@ -1,0 +1,229 @@
+#include "experiments/cluster/tasks/task_server.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sodium.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/text/printable_text.h"
+#include "common/transport/acceptor.h"
+#include "common/transport/local_socket.h"
+#include "experiments/cluster/coordinator/interrupts.h"
+#include "experiments/cluster/exit_code.h"
+#include "experiments/cluster/host/host_report.h"
+#include "experiments/cluster/launcher/launcher.h"
+#include "experiments/cluster/process/private_memory.h"
+#include "experiments/cluster/tasks/task_command.h"
+#include "experiments/cluster/tasks/task_connection.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using Kind = TaskMessage::Kind;
+
+constexpr int kLookEveryMs = 250;
+constexpr int kSignalled = 128;  // as in shells
+constexpr Duration kSendTimeout = std::chrono::seconds(5);
+// As long as Slurm and torchrun wait between SIGTERM and SIGKILL.
+constexpr Duration kGrace = std::chrono::seconds(30);
+
+class TaskServer {
+ public:
+  TaskServer(const TaskServerOptions& options, FileDescriptor listener)
+      : options_(options), acceptor_(std::move(listener), "the task"), give_up_(clock_.now() + options.patience) {}
+  ~TaskServer() { end_process(); }
+
+  int serve() {
+    while (!exit_) {
+      wait();
+      accept();
+      look_at_newcomers();
+      look_at_holder();
+      look_at_shell();
+      look_at_process();
+      look_at_time();
+    }
+    return *exit_;
+  }
+
+ private:
+  void wait() {
+    std::vector<pollfd> items{{acceptor_.to_poll(), POLLIN, 0}, {interrupts_.handle(), POLLIN, 0}};
+    for (const TaskConnection& newcomer : newcomers_) items.push_back({newcomer.descriptor(), POLLIN, 0});
+    if (holder_) items.push_back({holder_->descriptor(), POLLIN, 0});
+    if (shell_) items.push_back({shell_->descriptor(), POLLIN, 0});
+    if (process_) items.push_back({process_->handle.get(), POLLIN, 0});
+    if (output_.open()) items.push_back({output_.get(), POLLIN, 0});
+    poll(items.data(), items.size(), kLookEveryMs);
+  }
+
+  void accept() {
+    while (true) {
+      FileDescriptor caller = acceptor_.accept(SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (!caller.open()) return;
+      if (is_of_own_user(caller.get())) newcomers_.emplace_back(make_plain_stream(std::move(caller)));
+    }
+  }
+
+  // A connection is the coordinator's or a shell's, as its first message says.
+  void look_at_newcomers() {
+    std::vector<TaskConnection> silent;
+    for (TaskConnection& newcomer : newcomers_) {
+      Result<std::optional<TaskMessage>> message = newcomer.receive();
+      if (!message.ok()) continue;
+      if (!*message) {
+        silent.push_back(std::move(newcomer));
+      } else if ((*message)->kind == Kind::kHold && !holder_) {
+        const HostReport report = this_host((*message)->bytes == "gpus", "");
+        if (newcomer.send({Kind::kReport, to_json_line(report)}, clock_.now() + kSendTimeout).ok()) {
+          holder_ = std::move(newcomer);
+        }
+      } else if ((*message)->kind == Kind::kCommand && holder_) {
+        begin(std::move(newcomer), (*message)->bytes);
+        sodium_memzero((*message)->bytes.data(), (*message)->bytes.size());
+      }
+    }
+    newcomers_ = std::move(silent);
+  }
+
+  void look_at_holder() {
+    if (!holder_) return;
+    const Result<std::optional<TaskMessage>> message = holder_->receive();
+    if (message.ok() && !*message) return;
+    const bool is_over = message.ok() && (*message)->kind == Kind::kRelease;
+    if (!is_over) say("the process with rank 0 has ended before the run was over");
+    exit_ = static_cast<int>(is_over ? ExitCode::kSuccess : ExitCode::kProcessLost);
+  }
+
+  void look_at_shell() {
+    if (!shell_ || shell_->receive().ok()) return;
+    end_process();
+    shell_.reset();
+  }
+
+  void begin(TaskConnection shell, std::string_view bytes) {
+    // The shell of the process before this one may have been killed only now.
+    look_at_shell();
+    const Result<TaskCommand> command = parse_task_command(bytes);
+    if (process_ || !command.ok()) {
+      finish(shell, static_cast<int>(ExitCode::kInternal),
+             command.ok() ? "has a process already" : command.status().message());
+      return;
+    }
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return finish(shell, static_cast<int>(ExitCode::kOutput), "cannot make a pipe");
+    FileDescriptor read_end(ends[0]), write_end(ends[1]);
+    std::vector<std::string> words{command->on_gpu ? gpu_program_of(options_.program) : options_.program};
+    words.insert(words.end(), command->arguments.begin(), command->arguments.end());
+    Result<StartedChild> child = start_child(words, command->environment, "the process",
+                                             fmt::format("/proc/self/fd/{}", write_end.get()), command->input.view());
+    if (!child.ok()) return finish(shell, static_cast<int>(exit_code_of(child.status())), child.status().message());
+    child->input = FileDescriptor();
+    fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
+    process_ = std::move(*child);
+    output_ = std::move(read_end);
+    shell_ = std::move(shell);
+  }
+
+  void finish(TaskConnection& shell, int exit_code, const std::string& message) {
+    const TimePoint deadline = clock_.now() + kSendTimeout;
+    (void)shell.send({Kind::kOutput, message + "\n"}, deadline);
+    (void)shell.send({Kind::kEnd, std::to_string(exit_code)}, deadline);
+  }
+
+  void look_at_process() {
+    if (!process_) return;
+    int status = 0;
+    const bool has_ended = waitpid(process_->pid, &status, WNOHANG) == process_->pid;
+    pass_output_on();
+    if (!has_ended) return;
+    const int code = WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
+    if (shell_) (void)shell_->send({Kind::kEnd, std::to_string(code)}, clock_.now() + kSendTimeout);
+    process_.reset();
+    output_ = FileDescriptor();
+    shell_.reset();
+  }
+
+  void pass_output_on() {
+    std::array<char, 8192> bytes;
+    while (output_.open()) {
+      const ssize_t count = read(output_.get(), bytes.data(), bytes.size());
+      if (count < 0) return;
+      if (count == 0) {
+        output_ = FileDescriptor();
+      } else if (shell_) {
+        (void)shell_->send({Kind::kOutput, std::string(bytes.data(), static_cast<std::size_t>(count))},
+                           clock_.now() + kSendTimeout);
+      }
+    }
+  }
+
+  void end_process() {
+    if (!process_) return;
+    end_child(*process_);
+    reap(*process_);
+    process_.reset();
+    output_ = FileDescriptor();
+  }
+
+  void look_at_time() {
+    const TimePoint now = clock_.now();
+    if ((interrupts_.take() || getppid() != parent_) && !asked_to_end_) {
+      asked_to_end_ = now;
+      if (!holder_) exit_ = static_cast<int>(ExitCode::kInterrupted);
+    }
+    if (asked_to_end_ && now - *asked_to_end_ >= kGrace && !exit_) {
+      say("the run has not ended in time; this process ends");
+      exit_ = kSignalled + SIGTERM;
+    }
+    if (!holder_ && now >= give_up_ && !exit_) {
+      say(fmt::format("the process with rank 0 has not come within {:.3g} s", seconds(options_.patience)));
+      exit_ = static_cast<int>(ExitCode::kTimeout);
+    }
+  }
+
+  void say(const std::string& what) const {
+    fmt::print(stderr, "run_experiment: rank {} of {}: {}\n", options_.rank, options_.launcher, what);
+  }
+
+  const TaskServerOptions& options_;
+  const SteadyClock clock_;
+  const pid_t parent_ = getppid();
+  Interrupts interrupts_;
+  Acceptor acceptor_;
+  TimePoint give_up_;
+  std::vector<TaskConnection> newcomers_;
+  std::optional<TaskConnection> holder_;  // the coordinator
+  std::optional<TaskConnection> shell_;   // stands for process_ on the coordinator's host
+  std::optional<StartedChild> process_;
+  FileDescriptor output_;  // of process_
+  std::optional<TimePoint> asked_to_end_;
+  std::optional<int> exit_;
+};
+
+}  // namespace
+
+int serve_task(const TaskServerOptions& options) {
+  keep_memory_private();
+  signal(SIGPIPE, SIG_IGN);
+  Result<FileDescriptor> listener = listen_locally(options.address);
+  if (!listener.ok()) {
+    fmt::print(stderr, "run_experiment: rank {} of {}: {}\n", options.rank, options.launcher,
+               printable(listener.status().message()));
+    return static_cast<int>(exit_code_of(listener.status()));
+  }
+  return TaskServer(options, std::move(*listener)).serve();
+}
+
+}  // namespace syncopate::experiments

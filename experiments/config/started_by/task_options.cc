@@ -1,0 +1,103 @@
+#include "experiments/config/started_by/task_options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr const char* kAlone = "--started-by=none begins a run without the others";
+
+std::string count_text(const TaskPlace& place) {
+  return fmt::format("{} has started {} processes", launcher_of(place.by), place.size);
+}
+
+// Options about what the starter has decided, or that act on processes which are not run_experiment's own.
+Status check_options(const TaskPlace& place, const GivenOptions& given) {
+  constexpr std::array<const char*, 7> kDecided = {"hosts",   "hostfile", "remote-shell", "remote-program",
+                                                   "cluster", "launcher", "command"};
+  for (const char* name : kDecided) {
+    const auto option = given.find(name);
+    if (option == given.end() || option->second == "real" || option->second == "local") continue;
+    return Status::invalid_argument(fmt::format("--{}={}: {}, which are this run's; leave the option out, or {}", name,
+                                                option->second, count_text(place), kAlone));
+  }
+  const auto fault = given.find("fault");
+  if (fault == given.end()) return {};
+  return Status::invalid_argument(
+      fmt::format("--fault={}: run_experiment gives faults to processes that it has started itself, and {} has started "
+                  "these; leave it out, or add --started-by=none",
+                  fault->second, launcher_of(place.by)));
+}
+
+Status put(GivenOptions& given, const std::string& name, int value, const std::string& why) {
+  const std::string text = std::to_string(value);
+  const auto [option, is_new] = given.emplace(name, text);
+  if (is_new || option->second == text) return {};
+  return Status::invalid_argument(
+      fmt::format("--{0}={1}: {2}; use --{0}={3}, or leave it out", name, option->second, why, text));
+}
+
+Status put_servers(const TaskPlace& place, const RunRequest& request, GivenOptions& given) {
+  const int servers = place.roles->servers;
+  const std::string why = fmt::format("TF_CONFIG has {} ps", servers);
+  if (request.mode == Mode::kPs && servers > 0) return put(given, "servers", servers, why);
+  if (request.mode != Mode::kPs && servers == 0) return {};
+  return Status::invalid_argument(fmt::format("--mode={}: {}; {}", name_of(request.mode), why,
+                                              servers > 0 ? "use --mode=ps" : "use --mode=allreduce, or add some"));
+}
+
+}  // namespace
+
+OptionSpec started_by_option() {
+  return {.group = "Several hosts",
+          .name = "started-by",
+          .placeholder = "WHO",
+          .sentence =
+              "Who has started this process together with others, which are then the workers and servers of one "
+              "run: auto believes the environment; none begins a run without the others.",
+          .range = "auto, none, slurm, openmpi, pmi, torchrun or tf-config",
+          .usual = "auto"};
+}
+
+Status settle_tasks(const TaskPlace& place, GivenOptions& given) {
+  if (place.evaluates) return {};
+  if (!place.one_host) {
+    return Status::invalid_argument(fmt::format(
+        "{} on several hosts: only those of one host can be one run; let run_experiment start them instead, "
+        "with --started-by=none and {}",
+        count_text(place), place.by == StartedBy::kSlurm ? "--launcher=slurm" : "--hosts=A:2,B:2"));
+  }
+  SYNCOPATE_RETURN_IF_ERROR(check_options(place, given));
+  SYNCOPATE_ASSIGN_OR_RETURN(RunRequest request, apply_options(given));
+  if (request.mode == Mode::kLocal) {
+    return Status::invalid_argument(
+        fmt::format("--mode=local: trains in one process, and {}; use --mode=ps or "
+                    "--mode=allreduce, or start one",
+                    count_text(place)));
+  }
+  if (place.roles) {
+    SYNCOPATE_RETURN_IF_ERROR(put_servers(place, request, given));
+    request.servers = place.roles->servers;
+  }
+  const int replicas = request.mode == Mode::kPs ? request.replicas : 0;
+  const int servers = request.mode == Mode::kPs ? request.servers * (1 + replicas) : 0;
+  const int workers = place.size - (place.roles ? place.roles->servers : servers);
+  if (place.roles && replicas > 0) {
+    return Status::invalid_argument(
+        fmt::format("--replicas={}: TF_CONFIG has no role for standbys; leave it out", replicas));
+  }
+  if (workers < 1) {
+    return Status::invalid_argument(fmt::format(
+        "--servers={}: {}, {} of which would be servers{}, and none is left for a worker; start more, or use "
+        "fewer servers",
+        request.servers, count_text(place), servers, replicas > 0 ? " and standbys" : ""));
+  }
+  const std::string of_servers = servers > 0 ? fmt::format(", of which {} are servers", servers) : "";
+  return put(given, "workers", workers, count_text(place) + of_servers);
+}
+
+}  // namespace syncopate::experiments
