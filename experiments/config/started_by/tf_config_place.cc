@@ -28,7 +28,8 @@ Result<Addresses> addresses_in(const Json& cluster) {
     for (const Json& task : tasks) {
       const std::string address = task.is_string() ? task.get<std::string>() : "";
       if (address.find(':') == std::string::npos || address.starts_with(':')) {
-        return wrong(fmt::format("cluster.{} has {}; must be HOST:PORT", role, printable(task.dump())));
+        return wrong(fmt::format("cluster.{} has {}; must be HOST:PORT", role,
+                                 task.is_string() ? printable(address) : "what is no text"));
       }
       // Beside a chief, "master" is its older name.
       addresses[role == "master" ? "chief" : role].push_back(address);
