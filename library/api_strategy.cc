@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "common/group_limits.h"
 #include "library/installed_server.h"
 #include "library/training_options.h"
 
@@ -43,7 +44,7 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
   const bool has_servers = options.mode == Mode::kParameterServers;
   if (has_servers && options.servers < 1) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("servers={}: parameter servers must be 1 to 64", options.servers));
+                  fmt::format("servers={}: parameter servers must be 1 to {}", options.servers, kMostServers));
   }
   const library::OptionTexts texts = texts_of(options);
   const auto parsed = library::TrainingOptions::parse(texts, meeting->group->size());

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
+#include "common/group_limits.h"
+
 namespace syncopate::library {
 namespace {
-
-constexpr int kMostServers = 64;
 
 template <typename Number>
 Status read(std::string_view name, std::string_view text, Number& number) {

@@ -14,7 +14,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::size_t kMostHosts = 1024;
+constexpr std::size_t kMostHosts = kMostWorkers;
 
 // The name becomes a word of the remote shell's command line, where a leading dash would be an option.
 bool is_name(std::string_view name) {

@@ -5,11 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "common/group_limits.h"
 #include "common/status.h"
 
 namespace syncopate::experiments {
 
-inline constexpr int kMostSlots = 64;  // of a host; as many as workers
+inline constexpr int kMostSlots = kMostWorkers;  // of a host
 
 struct HostSlots {
   std::string name;  // as the remote shell takes it ("node7", "me@10.0.0.7"), or "localhost"

@@ -14,10 +14,6 @@ namespace syncopate::experiments {
 // Where processes run: on the hosts that there are, or as actors of a simulated world, in virtual time.
 enum class ClusterKind { kReal, kSimulated };
 
-// The most workers that run, on real hosts and simulated.
-inline constexpr int kMostWorkers = 64;
-inline constexpr int kMostSimulatedWorkers = 1024;
-
 // Returns each process's link where --shape gives none: 10 Gb/s each way, 50 us one way.
 LinkShape usual_simulated_link();
 

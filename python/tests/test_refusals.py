@@ -71,7 +71,7 @@ def test_options():
     refused("is for mode='ps'", wrap, model, consistency="async")
     refused("bounded:k", wrap, model, mode="ps", consistency="bounded")
     refused("at least 1", wrap, model, mode="ps", servers=0)
-    refused("1 to 64", wrap, model, mode="ps", servers=65)
+    refused("1 to 1024", wrap, model, mode="ps", servers=1025)
     refused("powersgd:K", wrap, model, compress="zip")
     refused("use mode='allreduce'", wrap, model, mode="ps", compress="powersgd:2")
     refused("use update='own'", wrap, model, update="torch", compress="int8")

@@ -24,7 +24,8 @@ void expect_refused(const Flags& flags, ExitCode code, const std::string& why) {
 
 TEST(BadFlags, AreRefusedInOneLineBeforeAnythingIsLaunched) {
   const auto refused = [](const Flags& flags, const std::string& why) { expect_refused(flags, ExitCode::kUsage, why); };
-  refused({"--mode=ps", "--servers=0"}, "--servers=0: parameter servers must be 1 to 64");
+  refused({"--mode=ps", "--servers=0"}, "--servers=0: parameter servers must be 1 to 1024");
+  refused({"--mode=allreduce", "--workers=1025"}, "--workers=1025: workers must be 1 to 1024");
   refused({"--mode=pss"}, "--mode=pss");
   refused({"--worker=2"}, "did you mean --workers?");
   refused({"--mode=allreduce", "--collective=mpi"}, "needs --launcher=mpirun");

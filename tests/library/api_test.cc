@@ -102,7 +102,7 @@ TEST(ApiStrategy, RefusesOptionsThatNoJobCanHave) {
   EXPECT_THAT(refusal(empty, {}), HasSubstr("'empty' has a dimension of 0: each must be at least 1"));
   EXPECT_THAT(refusal(small_layout(), {.optimizer = {.rule = "lion"}}), HasSubstr("optimizer='lion': must be sgd"));
   EXPECT_THAT(refusal(small_layout(), {.compress = "zip"}), HasSubstr("zip"));
-  EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .servers = 0}), HasSubstr("must be 1 to 64"));
+  EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .servers = 0}), HasSubstr("must be 1 to 1024"));
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .consistency = "never"}), HasSubstr("never"));
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .server_program = "/nowhere/server"}),
               HasSubstr("/nowhere/server: No such file or directory"));

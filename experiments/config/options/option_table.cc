@@ -1,5 +1,6 @@
 #include "experiments/config/options/option_table.h"
 
+#include "common/group_limits.h"
 #include "common/transport/make_transport.h"
 #include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
@@ -50,11 +51,10 @@ void add_job(std::vector<OptionSpec>& table) {
   table.push_back(number({.group = group,
                           .name = "workers",
                           .placeholder = "N",
-                          .sentence = "Replicas that learn, each in a process of its own; more than 64 on a simulated "
-                                      "cluster alone.",
+                          .sentence = "Replicas that learn, each in a process of its own.",
                           .unit = "processes",
                           .usual = "2; one for each slot of --hosts; under local 1"},
-                         &C::workers, &ResolvedRun::workers, "workers", 1, kMostSimulatedWorkers));
+                         &C::workers, &ResolvedRun::workers, "workers", 1, kMostWorkers));
   table.push_back(
       choice({.group = group,
               .name = "launcher",

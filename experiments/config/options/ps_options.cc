@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "common/group_limits.h"
 #include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
@@ -116,7 +117,7 @@ void add_ps_options(std::vector<OptionSpec>& table) {
                      .placeholder = "K",
                      .sentence = "Processes that hold the weights, a part each.",
                      .unit = "processes"},
-                    &C::servers, "parameter servers", 1, 64));
+                    &C::servers, "parameter servers", 1, kMostServers));
   is_ps_only(number({.group = "Parameter servers",
                      .name = "shards-per-server",
                      .placeholder = "S",

@@ -142,15 +142,10 @@ Status validate_profile(const ResolvedRun& config) {
   return {};
 }
 
-// Says what a simulated cluster cannot do (yet), and what a real one cannot.
+// Says what a simulated cluster cannot do, and what is for one alone.
 Status validate_cluster(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_profile(config));
-  if (config.cluster == ClusterKind::kReal) {
-    if (config.workers <= kMostWorkers) return {};
-    return Status::invalid_argument(
-        fmt::format("--workers={}: at most {} processes learn on real hosts; --cluster=simulated takes up to {}",
-                    config.workers, kMostWorkers, kMostSimulatedWorkers));
-  }
+  if (config.cluster == ClusterKind::kReal) return {};
   const auto refused = [](const std::string& option, const char* why) {
     return Status::invalid_argument(fmt::format("--cluster=simulated: {} {}", option, why));
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/group_limits.h"
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolution.h"
 #include "experiments/lab/run/scratch_folder.h"
@@ -35,7 +36,6 @@ bool set_exchange(const prediction::ExchangePlan& plan, const prediction::Networ
     case Exchange::kServers:
       break;
   }
-  constexpr int kMostServers = 64;
   if (plan.servers > kMostServers || (!plan.colocated && network.workers_per_host > 1)) return false;
   request.mode = Mode::kPs;
   request.consistency = *ps::Consistency::parse("sync");

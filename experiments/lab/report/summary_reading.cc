@@ -7,14 +7,14 @@
 #include <limits>
 #include <optional>
 
+#include "common/group_limits.h"
 #include "experiments/lab/report/json_members.h"
 
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::size_t kMostRepeats = 100;    // limit of --repeat
-constexpr std::int64_t kMostServers = 1000;  // more than --servers allows
-constexpr double kMostSeconds = 1e9;         // more would not fit a Duration
+constexpr std::size_t kMostRepeats = 100;  // limit of --repeat
+constexpr double kMostSeconds = 1e9;       // more would not fit a Duration
 
 Duration seconds_of(double value) { return from_seconds(std::clamp(value, 0.0, kMostSeconds)); }
 
@@ -35,7 +35,7 @@ MachineLoad machine_of(const JsonMembers& members) {
 
 void add_server(const JsonMembers& members, std::map<int, ServerFigures>& servers) {
   const std::int64_t rank = members.count("server");
-  if (rank < 0 || rank > kMostServers) return;
+  if (rank < 0 || rank >= kMostServers) return;
   servers[static_cast<int>(rank)] = {.pushes = members.count("pushes"),
                                      .busy = seconds_of(members.number("busy_seconds")),
                                      .serving = seconds_of(members.number("serving_seconds")),

@@ -71,6 +71,22 @@ TEST_P(AllReduceSchedule, LeavesTheExactSumOnEveryRankUnderAnyOrderOfDelivery) {
   }
 }
 
+// Sums of whole numbers that stay exact for many ranks.
+double cubed(int rank, std::size_t i) { return std::pow(rank + 1, 3) + static_cast<double>(i % 3); }
+
+TEST_P(AllReduceSchedule, LeavesTheExactSumOnManyRanks) {
+  for (const int size : {65, 100, 128}) {
+    SCOPED_TRACE(testing::Message() << size << " ranks");
+    const std::size_t length = 531;
+    const auto sum = agreed(all_reduces(GetParam(), size, length), buffers_of(size, length, cubed),
+                            {.reads = kBothReads[size % 2], .seed = 7, .slowest = 64});
+    const double cubes = std::pow(size * (size + 1) / 2, 2);
+    for (std::size_t i = 0; i < length; ++i) {
+      ASSERT_EQ(sum[i], cubes + static_cast<double>(size) * static_cast<double>(i % 3));
+    }
+  }
+}
+
 // The order of summing is the schedule's, whatever comes first, and however the buffer is cut.
 TEST_P(AllReduceSchedule, GivesAllRanksTheSameBitsInAnyOrderOfDeliveryAndForAnySegments) {
   for (int size : {2, 3, 4, 5, 6, 7, 8, 12, 16, 17}) {

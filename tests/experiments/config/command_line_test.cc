@@ -41,9 +41,11 @@ TEST(CommandLine, TakesValuesBehindAnEqualsSignOrASpace) {
 }
 
 TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
-  EXPECT_EQ(refusal({"--mode=ps", "--servers=0"}), "--servers=0: parameter servers must be 1 to 64");
-  EXPECT_EQ(refusal({"--mode=ps", "--servers=two"}), "--servers=two: parameter servers must be 1 to 64");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=0"}), "--servers=0: parameter servers must be 1 to 1024");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=two"}), "--servers=two: parameter servers must be 1 to 1024");
   EXPECT_EQ(refusal({"--workers=99999999999"}), "--workers=99999999999: workers must be 1 to 1024");
+  EXPECT_EQ(refusal({"--workers=1025"}), "--workers=1025: workers must be 1 to 1024");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=1025"}), "--servers=1025: parameter servers must be 1 to 1024");
   EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, ps or allreduce");
   EXPECT_EQ(refusal({"--timeout=nan"}), "--timeout=nan: timeout must be 1 to 3600");
   EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),
@@ -55,6 +57,13 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
             "--sharding=even: sharding must be balanced, tensor, hash, least-loaded or whole");
   EXPECT_EQ(refusal({"--mode=ps", "--chunk-bytes=1024"}), "--chunk-bytes=1024: chunk size must be 4096 to 1073741824");
   EXPECT_THAT(refusal({"--lr-schedule=stair"}), StartsWith("--lr-schedule=stair: "));
+}
+
+TEST(CommandLine, TakesAThousandAndTwentyFourWorkersAndServers) {
+  const Result<CommandLine> line = parse({"--mode=ps", "--workers=1024", "--servers=1024", "--batch-size=8"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->config.workers, 1024);
+  EXPECT_EQ(line->config.servers, 1024);
 }
 
 TEST(CommandLine, TracesTheUsualStepsUnlessOthersAreNamed) {

@@ -118,7 +118,7 @@ TEST(Variation, RefusesWhatItCannotVary) {
   EXPECT_THAT(parse_variation("servers=").status().message(), HasSubstr("names no value"));
   EXPECT_THAT(parse_variation("servers=1,2,1").status().message(), HasSubstr("names 1 twice"));
   EXPECT_THAT(varied("ps:sync", {"servers=0,1"}).status().message(),
-              AllOf(HasSubstr("--servers=0"), HasSubstr("1 to 64")));
+              AllOf(HasSubstr("--servers=0"), HasSubstr("1 to 1024")));
   EXPECT_THAT(varied("ps:sync,ps:snyc", {"servers=1,2"}).status().message(),
               StartsWith("--modes: 'ps:snyc' must be local, "));
   EXPECT_THAT(varied("ps:sync,ps:sync", {"servers=1,2"}).status().message(), HasSubstr("names ps:sync twice"));

@@ -447,5 +447,24 @@ TEST_P(EightWorkers, FinishOnAnyMachine) {
   EXPECT_THAT(program.processes(), IsEmpty());
 }
 
+// More than a machine word has bits, on any machine.
+class SeventyWorkers : public testing::TestWithParam<Flags> {};
+
+INSTANTIATE_TEST_SUITE_P(Of, SeventyWorkers,
+                         testing::Values(Flags{"--mode=allreduce"},
+                                         Flags{"--mode=allreduce", "--collective=ring", "--transport=sockets"},
+                                         Flags{"--mode=ps", "--consistency=sync", "--servers=2"}));
+
+TEST_P(SeventyWorkers, Finish) {
+  if (testing_support::kSanitized) GTEST_SKIP() << "seventy processes with a sanitizer's memory each";
+  Flags flags = small_run(GetParam());
+  flags.insert(flags.end(), {"--workers=70", "--steps=3", "--warmup-steps=1"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(program.summary()["total_steps"], 70 * 3);
+  EXPECT_THAT(program.processes(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

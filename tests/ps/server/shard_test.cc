@@ -384,5 +384,29 @@ TEST(Shard, RefusesAPushAndALeaveOfAWorkerThatIsOwedAnAnswer) {
   EXPECT_FALSE(job.shard.on_leave(0).ok());
 }
 
+// More workers than a machine word has bits.
+TEST(Shard, TakesTheMeanOfAHundredWorkersAndOfThoseThatAreLeft) {
+  ShardHarness job(100, "sync", 4);
+  job.join_all();
+  for (int rank = 0; rank < 100; ++rank) job.push(rank, static_cast<float>(rank));
+  EXPECT_THAT(job.weights(), Each(-49.5f));
+  job.lose(70);
+  for (int rank = 0; rank < 100; ++rank) {
+    if (rank != 70) job.push(rank, 2);
+  }
+  EXPECT_THAT(job.weights(), Each(-51.5f));
+  EXPECT_EQ(job.version(), 2);
+}
+
+TEST(Shard, HoldsAHundredWorkersWithinTheBoundOfTheSlowest) {
+  ShardHarness job(100, "bounded:1", 4);
+  job.join_all();
+  for (int rank = 0; rank < 99; ++rank) job.push(rank, 1);
+  for (int rank = 0; rank < 99; ++rank) job.push(rank, 1);
+  for (int rank = 0; rank < 99; ++rank) EXPECT_TRUE(job.worker(rank).waiting) << rank;
+  job.push(99, 1);
+  for (int rank = 0; rank < 99; ++rank) EXPECT_FALSE(job.worker(rank).waiting) << rank;
+}
+
 }  // namespace
 }  // namespace syncopate::ps

@@ -227,5 +227,26 @@ TEST_F(ControlServerTest, IsNotHeldUpByAProcessThatIsGone) {
   for (int i = 0; i < 10; ++i) server_.send(0, alive);
 }
 
+TEST(ControlServer, KnowsTheLastOfAThousandAndTwentyFourWorkersAndNoFurtherOne) {
+  ResolvedRun config;
+  config.mode = Mode::kAllreduce;
+  config.workers = 1024;
+  const JobPlan plan = make_plan(config, "run-7", "box");
+  const RunKeys keys = *RunKeys::make();
+  ZmqControlServer server(plan, {.keys = keys});
+  Peer intruder(server.address(), keys, {Role::kWorker, 1024}), last(server.address(), keys, {Role::kWorker, 1023});
+  intruder.say_hello("run-7");
+  last.say_hello("run-7");
+  zmq::pollitem_t item = server.incoming();
+  std::vector<std::string> heard;
+  const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
+  while ((heard.empty() || server.dropped() == 0) && SteadyClock().now() < deadline) {
+    zmq::poll(&item, 1, std::chrono::milliseconds(10));
+    if (auto received = server.receive()) heard.push_back(plan.processes[received->process].name());
+  }
+  EXPECT_THAT(heard, testing::ElementsAre("worker 1023"));
+  EXPECT_EQ(server.dropped(), 1);
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

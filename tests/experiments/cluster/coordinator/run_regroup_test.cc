@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/experiments/cluster/coordinator/watched_run.h"
 
 namespace syncopate::experiments {
@@ -366,6 +368,20 @@ TEST(RunMonitorRegroups, ALostWorkersTroubleIsForgotten) {
   (void)run.actions();
   run.pass(std::chrono::seconds(3));
   EXPECT_THAT(run.actions(), IsEmpty());
+}
+
+TEST(RunMonitorRegroups, AHundredAndTwentyEightWorkersGoOnWithoutWhoIsLost) {
+  WatchedRun run(plan_of(Mode::kAllreduce, 128, 0),
+                 {.recovery = {.survives_workers = true, .regroups_without_worker = true}, .timeout = kTimeout});
+  run.everybody_says_hello();
+  for (int rank = 0; rank < 128; ++rank) run.ready(run.worker(rank));
+  run.end(run.worker(64), kKilled);
+  run.end(run.worker(127), kKilled);
+  EXPECT_EQ(run.verdict(), std::nullopt);
+  std::vector<int> left(127);
+  std::iota(left.begin(), left.end(), 0);
+  std::erase(left, 64);
+  EXPECT_EQ(run.monitor().membership().workers, left);
 }
 
 }  // namespace

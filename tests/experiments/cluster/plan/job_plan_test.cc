@@ -39,6 +39,14 @@ TEST(JobPlan, HasServersOnlyUnderPs) {
   EXPECT_EQ(count_of(plan_of(Mode::kPs, 4, 3), Role::kWorker), 4);
 }
 
+TEST(JobPlan, HasAProcessForEachOfAThousandAndTwentyFourWorkersAndServers) {
+  const JobPlan plan = plan_of(Mode::kPs, 1024, 1024);
+  EXPECT_EQ(count_of(plan, Role::kServer), 1024);
+  EXPECT_EQ(count_of(plan, Role::kWorker), 1024);
+  EXPECT_EQ(names(plan)[1023], "server 1023");
+  EXPECT_EQ(names(plan)[2047], "worker 1023");
+}
+
 TEST(JobPlan, ShowsRoleRankAndRunInTheCommandLine) {
   const ProcessSpec spec = plan_of(Mode::kAllreduce, 2, 1).processes[1];
   EXPECT_THAT(spec.arguments, ElementsAre("--role=worker", "--rank=1", "--run=run-7"));
