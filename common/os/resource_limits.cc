@@ -76,6 +76,8 @@ std::string limit_behind(int error) {
       return raise_it("-u", limit_of(RLIMIT_NPROC).rlim_cur, " processes and threads of this user");
     case EMFILE:
       return raise_it("-n", limit_of(RLIMIT_NOFILE).rlim_cur, " descriptors");
+    case ETOOMANYREFS:
+      return raise_it("-n", limit_of(RLIMIT_NOFILE).rlim_cur, " descriptors, also of those that are on their way");
     case ENOMEM:
       return memory_limit();
     default:

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "common/os/resource_limits.h"
 #include "common/transport/waits.h"
 
 namespace syncopate {
@@ -83,8 +84,11 @@ bool is_of_own_user(int connection) {
 Status local_socket_failure(const char* what) {
   // Its listener, or its end of a connection, has gone with it.
   const bool is_gone = errno == EPIPE || errno == ECONNRESET || errno == ECONNREFUSED;
-  return Status(is_gone ? Code::kPeerLost : Code::kInternal,
-                fmt::format("{} a local socket: {}", what, std::strerror(errno)));
+  const bool is_limit = errno == EMFILE || errno == ENFILE || errno == ETOOMANYREFS;
+  return Status(is_gone    ? Code::kPeerLost
+                : is_limit ? Code::kResourceExhausted
+                           : Code::kInternal,
+                fmt::format("{} a local socket: {}{}", what, std::strerror(errno), limit_behind(errno)));
 }
 
 }  // namespace syncopate

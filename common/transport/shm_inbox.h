@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "common/transport/shm_doorbell.h"
@@ -46,6 +47,11 @@ struct ShmInbox {
   static std::size_t bytes_for(int senders) {
     return sizeof(ShmInbox) + sizeof(ShmSlot) * kSlotsPerSender * static_cast<std::size_t>(senders);
   }
+  // Where a sender's slots begin, and how long they are.
+  static std::size_t slots_begin(int sender) {
+    return offsetof(ShmInbox, slots) + kSlotBytes * static_cast<std::size_t>(sender);
+  }
+  static constexpr std::size_t kSlotBytes = sizeof(ShmSlot) * kSlotsPerSender;  // of a sender
   ShmSlot& slot(int sender, std::uint64_t sequence) {
     return slots[static_cast<std::uint64_t>(sender) * kSlotsPerSender + sequence % kSlotsPerSender];
   }

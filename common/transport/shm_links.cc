@@ -169,12 +169,16 @@ void ShmLinks::turn_away() {
   if (rejected_++ == 0) log_warning("shm endpoint {}: turned away a connection that is no peer's", rank_);
 }
 
-Status ShmLinks::announce_arena(std::uint64_t number, const SharedMemory& memory) {
+Status ShmLinks::show_arena(int peer, std::uint64_t number, const SharedMemory& memory) {
   const ShmParcel parcel{.kind = ShmParcel::Kind::kArena, .sender = rank_, .run = run_, .number = number};
-  for (const FileDescriptor& link : links_) {
-    if (!link.open() || send_parcel(link.get(), parcel, memory.file().get())) continue;
-    if (errno != EPIPE && errno != ECONNRESET)
-      return local_socket_failure("passing memory over");  // a lost peer needs none
+  if (!link(peer).open() || send_parcel(link(peer).get(), parcel, memory.file().get())) return Status();
+  if (errno == EPIPE || errno == ECONNRESET) return Status();  // a lost peer needs none
+  return local_socket_failure("passing memory over");
+}
+
+Status ShmLinks::announce_arena(std::uint64_t number, const SharedMemory& memory) {
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
+    SYNCOPATE_RETURN_IF_ERROR(show_arena(static_cast<int>(peer), number, memory));
   }
   return Status();
 }

@@ -31,7 +31,8 @@ class ShmLinks {
   // Returns the descriptor that came with `peer`'s hello. Call it once per peer.
   FileDescriptor take_inbox_of(int peer) { return std::move(inboxes_[static_cast<std::size_t>(peer)]); }
 
-  // Sends an arena's memory to every peer that is still connected.
+  // Sends an arena's memory to this peer, or to every peer, as far as they are still connected.
+  Status show_arena(int peer, std::uint64_t number, const SharedMemory& memory);
   Status announce_arena(std::uint64_t number, const SharedMemory& memory);
 
   // Returns the next parcel that `peer` has sent; nothing if there is none.

@@ -15,8 +15,13 @@ class SharedMemory {
   // Creates zeroed memory of a fixed size. Fails with resource exhausted.
   static Result<SharedMemory> create(std::size_t bytes);
   // Maps memory that a peer has created. Only memory whose size can no longer change is accepted, since otherwise a
-  // peer could make our reads fault. `writable` chooses how it is mapped.
-  static Result<SharedMemory> map(FileDescriptor file, bool writable);
+  // peer could make our reads fault. `writable` chooses how it is mapped. Page tables are filled at once, so that no
+  // page fault falls into a measured step; or, of memory of which this process uses little, by fill().
+  enum class Pages { kFilled, kUntouched };
+  static Result<SharedMemory> map(FileDescriptor file, bool writable, Pages pages = Pages::kFilled);
+  // Fills the page tables of writable memory from byte `begin` on, as far as `bytes` more. Does nothing where the
+  // kernel refuses: the pages are then filled when they are touched.
+  void fill(std::size_t begin, std::size_t bytes);
 
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) noexcept;

@@ -27,6 +27,7 @@ struct InFlight {
 struct Peer {
   std::optional<SharedMemory> inbox;             // theirs, writable: where we put messages for them
   std::map<std::uint64_t, SharedMemory> arenas;  // theirs, read-only, by their number
+  std::vector<bool> shown;                       // ours, by number, whether they know it
   std::uint64_t sent = 0;                        // messages, so far
   std::uint64_t received = 0;
   bool lost = false;
@@ -69,10 +70,14 @@ class ShmTransport final : public Transport {
     counters_.rejected = links_->rejected();
     for (int rank = 0; rank < size(); ++rank) {
       if (rank == rank_) continue;
-      SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory inbox, SharedMemory::map(links_->take_inbox_of(rank), true));
+      SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory inbox,
+                                 SharedMemory::map(links_->take_inbox_of(rank), true, SharedMemory::Pages::kUntouched));
       if (inbox.bytes().size() < ShmInbox::bytes_for(size())) {
         return Status::data_loss(fmt::format("the inbox of peer {} is too small", rank));
       }
+      // It has slots for every member: in a large group, filling all would take longer than anything else.
+      inbox.fill(0, sizeof(ShmInbox));
+      inbox.fill(ShmInbox::slots_begin(rank_), ShmInbox::kSlotBytes);
       peer(rank).inbox.emplace(std::move(inbox));
       if (inbox_of(rank).run != run_) return Status::data_loss(fmt::format("peer {} is of another run", rank));
     }
@@ -85,7 +90,6 @@ class ShmTransport final : public Transport {
 
   Result<std::span<std::byte>> allocate(std::size_t bytes) override {
     SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory memory, SharedMemory::create(std::max<std::size_t>(bytes, 1)));
-    SYNCOPATE_RETURN_IF_ERROR(links_->announce_arena(arenas_.size(), memory));
     arenas_.push_back(std::move(memory));
     return arenas_.back().bytes().first(bytes);
   }
@@ -103,6 +107,7 @@ class ShmTransport final : public Transport {
     if (!payload.empty() && !locate(payload, place)) {
       return Status::invalid_argument("the payload does not lie in memory from allocate()");
     }
+    if (!payload.empty()) SYNCOPATE_RETURN_IF_ERROR(show_arena(to, place.arena));
     slot.place = place;
     std::copy(header.begin(), header.end(), slot.header);
     if (pending != nullptr && !payload.empty()) {
@@ -167,6 +172,16 @@ class ShmTransport final : public Transport {
       }
     }
     return false;
+  }
+
+  // A peer learns of an arena with the first message from it. Most members of a large group never send to each other,
+  // and a descriptor that nobody takes off a socket counts against this user's limit for as long as the socket lasts.
+  Status show_arena(int to, std::uint64_t number) {
+    std::vector<bool>& shown = peer(to).shown;
+    shown.resize(arenas_.size());
+    if (shown[number]) return Status();
+    shown[number] = true;
+    return links_->show_arena(to, number, arenas_[number]);
   }
 
   // The next peer, fairly in turn, that has a message for us; -1 if none has.

@@ -15,6 +15,8 @@ constexpr std::int64_t kOfEachProcess = 4;
 constexpr std::int64_t kOfEachRelay = 4;
 // For each other member of its group an endpoint has links and memory, and connections in both directions.
 constexpr std::int64_t kOfEachPeer = 6;
+// The direct collective's memory, which every rank shows to every other: weights, gradients and times.
+constexpr std::int64_t kArenas = 3;
 
 std::int64_t endpoints_of_server(const ResolvedRun& config) {
   return config.mode == Mode::kPs ? config.shards_per_server : 1;
@@ -38,8 +40,21 @@ std::int64_t descriptors_of_process(const ResolvedRun& config) {
   return kOfItself + endpoints_of_server(config) * (members_of_group(config) - 1) * (kOfEachPeer + connections);
 }
 
-Status check_descriptors(const ResolvedRun& config, const JobPlan& plan, std::int64_t limit) {
+std::int64_t descriptors_on_their_way(const ResolvedRun& config) {
+  if (config.transport != TransportKind::kShm || config.cluster != ClusterKind::kReal || runs_command(config)) return 0;
+  const std::int64_t pairs = members_of_group(config) * (members_of_group(config) - 1) / 2;
+  const bool shows_all = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kDirect;
+  return shows_all ? pairs + 2 * pairs * kArenas : pairs;
+}
+
+Status check_descriptors(const ResolvedRun& config, const JobPlan& plan, std::int64_t limit, bool is_root) {
   const std::int64_t needed = std::max(descriptors_of_coordinator(plan), descriptors_of_process(config));
+  if (const std::int64_t on_their_way = descriptors_on_their_way(config); on_their_way > limit && !is_root) {
+    return Status::invalid_argument(
+        fmt::format("over shared memory {} file descriptors of this run may be on their way at once, and a user may "
+                    "have {}: raise the hard limit (ulimit -Hn), or use fewer processes or --transport=sockets",
+                    on_their_way, limit));
+  }
   if (needed <= limit) return {};
   return Status::invalid_argument(
       fmt::format("a process of this run may need {} file descriptors, and may have {}: raise the hard limit "

@@ -281,7 +281,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   }
   const Cluster cluster = cluster_of(result.config, survey);
   const JobPlan plan = make_plan(result.config, result.facts.run_id, cluster);
-  if (const Status status = check_descriptors(result.config, plan, descriptor_limit()); !status.ok()) {
+  if (const Status status = check_descriptors(result.config, plan, descriptor_limit(), geteuid() == 0); !status.ok()) {
     fail(result, exit_code_of(status), status.message());
     return result;
   }
@@ -322,7 +322,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   JobResult dry;
   dry.config = config;
   const JobPlan plan = make_plan(config, run_id_of(config, 0), cluster_of(config, survey));
-  SYNCOPATE_RETURN_IF_ERROR(check_descriptors(config, plan, descriptor_limit()));
+  SYNCOPATE_RETURN_IF_ERROR(check_descriptors(config, plan, descriptor_limit(), geteuid() == 0));
   if (!resumes_here(config)) SYNCOPATE_RETURN_IF_ERROR(check_output(config));
   std::string text = to_text(plan, config.cluster == ClusterKind::kReal ? own_program() : "");
   for (const std::string& caution : cautions(config)) text += "\nwarning: " + caution + "\n";

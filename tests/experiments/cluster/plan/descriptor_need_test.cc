@@ -32,15 +32,26 @@ TEST(DescriptorNeed, IsRefusedWhereTheLimitIsBelow) {
   const ResolvedRun config = ps(4, 2);
   const JobPlan plan = make_plan(config, "run-7", "box");
   const std::int64_t needed = std::max(descriptors_of_coordinator(plan), descriptors_of_process(config));
-  EXPECT_TRUE(check_descriptors(config, plan, needed).ok());
-  const Status refused = check_descriptors(config, plan, needed - 1);
+  EXPECT_TRUE(check_descriptors(config, plan, needed, false).ok());
+  const Status refused = check_descriptors(config, plan, needed - 1, false);
   EXPECT_EQ(refused.code(), Code::kInvalidArgument);
   EXPECT_THAT(refused.message(), testing::HasSubstr("ulimit -Hn"));
 }
 
 TEST(DescriptorNeed, OfAnUsualRunIsLittle) {
   const ResolvedRun config = ps(8, 2);
-  EXPECT_TRUE(check_descriptors(config, make_plan(config, "run-7", "box"), 256).ok());
+  EXPECT_TRUE(check_descriptors(config, make_plan(config, "run-7", "box"), 256, false).ok());
+}
+
+TEST(DescriptorNeed, CountsWhatIsOnItsWayOverSharedMemoryUnlessRootSendsIt) {
+  ResolvedRun config = ps(128, 2);
+  const JobPlan plan = make_plan(config, "run-7", "box");
+  EXPECT_EQ(descriptors_on_their_way(config), 130 * 129 / 2);
+  EXPECT_THAT(check_descriptors(config, plan, 8000, false).message(), testing::HasSubstr("--transport=sockets"));
+  EXPECT_TRUE(check_descriptors(config, plan, 8000, true).ok());
+  EXPECT_TRUE(check_descriptors(config, plan, 8385, false).ok());
+  config.transport = TransportKind::kSockets;
+  EXPECT_EQ(descriptors_on_their_way(config), 0);
 }
 
 }  // namespace
