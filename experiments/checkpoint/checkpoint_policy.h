@@ -118,7 +118,8 @@ class CheckpointPolicy {
   std::optional<std::int64_t> ordered_;        // the step that is ordered and not decided yet
   std::optional<TimePoint> next_;              // time of the next order, for an interval in seconds
   std::optional<std::int64_t> next_step_;      // step of the next order, for an interval in steps, if they are ordered
-  // How old reports may be: records are sent every 200 ms, and orders every 100 ms.
+  // How old reports may be at first: records are sent every 200 ms, in a large run every second, and orders every 100
+  // ms.
   Duration ahead_ = std::chrono::milliseconds(500);
   // For the pace: the time and the step from which it is measured.
   std::optional<TimePoint> pace_since_;

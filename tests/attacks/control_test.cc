@@ -7,6 +7,7 @@
 #include <limits>
 #include <tuple>
 
+#include "experiments/cluster/control/packed_steps.h"
 #include "tests/support/attacked_run.h"
 #include "tests/support/rejection_lines.h"
 
@@ -66,11 +67,13 @@ const Forgery kForgeries[] = {
     {"EndOfAWorker", "worker-1", [](ToCoordinator& message) { message.mutable_finished(); }},
     {"Steps", "worker-1",
      [](ToCoordinator& message) {
-       auto& step = *message.mutable_steps()->add_steps();
-       step.set_step(std::numeric_limits<std::int64_t>::max());
-       step.set_epoch(std::numeric_limits<std::int64_t>::min());
-       step.set_samples(std::numeric_limits<std::int64_t>::max());
-       step.set_loss(std::numeric_limits<double>::quiet_NaN());
+       StepRecord step;
+       step.step = std::numeric_limits<std::int64_t>::max();
+       step.epoch = std::numeric_limits<std::int64_t>::min();
+       step.samples = std::numeric_limits<std::int64_t>::max();
+       step.loss = std::numeric_limits<double>::quiet_NaN();
+       message.mutable_steps()->set_packed(
+           experiments::pack_steps(std::vector<experiments::SentStep>{{.record = step}}));
      }},
     {"Place", "worker-1",
      [](ToCoordinator& message) {

@@ -23,15 +23,13 @@ void ControlChannel::post(ToCoordinator message, std::optional<zmq::message_t> w
 }
 
 void ControlChannel::add(const StepRecord& record) {
-  control::Step step = to_wire(record);
   const std::lock_guard lock(*monitor_);
-  step.set_membership_epoch(board_.joined());
-  *steps_.mutable_steps()->add_steps() = std::move(step);
+  steps_.push_back({record, board_.joined()});
+  if (steps_.size() == kMostPackedSteps) queue_records();
 }
 
 void ControlChannel::queue_records() {
-  if (steps_.steps().steps_size() == 0) return;
-  outgoing_.emplace_back().message.Swap(&steps_);
+  if (!steps_.empty()) outgoing_.emplace_back().steps = std::exchange(steps_, {});
 }
 
 void ControlChannel::post_records() {
@@ -53,8 +51,15 @@ void ControlChannel::fail(const control::Failure& failure) {
 }
 
 std::deque<ControlChannel::Outgoing> ControlChannel::take_outgoing() {
-  const std::lock_guard lock(*monitor_);
-  return std::exchange(outgoing_, {});
+  std::deque<Outgoing> taken;
+  {
+    const std::lock_guard lock(*monitor_);
+    taken = std::exchange(outgoing_, {});
+  }
+  for (Outgoing& each : taken) {
+    if (!each.steps.empty()) each.message.mutable_steps()->set_packed(pack_steps(each.steps));
+  }
+  return taken;
 }
 
 void ControlChannel::set_limits(const ControlLimits& limits) {

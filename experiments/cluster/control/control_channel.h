@@ -26,6 +26,7 @@
 #include "experiments/cluster/control/answer_board.h"
 #include "experiments/cluster/control/control.pb.h"
 #include "experiments/cluster/control/membership_epoch.h"
+#include "experiments/cluster/control/packed_steps.h"
 #include "experiments/cluster/control/subscription.h"
 #include "experiments/cluster/control/weights_snapshot.h"
 
@@ -42,6 +43,7 @@ class ControlChannel {
   struct Outgoing {
     control::ToCoordinator message;
     std::optional<zmq::message_t> weights;
+    std::vector<SentStep> steps = {};  // become the message when it is taken
   };
 
   // Makes the channel of the process that has this role and rank, between threads of `threads`, which outlives it.
@@ -151,7 +153,7 @@ class ControlChannel {
   const std::unique_ptr<Monitor> monitor_;  // guards what follows, and says that it has changed
 
   std::deque<Outgoing> outgoing_;
-  control::ToCoordinator steps_;  // collected records
+  std::vector<SentStep> steps_;  // collected records
   bool failed_ = false;
   ControlLimits limits_;
 

@@ -15,7 +15,6 @@ namespace {
 using control::FromCoordinator;
 using control::ToCoordinator;
 
-constexpr Duration kRecordsEvery = std::chrono::milliseconds(200);
 constexpr Duration kWatchdogMargin = std::chrono::seconds(2);
 // A coordinator that has been silent for this fraction of the timeout counts as absent. That is early enough for every
 // wait that depends on it to be extended before its deadline.
@@ -51,14 +50,16 @@ void ControlThread::set_timeout(Duration timeout, Duration stall_warning) {
 TimePoint ControlThread::tick(TimePoint now) {
   const auto [timeout, stall_warning] = channel_.limits();
   const Duration beat_every = heartbeat_interval(timeout, stall_warning);
-  if (!last_beat_ || now - *last_beat_ >= beat_every) {
+  const bool is_beat_due = !last_beat_ || now - *last_beat_ >= beat_every;
+  if (is_beat_due) {
     beat();
     last_beat_ = now;
     if (compares_clocks_) ask_time();
   }
-  if (now >= next_records_) {
+  // Records that would follow soon leave together with a heartbeat.
+  if (now >= next_records_ || (is_beat_due && next_records_ - now < beat_every / 4)) {
     channel_.post_records();
-    next_records_ = now + kRecordsEvery;
+    next_records_ = now + records_every_;
   }
   const Duration absence = attention_.absence(now);
   coordinator_.forgive(absence);
@@ -67,6 +68,14 @@ TimePoint ControlThread::tick(TimePoint now) {
   check_coordinator(timeout, now);
   check_own_progress(timeout, now);
   return std::min(*last_beat_ + beat_every, next_records_);
+}
+
+// The messages of many processes that were started together would otherwise arrive together.
+void ControlThread::spread_out(const control::Welcome& welcome) {
+  records_every_ = Duration(welcome.records_every());
+  next_records_ = clock_.now() + Duration(welcome.records_from());
+  const ControlLimits limits = channel_.limits();
+  last_beat_ = next_records_ - heartbeat_interval(limits.timeout, limits.stall_warning);
 }
 
 void ControlThread::beat() {
@@ -115,6 +124,7 @@ void ControlThread::handle(FromCoordinator& message, const zmq::message_t& weigh
   switch (message.kind_case()) {
     case FromCoordinator::kWelcome:
       compares_clocks_ = message.welcome().compare_clocks();
+      if (message.welcome().records_every() > 0) spread_out(message.welcome());
       if (compares_clocks_) ask_time();
       return channel_.welcome(message.welcome());
     case FromCoordinator::kClockAnswer:

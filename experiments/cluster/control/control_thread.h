@@ -20,6 +20,7 @@
 #include "experiments/cluster/control/control_line.h"
 #include "experiments/cluster/control/coordinator_watch.h"
 #include "experiments/cluster/control/progress_watch.h"
+#include "experiments/cluster/control/records_interval.h"
 
 namespace syncopate::experiments {
 
@@ -43,6 +44,7 @@ class ControlThread {
 
  private:
   TimePoint tick(TimePoint now);
+  void spread_out(const control::Welcome& welcome);
   void beat();
   void ask_time();
   void take_time(const control::ClockAnswer& answer);
@@ -59,6 +61,7 @@ class ControlThread {
 
   // The following belong to the control thread.
   std::optional<TimePoint> last_beat_;
+  Duration records_every_ = records_interval(1);
   TimePoint next_records_ = clock_.now();
   bool compares_clocks_ = false;
   ClockOffset offset_;  // offset of the coordinator's clock

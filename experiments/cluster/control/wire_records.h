@@ -21,9 +21,6 @@
 
 namespace syncopate::experiments {
 
-control::Step to_wire(const StepRecord& record);
-StepRecord from_wire(const control::Step& step);
-
 control::ServerFacts to_wire(const ServerFigures& figures);
 ServerFigures from_wire(const control::ServerFacts& facts);
 

@@ -8,7 +8,10 @@
 #include <variant>
 
 #include "common/os/exhaustion.h"
+#include "common/text/log.h"
 #include "experiments/cluster/control/control_thread.h"
+#include "experiments/cluster/control/packed_steps.h"
+#include "experiments/cluster/control/records_interval.h"
 #include "experiments/cluster/control/trace_records.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "experiments/cluster/coordinator/fault_injector.h"
@@ -28,6 +31,8 @@ using control::FromCoordinator;
 using control::ToCoordinator;
 
 constexpr Duration kTick = std::chrono::milliseconds(100);
+constexpr int kSmallRun = 32;  // processes
+constexpr Duration kRoundOfAProcess = std::chrono::microseconds(20);
 
 class Coordinator {
  public:
@@ -70,20 +75,22 @@ class Coordinator {
     SYNCOPATE_RETURN_IF_ERROR(checkpoints_.open(options_.checkpoints, checkpoint_callbacks(), runtime_.threads()));
     SYNCOPATE_RETURN_IF_ERROR(runtime_.start());
     while (!monitor_.over() || !runtime_.empty()) {
-      runtime_.wait_for_news(std::min(kTick, std::max(Duration::zero(), faults_.next() - clock_.now())));
+      wait_for_news();
       ends_.forgive(monitor_.notice_absence(clock_.now()));
       if (runtime_.take_interrupt()) monitor_.on_interrupt(clock_.now());
       receive_all();
       ends_.take();
+      carry_out_actions();
       const TimePoint now = clock_.now();
+      awaits_round_ = now < next_round_ && now < faults_.next();
+      if (awaits_round_) continue;
+      next_round_ = now + round_interval();
       if (const std::string shortage = runtime_.take_shortage(); !shortage.empty()) report(shortage);
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
       if (monitor_.stopping()) faults_.end();
       faults_.act(now);
-      for (const MonitorAction& action : monitor_.take_actions()) {
-        std::visit([this](const auto& one) { act(one); }, action);
-      }
+      carry_out_actions();
       checkpoints_.act(now);
       weights_.pass_on();
       terms_.tell_changes();
@@ -103,6 +110,24 @@ class Coordinator {
   }
 
  private:
+  void wait_for_news() {
+    const TimePoint now = clock_.now();
+    const TimePoint next = std::min(faults_.next(), awaits_round_ ? next_round_ : now + kTick);
+    runtime_.wait_for_news(std::max(Duration::zero(), next - now));
+  }
+
+  // A round looks at all processes. In a small run there is one after each message; in a large one it would take most
+  // of the time.
+  Duration round_interval() const {
+    return std::max(0, static_cast<int>(plan_.processes.size()) - kSmallRun) * kRoundOfAProcess;
+  }
+
+  void carry_out_actions() {
+    for (const MonitorAction& action : monitor_.take_actions()) {
+      std::visit([this](const auto& one) { act(one); }, action);
+    }
+  }
+
   void receive_all() {
     while (std::optional<ControlServer::Received> received = control_.receive()) {
       monitor_.on_heard(received->process, clock_.now());
@@ -194,6 +219,10 @@ class Coordinator {
     }
     welcome.set_resumed_checkpoint(options_.resume);
     welcome.set_resumed_digest(options_.resume_digest);
+    if (const Duration every = records_interval(config_.workers); every > records_interval(1)) {
+      welcome.set_records_every(every.count());
+      welcome.set_records_from(every.count() * spec.rank / config_.workers);
+    }
     const std::vector<std::int64_t> announced = faults_.announced_steps(process);
     welcome.mutable_announced_steps()->Add(announced.begin(), announced.end());
     control_.welcome(process, std::move(welcome));
@@ -210,9 +239,11 @@ class Coordinator {
   void on_steps(std::size_t process, const control::Steps& steps, TimePoint now) {
     const ProcessSpec& spec = plan_.processes[process];
     if (spec.role != Role::kWorker) return;
+    const Result<std::vector<SentStep>> sent = unpack_steps(steps.packed());
+    if (!sent.ok()) return log_warning("dropped from {}: {}", spec.name(), sent.status().message());
     std::vector<StepRecord> records;
-    for (const control::Step& step : steps.steps()) {
-      records.push_back(from_wire(step));
+    for (const SentStep& step : *sent) {
+      records.push_back(step.record);
       records.back().end += clocks_.offset(process);
     }
     if (!records.empty()) {
@@ -223,7 +254,7 @@ class Coordinator {
       } else if (monitor_.still_there(process)) {  // reports of a worker that was lost meanwhile are ignored
         checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
       }
-      monitor_.on_step_finished(process, steps.steps().rbegin()->membership_epoch());
+      monitor_.on_step_finished(process, sent->back().membership_epoch);
     }
     observer_.on_steps(spec.rank, records);
   }
@@ -385,6 +416,8 @@ class Coordinator {
   FaultInjector faults_;
   ProcessEnds ends_;
   std::optional<SharedBatches> batches_;  // set if workers share the job's batches
+  TimePoint next_round_{};
+  bool awaits_round_ = false;  // there has been news since the last one
   RunOutcome outcome_;
 };
 

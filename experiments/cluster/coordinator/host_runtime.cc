@@ -59,9 +59,10 @@ class HostRuntime final : public ClusterRuntime {
   void kill_all() override { processes_->kill_children(); }
 
   void wait_for_news(Duration at_most) override {
-    std::vector<zmq::pollitem_t> items{control_.incoming(), {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0}};
-    for (int handle : processes_->handles()) items.push_back({nullptr, handle, ZMQ_POLLIN, 0});
-    zmq::poll(items.data(), items.size(), rounded_up(at_most));
+    zmq::pollitem_t items[] = {control_.incoming(),
+                               {nullptr, interrupts_.handle(), ZMQ_POLLIN, 0},
+                               {nullptr, processes_->handle(), ZMQ_POLLIN, 0}};
+    zmq::poll(items, std::size(items), rounded_up(at_most));
   }
   void wait_for_message(Duration at_most) override {
     zmq::pollitem_t item = control_.incoming();

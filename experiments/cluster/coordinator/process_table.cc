@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +28,11 @@ bool descends_from(pid_t pid, pid_t ancestor) {
 }  // namespace
 
 ProcessTable::ProcessTable(std::size_t processes, std::vector<StartedChild> children)
-    : children_(std::move(children)), carried_handles_(processes), carried_pids_(processes) {
+    : ends_(epoll_create1(EPOLL_CLOEXEC)),
+      children_(std::move(children)),
+      carried_handles_(processes),
+      carried_pids_(processes) {
+  for (const StartedChild& child : children_) watch(child.handle);
   for (std::size_t i = 0; i < processes; ++i) {
     if (std::ranges::find(children_, i, &StartedChild::process) == children_.end()) carried_.push_back(i);
   }
@@ -46,6 +51,7 @@ bool ProcessTable::watch_carried(std::size_t process, pid_t pid) {
   if (!handle.open() || std::ranges::none_of(children_, is_below) || readable(handle)) return false;
   carried_pids_[process] = pid;
   carried_handles_[process] = std::move(handle);
+  watch(carried_handles_[process]);
   return true;
 }
 
@@ -54,20 +60,28 @@ std::optional<pid_t> ProcessTable::pid_of_child(std::size_t process) const {
   return child == children_.end() || child->is_remote_shell ? std::nullopt : std::optional(child->pid);
 }
 
-std::vector<int> ProcessTable::handles() const {
-  std::vector<int> handles;
-  for (const StartedChild& child : children_) handles.push_back(child.handle.get());
-  for (const FileDescriptor& handle : carried_handles_) {
-    if (handle.open()) handles.push_back(handle.get());
-  }
-  return handles;
+void ProcessTable::add(StartedChild child) {
+  children_.push_back(std::move(child));
+  watch(children_.back().handle);
+}
+
+void ProcessTable::watch(const FileDescriptor& handle) {
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  epoll_ctl(ends_.get(), EPOLL_CTL_ADD, handle.get(), &event);
+}
+
+// Closing it would not do: somebody else may have a copy of it.
+void ProcessTable::forget(const FileDescriptor& handle) {
+  epoll_ctl(ends_.get(), EPOLL_CTL_DEL, handle.get(), nullptr);
 }
 
 std::vector<EndedChild> ProcessTable::take_ended() {
   std::vector<EndedChild> ended, carriers;
+  if (!readable(ends_)) return ended;
   std::erase_if(children_, [&](const StartedChild& child) {
     int status = 0;
     if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
+    forget(child.handle);
     EndedChild one{child.process, end_of(status, child.is_remote_shell), child.name, child.log_file};
     (child.process || one.end.signal ? ended : carriers).push_back(std::move(one));
     return true;
@@ -75,6 +89,7 @@ std::vector<EndedChild> ProcessTable::take_ended() {
   for (std::size_t process : carried_) {
     FileDescriptor& handle = carried_handles_[process];
     if (!handle.open() || !readable(handle)) continue;
+    forget(handle);
     handle = FileDescriptor();
     ended.push_back({process, {}, {}, {}});  // only its parent knows how it ended
   }

@@ -37,11 +37,11 @@ class ProcessTable {
   std::optional<pid_t> pid_of_child(std::size_t process) const;
 
   // Takes ownership of one more child, which was started in place of one that has ended.
-  void add(StartedChild child) { children_.push_back(std::move(child)); }
+  void add(StartedChild child);
 
   bool empty() const { return children_.empty(); }
-  // Returns descriptors of which one is readable once something has ended.
-  std::vector<int> handles() const;
+  // Returns a descriptor that is readable once something has ended.
+  int handle() const { return ends_.get(); }
   // Returns what has ended since the last call. A carrier that ended by itself comes after the processes that it
   // carried; a carrier that was killed, which ends them, comes before them.
   std::vector<EndedChild> take_ended();
@@ -53,6 +53,10 @@ class ProcessTable {
   void kill_children();
 
  private:
+  void watch(const FileDescriptor& handle);
+  void forget(const FileDescriptor& handle);
+
+  FileDescriptor ends_;                 // epoll: readable once one of the handles below is
   std::vector<StartedChild> children_;  // still running
   std::vector<std::size_t> carried_;
   std::vector<FileDescriptor> carried_handles_;  // pidfds, by process; open while one is watched

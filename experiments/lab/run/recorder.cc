@@ -6,13 +6,14 @@
 #include <cmath>
 #include <utility>
 
+#include "experiments/cluster/control/records_interval.h"
 #include "experiments/lab/evaluate/model_options.h"
 
 namespace syncopate::experiments {
 namespace {
 
-// Workers send their records at least this often (experiments/cluster/control/control_client.cc), with room to spare.
-constexpr Duration kRecordsAreIn = std::chrono::seconds(1);
+// Records arrive within this time after they are due.
+constexpr Duration kOnTheirWay = std::chrono::milliseconds(800);
 
 }  // namespace
 
@@ -34,7 +35,8 @@ Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter
                 .holds_out = config.validation.has_value()}),
       workers_(static_cast<std::size_t>(config.workers)),
       epochs_shown_(job.first_step / std::max<std::int64_t>(1, job.steps_per_epoch)),
-      epochs_evaluated_(epochs_shown_) {
+      epochs_evaluated_(epochs_shown_),
+      records_within_(records_interval(config.workers) + kOnTheirWay) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) workers_[rank].rank = static_cast<int>(rank);
   note(make_logs());
 }
@@ -110,10 +112,10 @@ Status Recorder::on_tick(TimePoint now) {
   last_tick_ = now;
   if (!attention_) attention_.emplace(now);
   // Messages that workers sent during the absence arrive now.
-  if (attention_->absence(now) > Duration::zero()) records_are_in_ = now + kRecordsAreIn;
-  if (now >= records_are_in_) record_evaluations(now - kRecordsAreIn);
+  if (attention_->absence(now) > Duration::zero()) records_are_in_ = now + records_within_;
+  if (now >= records_are_in_) record_evaluations(now - records_within_);
   for (RunWatcher* watcher : watchers_) {
-    note(watcher->tick(now, now >= records_are_in_ ? now - kRecordsAreIn : TimePoint::min()));
+    note(watcher->tick(now, now >= records_are_in_ ? now - records_within_ : TimePoint::min()));
   }
   if (training_) {
     console_.progress(progress(), now);

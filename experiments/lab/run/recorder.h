@@ -122,7 +122,8 @@ class Recorder final : public RunObserver {
   TraceLog trace_;
   std::int64_t epochs_shown_ = 0;
   std::int64_t epochs_evaluated_ = 0;
-  Status failure_;  // the first failure to write
+  Duration records_within_{};  // a step's record arrives so long after its end, at most
+  Status failure_;             // the first failure to write
 };
 
 }  // namespace syncopate::experiments

@@ -1,5 +1,5 @@
 // What processes and the coordinator say to each other: what can be read is turned into the program's own records.
-#include "common/step_record.h"
+#include "experiments/cluster/control/packed_steps.h"
 #include "experiments/cluster/control/trace_records.h"
 #include "experiments/cluster/control/wire_records.h"
 #include "tests/fuzz/harness.h"
@@ -11,11 +11,10 @@ namespace {
 using namespace experiments;
 
 void take_steps(const control::Steps& steps) {
-  for (const control::Step& step : steps.steps()) {
-    const StepRecord record = from_wire(step);
-    require(to_wire(record).SerializeAsString() == to_wire(from_wire(to_wire(record))).SerializeAsString(),
-            "a record is read back as it was written");
-  }
+  const Result<std::vector<SentStep>> read = unpack_steps(steps.packed());
+  if (!read.ok()) return;
+  const std::string written = pack_steps(*read);
+  require(pack_steps(*unpack_steps(written)) == written, "records are read back as they were written");
 }
 
 void take_snapshot(const control::Snapshot& stamp) {

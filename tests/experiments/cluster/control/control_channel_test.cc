@@ -324,15 +324,25 @@ TEST_F(ControlChannelTest, SendsEachRecordOnceInOrderAndBeforeWhatIsPostedNext) 
   channel_.add({.step = 6});
   const std::deque<ControlChannel::Outgoing> sent = channel_.take_outgoing();
   ASSERT_EQ(sent.size(), 2u);
-  const control::Steps& steps = sent[0].message.steps();
-  ASSERT_EQ(steps.steps_size(), 2);
-  EXPECT_EQ(steps.steps(0).step(), 4);
-  EXPECT_EQ(steps.steps(0).membership_epoch(), 0);
-  EXPECT_EQ(steps.steps(1).step(), 5);
-  EXPECT_EQ(steps.steps(1).membership_epoch(), 1);
+  const std::vector<SentStep> steps = *unpack_steps(sent[0].message.steps().packed());
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].record.step, 4);
+  EXPECT_EQ(steps[0].membership_epoch, 0);
+  EXPECT_EQ(steps[1].record.step, 5);
+  EXPECT_EQ(steps[1].membership_epoch, 1);
   EXPECT_TRUE(sent[1].message.has_leave_question());
   channel_.post_records();
-  EXPECT_EQ(channel_.take_outgoing().front().message.steps().steps_size(), 1);
+  EXPECT_EQ(unpack_steps(channel_.take_outgoing().front().message.steps().packed())->size(), 1u);
+}
+
+// The receiver takes no more than that in one message.
+TEST_F(ControlChannelTest, DividesRecordsThatAreTooManyForOneMessage) {
+  for (std::size_t i = 0; i <= kMostPackedSteps; ++i) channel_.add({.step = static_cast<std::int64_t>(i)});
+  channel_.post_records();
+  const std::deque<ControlChannel::Outgoing> sent = channel_.take_outgoing();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(unpack_steps(sent[0].message.steps().packed())->size(), kMostPackedSteps);
+  EXPECT_EQ(unpack_steps(sent[1].message.steps().packed())->front().record.step, kMostPackedSteps);
 }
 
 TEST_F(ControlChannelTest, ReportsTheFirstFailureAfterAllRecords) {

@@ -113,7 +113,7 @@ TEST_F(Control, SendsItsLastWordsBeforeItIsDestroyed) {
   client_.reset();
   const std::optional<Received> steps = coordinator_.next(ToCoordinator::kSteps);  // before the last word
   ASSERT_TRUE(steps);
-  EXPECT_EQ(steps->message.steps().steps(0).step(), 9);
+  EXPECT_EQ(unpack_steps(steps->message.steps().packed())->front().record.step, 9);
   const std::optional<Received> finished = coordinator_.next(ToCoordinator::kFinished);
   ASSERT_TRUE(finished);
   EXPECT_EQ(from_wire(finished->message.finished().server()), figures);
@@ -126,7 +126,7 @@ TEST_F(Control, SendsItsLastRecordsBeforeItIsDestroyedWhateverItSaidBefore) {
   client_.reset();
   const std::optional<Received> steps = coordinator_.next(ToCoordinator::kSteps);
   ASSERT_TRUE(steps);
-  EXPECT_EQ(steps->message.steps().steps(0).step(), 9);
+  EXPECT_EQ(unpack_steps(steps->message.steps().packed())->front().record.step, 9);
 }
 
 TEST_F(Control, TellsAFact) {

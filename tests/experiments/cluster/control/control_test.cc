@@ -235,8 +235,9 @@ TEST_F(Control, HandsOverStepRecordsAsTheyAre) {
   client_->add(record);
   const std::optional<Received> received = coordinator_.next(ToCoordinator::kSteps);
   ASSERT_TRUE(received);
-  ASSERT_EQ(received->message.steps().steps_size(), 1);
-  const StepRecord got = from_wire(received->message.steps().steps(0));
+  const Result<std::vector<SentStep>> steps = unpack_steps(received->message.steps().packed());
+  ASSERT_TRUE(steps.ok() && steps->size() == 1);
+  const StepRecord& got = steps->front().record;
   EXPECT_EQ(got.step, record.step);
   EXPECT_EQ(got.epoch, record.epoch);
   EXPECT_EQ(got.end, record.end);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiments/cluster/control/packed_steps.h"
 #include "tests/experiments/cluster/coordinator/coordinated_run.h"
 
 namespace syncopate::experiments {
@@ -296,7 +297,7 @@ TEST(Coordinator, AsksAnotherWorkerForTheFinalWeightsWhereTheOneThatWasAskedIsLo
 TEST(Coordinator, TakesStepsOfWorkersAlone) {
   CoordinatedRun run(ps_async(2));
   ToCoordinator message;
-  message.mutable_steps()->add_steps()->set_step(41);
+  message.mutable_steps()->set_packed(pack_steps(std::vector<SentStep>{{.record = {.step = 41}}}));
   run.server(0).say(message);
   run.worker(1).say(message);
   EXPECT_TRUE(hears_nothing(run.server(0)));
@@ -358,7 +359,7 @@ TEST(Coordinator, CorrectsTheStampsOfAnotherHostsClock) {
   report.mutable_clock_report()->set_uncertainty(25'000);
   run.worker(0).say(report);
   const TimePoint stamp(std::chrono::hours(5));
-  steps.mutable_steps()->add_steps()->set_end(stamp.time_since_epoch().count());
+  steps.mutable_steps()->set_packed(pack_steps(std::vector<SentStep>{{.record = {.end = stamp}}}));
   run.worker(0).say(steps);
   snapshot.mutable_snapshot()->set_taken(stamp.time_since_epoch().count());
   run.worker(0).say(snapshot, {1, 2, 3});

@@ -46,9 +46,8 @@ class ProcessTableTest : public testing::Test {
     std::vector<EndedChild> ended;
     const TimePoint deadline = SteadyClock().now() + kDeadline;
     while (ended.size() < count && SteadyClock().now() < deadline) {
-      std::vector<pollfd> items;
-      for (int handle : table.handles()) items.push_back({.fd = handle, .events = POLLIN, .revents = 0});
-      poll(items.data(), items.size(), 1000);
+      pollfd item{.fd = table.handle(), .events = POLLIN, .revents = 0};
+      poll(&item, 1, 1000);
       for (EndedChild& one : table.take_ended()) ended.push_back(std::move(one));
     }
     EXPECT_EQ(ended.size(), count);
@@ -136,7 +135,6 @@ TEST_F(ProcessTableTest, WatchesNoProcessThatNoneOfItsChildrenHasStarted) {
     for (const pid_t pid : {decoy.pid, getpid(), pid_t{1}, pid_t{0}, pid_t{-1}}) {
       EXPECT_FALSE(table.watch_carried(0, pid)) << pid;
     }
-    EXPECT_EQ(table.handles().size(), 1u);
   }
   EXPECT_TRUE(lives(decoy.pid));
   end_child(decoy);
@@ -147,7 +145,6 @@ TEST_F(ProcessTableTest, WatchesAndKillsACarriedProcessOnceItIsKnown) {
   ProcessTable table(1, all_of(start("sleep 60 & echo $! end > " + folder_ + "/pid; wait; exit 0", std::nullopt)));
   EXPECT_TRUE(table.is_carried(0));
   EXPECT_TRUE(table.watch_carried(0, pid_in("pid")));
-  EXPECT_EQ(table.handles().size(), 2u);
   table.kill_process(0);
   const std::vector<EndedChild> ended = wait_for(table, 2);
   EXPECT_EQ(ended[0].process, 0);
