@@ -1,7 +1,7 @@
 // FinalWeights: decides which worker sends the final weights. Pure.
 //
-// Every worker has them. The first that asks sends them; the others stay until they have arrived, so that another can
-// take over if that one is lost.
+// Every worker has them. Once all that are still there have asked, the first sends them; the others stay until they
+// have arrived, so that another can take over if that one is lost.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,11 @@ class FinalWeights {
   void on_question(std::size_t process) { waiting_.push_back(process); }
   void on_received() { received_ = true; }
 
-  // Returns the answers that are due now; each worker is answered once. Call it after each of the above, and when a
-  // worker has been lost.
-  std::vector<Answer> take_answers(const std::function<bool(std::size_t process)>& still_there);
+  // Returns the answers that are due now; each worker is answered once. Nobody leaves before all that are still there
+  // have asked: the others may still meet, and would find it gone. Call it after each of the above, and when a worker
+  // has been lost.
+  std::vector<Answer> take_answers(const std::function<bool(std::size_t process)>& still_there,
+                                   bool all_have_asked = true);
 
  private:
   std::vector<std::size_t> waiting_;     // in the order in which they asked
@@ -36,8 +38,9 @@ class FinalWeights {
 };
 
 inline std::vector<FinalWeights::Answer> FinalWeights::take_answers(
-    const std::function<bool(std::size_t process)>& still_there) {
+    const std::function<bool(std::size_t process)>& still_there, bool all_have_asked) {
   std::vector<Answer> answers;
+  if (!all_have_asked) return answers;
   if (received_) {
     for (std::size_t process : std::exchange(waiting_, {})) answers.push_back({process, false});
     return answers;

@@ -76,7 +76,12 @@ void WorkerWeights::on_finish_question(std::size_t process) {
 
 void WorkerWeights::settle_final() {
   const auto still_there = [this](std::size_t process) { return monitor_.still_there(process); };
-  for (const FinalWeights::Answer& answer : final_.take_answers(still_there)) {
+  bool all_have_asked = true;
+  for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+    const bool is_worker = plan_.processes[i].role == Role::kWorker;
+    all_have_asked &= !is_worker || !still_there(i) || monitor_.phase(i) == ProcessPhase::kHasFinalWeights;
+  }
+  for (const FinalWeights::Answer& answer : final_.take_answers(still_there, all_have_asked)) {
     FromCoordinator message;
     message.mutable_finish_answer()->set_send_weights(answer.send_weights);
     control_.send(answer.process, message);

@@ -57,5 +57,14 @@ TEST_F(FinalWeightsTest, AreAskedOfTheNextThatComesWhereNobodyElseWaited) {
   EXPECT_THAT(answers(), ElementsAre(Answer{1, true}));
 }
 
+TEST(FinalWeights, LetsNobodyLeaveBeforeAllHaveAsked) {
+  const auto all_are_there = [](std::size_t) { return true; };
+  FinalWeights final_weights;
+  final_weights.on_question(0);
+  EXPECT_TRUE(final_weights.take_answers(all_are_there, false).empty());
+  final_weights.on_question(1);
+  EXPECT_EQ(final_weights.take_answers(all_are_there, true), (std::vector<FinalWeights::Answer>{{0, true}}));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
