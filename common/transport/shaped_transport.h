@@ -28,7 +28,8 @@
 
 namespace syncopate {
 
-// The link of a process, shared by all of its endpoints. Any thread.
+// The link of a process, shared by all of its endpoints. At rate 0 it delays messages, and carries as many as come. Any
+// thread.
 class ProcessLink {
  public:
   explicit ProcessLink(const LinkShape& shape) : shape_(shape) {}

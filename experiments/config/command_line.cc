@@ -49,7 +49,8 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
 }
 
 Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
-  if (is_prediction_command(argument) || reads_finished_runs(argument) || argument == kDemoCommand) {
+  if (is_prediction_command(argument) || reads_finished_runs(argument) || argument == kDemoCommand ||
+      argument == kDoctorCommand || argument == kPsCommand || argument == kStopCommand) {
     return Status::invalid_argument(fmt::format("{}: must be the first word, before all options", argument));
   }
   if (!argument.starts_with("-")) {
@@ -226,7 +227,12 @@ Result<CommandLine> help_asked_for(const CLI::Option& help, const std::string& o
   if (line.topic.empty()) line.topic = of_command;
   const bool predicts = !words.empty() && is_prediction_command(words.front());
   if (line.topic.empty() && predicts) line.topic = "predictions";
-  if (line.topic.empty() && !words.empty() && (reads_finished_runs(words.front()) || words.front() == kDemoCommand)) {
+  const auto is_topic = [](const std::string& word) {
+    return reads_finished_runs(word) || word == kDemoCommand || word == kDoctorCommand;
+  };
+  const bool is_of_running = !words.empty() && (words.front() == kPsCommand || words.front() == kStopCommand);
+  if (line.topic.empty() && is_of_running) line.topic = kStopCommand;  // ps is the topic of parameter servers
+  if (line.topic.empty() && !words.empty() && is_topic(words.front())) {
     line.topic = words.front();
   }
   const Result<std::string> text = help_text(line.topic, 80);

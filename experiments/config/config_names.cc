@@ -80,7 +80,17 @@ const char* name_of(LauncherKind value) {
 }
 const char* name_of(BackendKind value) { return value == BackendKind::kOneDnn ? "onednn" : "reference"; }
 
-const char* name_of(ClusterKind value) { return value == ClusterKind::kReal ? "real" : "simulated"; }
+const char* name_of(ClusterKind value) {
+  switch (value) {
+    case ClusterKind::kReal:
+      return "real";
+    case ClusterKind::kNamespaces:
+      return "namespaces";
+    case ClusterKind::kSimulated:
+      return "simulated";
+  }
+  return "";
+}
 
 const char* name_of(simulation::NetworkModel value) {
   switch (value) {

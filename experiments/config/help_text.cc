@@ -62,7 +62,27 @@ const std::vector<Topic>& topics() {
        "cluster.toml (--output) for --cluster=simulated:FILE. Both take the options of the model and its data, and "
        "--batch-size; calibrate also --transport.",
        {"profile", "calibrate"}},
-      {"hosts", "Several hosts", {"--mode=ps --servers=2 --hosts=node1:2,node2:2"}},
+      {"hosts",
+       "Several hosts",
+       {"--mode=ps --servers=2 --hosts=node1:2,node2:2", "--mode=allreduce --cluster=namespaces:4,link:100mbit"}},
+      {"doctor",
+       "Doctor",
+       {"doctor --hosts=node1,node2,node3", "doctor --hostfile=nodes --output=doctor.json",
+        "doctor --cluster=namespaces:3,link:100mbit"},
+       "doctor asks hosts, or this one, what they have and what they let a process have: cores, open files, locked "
+       "memory, MTU, clock, GPUs. It measures each pair of them by messages as a run sends them, and says what is "
+       "wrong and what mends it. It takes --hosts or --hostfile, --remote-shell, --remote-program, --listen-address, "
+       "--timeout (5 s unless given: how long it waits for a host or a pair) and --output=FILE for all as JSON. It "
+       "ends with 0 if all is well, with 7 otherwise.",
+       {"doctor"}},
+      {"stop",
+       "Stop",
+       {"ps", "stop first", "stop 4711 --timeout=10"},
+       "ps lists your runs that are under way on this host. stop asks one of them to end, as Ctrl-C does, and waits "
+       "for "
+       "that (--timeout, 60 s unless given); what was recorded is kept. A run is called by the last part of its folder "
+       "of results, by that folder, or by its process id.",
+       {"stop"}},
       {"data", "Model and data", {"--model=softmax --epochs=1", "--model=gpt:2-4-64 --dataset=grammar"}},
       {"training", "Training", {"--optimizer=sgd --learning-rate=0.1 --lr-schedule=cosine,warmup:1"}},
       {"checkpoints", "Checkpoints", {"--epochs=30 --checkpoint-every=1s --output=results/long"}},

@@ -61,7 +61,7 @@ bool is_product(std::string_view text) {
 }
 
 // Reads "16x4". Requires is_product(text).
-Result<std::vector<HostSlots>> numbered_hosts(std::string_view text) {
+Result<std::vector<HostSlots>> parse_product(std::string_view text) {
   const std::size_t cross = text.find('x');
   const std::optional<int> count = parse_number<int>(text.substr(0, cross));
   const std::optional<int> slots = parse_number<int>(text.substr(cross + 1));
@@ -69,16 +69,13 @@ Result<std::vector<HostSlots>> numbered_hosts(std::string_view text) {
     return Status::invalid_argument(fmt::format(
         "'{}' must be 1 to {} hosts, an x, and 1 to {} slots of each, as in 16x4", text, kMostHosts, kMostSlots));
   }
-  std::vector<HostSlots> hosts;
-  for (int host = 0; host < *count; ++host)
-    hosts.push_back({.name = numbered(static_cast<std::size_t>(host)), .slots = *slots});
-  return hosts;
+  return numbered_hosts(static_cast<std::size_t>(*count), *slots);
 }
 
 }  // namespace
 
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
-  if (is_product(text)) return numbered_hosts(text);
+  if (is_product(text)) return parse_product(text);
   std::vector<HostSlots> hosts;
   std::istringstream entries{std::string(text)};
   for (std::string entry; std::getline(entries, entry, ',');) SYNCOPATE_RETURN_IF_ERROR(add(hosts, entry));
@@ -105,6 +102,12 @@ Result<std::vector<HostSlots>> parse_host_file(std::string_view text) {
   }
   if (hosts.empty()) return Status::invalid_argument("there must be one at least");
   return hosts;
+}
+
+std::vector<HostSlots> numbered_hosts(std::size_t hosts, int slots) {
+  std::vector<HostSlots> all;
+  for (std::size_t host = 0; host < hosts; ++host) all.push_back({.name = numbered(host), .slots = slots});
+  return all;
 }
 
 bool are_numbered(const std::vector<HostSlots>& hosts) {

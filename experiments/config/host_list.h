@@ -24,6 +24,8 @@ struct HostSlots {
 // Reads "A:2,B" as two slots on A and one on B, and "16x4" as 16 hosts of 4 slots that have no names but numbers, for a
 // simulated cluster. Fails with invalid argument for anything else; the message is worded to follow "hosts".
 Result<std::vector<HostSlots>> parse_hosts(std::string_view text);
+// Returns what "16x4" is read as, of 16 hosts and 4 slots.
+std::vector<HostSlots> numbered_hosts(std::size_t hosts, int slots);
 // Returns whether the hosts are numbered, as those of "16x4" are.
 bool are_numbered(const std::vector<HostSlots>& hosts);
 // Reads one host per line: HOST, HOST:SLOTS or, as in mpirun's files, "HOST slots=SLOTS". A # begins a comment.

@@ -19,6 +19,13 @@ inline bool reads_finished_runs(std::string_view word) {
   return word == kWhyCommand || word == kReportCommand || word == kEvaluateCommand;
 }
 
+// The command that examines hosts.
+inline constexpr std::string_view kDoctorCommand = "doctor";
+
+// The commands about runs that are under way.
+inline constexpr std::string_view kPsCommand = "ps";
+inline constexpr std::string_view kStopCommand = "stop";
+
 // The command that runs demonstrations.
 inline constexpr std::string_view kDemoCommand = "demo";
 

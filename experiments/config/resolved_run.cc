@@ -16,24 +16,33 @@ namespace syncopate::experiments {
 using allreduce::ScheduleKind;
 
 bool spans_hosts(const RunSettings& config) {
-  return config.mode != Mode::kLocal && config.cluster == ClusterKind::kReal &&
-         std::ranges::any_of(config.hosts, &HostSlots::remote);
+  if (config.mode == Mode::kLocal || config.cluster == ClusterKind::kSimulated) return false;
+  return config.cluster == ClusterKind::kNamespaces || std::ranges::any_of(config.hosts, &HostSlots::remote);
 }
 
 // Workers fill the hosts in order.
 bool exchanges_between_hosts(const ResolvedRun& config) {
-  return spans_hosts(config) && (!runs_command(config) || config.workers > config.hosts.front().slots);
+  if (!spans_hosts(config)) return false;
+  return !runs_command(config) || config.hosts.empty() || config.workers > config.hosts.front().slots;
 }
 
-std::size_t simulated_hosts_of(const ResolvedRun& config) {
+std::size_t own_hosts_of(const ResolvedRun& config) {
   if (!config.hosts.empty()) return config.hosts.size();
   const int servers = is_ps(config) ? config.servers * (1 + config.replicas) : 0;
   return static_cast<std::size_t>(config.workers + servers);
 }
 
 std::vector<HostSlots> hosts_of(const ResolvedRun& config) {
-  if (config.mode == Mode::kLocal || config.hosts.empty()) return {{.name = "localhost", .slots = config.workers}};
-  return config.hosts;
+  if (config.mode != Mode::kLocal && !config.hosts.empty()) return config.hosts;
+  if (spans_hosts(config)) return numbered_hosts(own_hosts_of(config), 1);
+  return {{.name = "localhost", .slots = config.workers}};
+}
+
+std::optional<LinkShape> emulated_link_of(const ResolvedRun& config) {
+  if (config.cluster == ClusterKind::kReal) return config.shape;
+  if (config.cluster == ClusterKind::kSimulated || !config.shape) return std::nullopt;
+  if (config.shape->delay == Duration::zero()) return std::nullopt;
+  return LinkShape{.bits_per_second = 0, .delay = config.shape->delay};
 }
 
 bool is_staged(const ResolvedRun& config) {

@@ -35,11 +35,16 @@ bool spans_hosts(const RunSettings& config);
 // Returns whether processes on different hosts exchange gradients and weights: in every run that spans hosts, but one
 // of a program of the person's own whose workers are all on one other host.
 bool exchanges_between_hosts(const ResolvedRun& config);
-// Returns how many hosts a simulated run has: those of --hosts, or one for each worker and server.
-std::size_t simulated_hosts_of(const ResolvedRun& config);
-// Returns the hosts that workers and servers are placed on; without --hosts it is the coordinator's, with a slot for
-// each worker.
+// Returns how many hosts a run has whose cluster is simulated or of namespaces: those of --hosts, or one for each
+// worker and server.
+std::size_t own_hosts_of(const ResolvedRun& config);
+// Returns the hosts that workers and servers are placed on. Without --hosts it is the coordinator's, with a slot for
+// each worker; where they are namespaces, a host for each worker, and behind these for each server.
 std::vector<HostSlots> hosts_of(const ResolvedRun& config);
+
+// Returns the link that processes emulate in their transport: of the hosts of namespaces, whose rate the kernel limits,
+// its delay alone (at rate 0), and none of simulated ones.
+std::optional<LinkShape> emulated_link_of(const ResolvedRun& config);
 
 // What the run means for the parts that do the work. Returns whether gradients and weights are copied through host
 // memory between a GPU and the network.

@@ -20,6 +20,7 @@
 #include "experiments/config/fault_schedule.h"
 #include "experiments/config/host_list.h"
 #include "experiments/config/interval.h"
+#include "experiments/config/namespace_cluster.h"
 #include "experiments/config/optimizer_choice.h"
 #include "experiments/config/simulated_cluster.h"
 #include "experiments/config/trace_range.h"
@@ -98,8 +99,9 @@ struct RunSettings {
   std::int64_t compress_warmup = 0;  // epochs without compression
   CompressMomentum compress_momentum = CompressMomentum::kOff;
 
-  // The simulated cluster
+  // The cluster, of which all but these two belong to a simulated one
   ClusterKind cluster = ClusterKind::kReal;
+  std::optional<NamespaceCluster> described_namespaces;  // of --cluster=namespaces:HOSTS
   simulation::NetworkModel network = simulation::NetworkModel::kFrames;
   std::optional<ClusterDescription> described_cluster;  // of --cluster=simulated:FILE
   FabricChoice fabric;

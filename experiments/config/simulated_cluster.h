@@ -11,8 +11,9 @@
 
 namespace syncopate::experiments {
 
-// Where processes run: on the hosts that there are, or as actors of a simulated world, in virtual time.
-enum class ClusterKind { kReal, kSimulated };
+// Where processes run: on the hosts that there are; on hosts that the run makes itself of network namespaces of this
+// machine, with real packets; or as actors of a simulated world, in virtual time.
+enum class ClusterKind { kReal, kNamespaces, kSimulated };
 
 // Returns each process's link where --shape gives none: 10 Gb/s each way, 50 us one way.
 LinkShape usual_simulated_link();

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +18,10 @@
 #include "common/text/printable_text.h"
 #include "experiments/cluster/command/command_start.h"
 #include "experiments/cluster/command/relay.h"
+#include "experiments/cluster/doctor/doctor_agent.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/launcher/launcher.h"
+#include "experiments/cluster/namespaces/namespace_hosts.h"
 #include "experiments/cluster/plan/placement.h"
 #include "experiments/cluster/process/guard.h"
 #include "experiments/cluster/process/mpirun_agent.h"
@@ -30,6 +34,7 @@
 #include "experiments/cluster/tasks/task_shell.h"
 #include "experiments/config/command_line.h"
 #include "experiments/config/help_text.h"
+#include "experiments/config/resolution.h"
 #include "experiments/lab/calibrate/calibrate.h"
 #include "experiments/lab/calibrate/profile_model.h"
 #include "experiments/lab/compare/cell_pool.h"
@@ -38,6 +43,7 @@
 #include "experiments/lab/compare/finished_runs.h"
 #include "experiments/lab/convergence/convergence_run.h"
 #include "experiments/lab/demo/demo_line.h"
+#include "experiments/lab/doctor/doctor_line.h"
 #include "experiments/lab/evaluate/evaluate_line.h"
 #include "experiments/lab/predict/prediction_line.h"
 #include "experiments/lab/report/evaluation_charts.h"
@@ -47,6 +53,8 @@
 #include "experiments/lab/run/auto_resume.h"
 #include "experiments/lab/run/console.h"
 #include "experiments/lab/run/run_job.h"
+#include "experiments/lab/run/running_line.h"
+#include "experiments/lab/run/running_runs.h"
 #include "experiments/lab/run_page/report_line.h"
 #include "experiments/lab/submit/submission_text.h"
 #include "experiments/lab/why/why_line.h"
@@ -139,8 +147,8 @@ std::vector<PlannedRun> planned_rows(const std::vector<ComparedRun>& rows, std::
   return runs;
 }
 
-// Finds out what the hosts have. Runs of one comparison have the same hosts, except local. A dry run does not ask other
-// hosts for what its plan does not show.
+// Finds out what the hosts have. Runs of one comparison have the same hosts, except local, and where they are numbered
+// the first of the same. A dry run does not ask other hosts for what its plan does not show.
 Result<Survey> survey_for(const CommandLine& command, TaskGroup& tasks) {
   if (command.place) {
     if (!command.config.dry_run) {
@@ -150,10 +158,15 @@ Result<Survey> survey_for(const CommandLine& command, TaskGroup& tasks) {
     }
     return survey_of_tasks(command.config, *command.place, tasks.tasks());
   }
-  const auto spanning = std::ranges::find_if(command.runs, spans_hosts, &ComparedRun::config);
-  const RunRequest& config = spanning != command.runs.end() ? spanning->config : command.config;
-  if (config.dry_run && config.device == DeviceKind::kCpu) return Survey();
-  return survey(config);
+  const RunRequest* config = &command.config;
+  for (const ComparedRun& run : command.runs) {
+    if (!spans_hosts(run.config)) continue;
+    const auto hosts = [](const RunRequest& request) { return hosts_of(presumed(request)).size(); };
+    if (!spans_hosts(*config) || hosts(run.config) > hosts(*config)) config = &run.config;
+  }
+  const bool asks_nothing = config->device == DeviceKind::kCpu || config->cluster == ClusterKind::kNamespaces;
+  if (config->dry_run && asks_nothing) return Survey();
+  return survey(*config);
 }
 
 bool starts_mpirun(const CommandLine& command) {
@@ -249,6 +262,21 @@ ExitCode run_convergence(const std::vector<std::string>& words) {
   return reproduce_convergence(*request, runs.resolver(), runs.runner(), console);
 }
 
+// Lets `ps` and `stop` find this run. One that cannot be found runs all the same.
+std::unique_ptr<RunningRuns::Entry> listed(const char* command, const ResolvedRun& config, const std::string& folder) {
+  const Result<RunningRuns> runs = RunningRuns::of_user();
+  Result<std::unique_ptr<RunningRuns::Entry>> entry =
+      runs.ok() ? runs->add({.pid = getpid(),
+                             .command = command,
+                             .job = fmt::format("{}: {}", describe(config), model_on_data(config)),
+                             .results = std::filesystem::absolute(folder).lexically_normal().string(),
+                             .started = calendar_text(calendar_stamp())})
+                : Result<std::unique_ptr<RunningRuns::Entry>>(runs.status());
+  if (entry.ok()) return std::move(*entry);
+  complain(fmt::format("ps and stop will not find this run: {}", entry.status().message()));
+  return nullptr;
+}
+
 ComparisonJob job_of(const CommandLine& command, std::vector<ResolvedRun> resolved) {
   return {.base = command.config,
           .runs = planned_rows(command.runs, std::move(resolved)),
@@ -301,6 +329,18 @@ ExitCode run_demonstration(const std::vector<std::string>& words) {
       words, [&](const auto& line) { return run_for_demo(line, console); }, console);
 }
 
+ExitCode run_doctor(const std::vector<std::string>& words) {
+  keep_memory_private();
+  const Result<DoctorAnswer> answer =
+      doctor_answer(words, [](const std::string& what) { write_out(stderr, what + "\n"); });
+  if (!answer.ok()) {
+    complain(answer.status().message());
+    return exit_code_of(answer.status());
+  }
+  write_out(stdout, printable_lines(answer->text));
+  return answer->is_well ? ExitCode::kSuccess : ExitCode::kUnequal;
+}
+
 ExitCode run_person(int argc, const char* const* argv) {
   if (is_convergence_line(argc, argv)) return run_convergence({argv + 1, argv + argc});
   if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});
@@ -308,6 +348,8 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (is_report_line(argc, argv)) return show(report_answer({argv + 1, argv + argc}));
   if (is_demo_line(argc, argv)) return run_demonstration({argv + 1, argv + argc});
   if (is_evaluate_line(argc, argv)) return show(evaluate_answer({argv + 1, argv + argc}));
+  if (is_doctor_line(argc, argv)) return run_doctor({argv + 1, argv + argc});
+  if (is_running_line(argc, argv)) return show(running_answer({argv + 1, argv + argc}));
   Result<CommandLine> command = parse_command_line(argc, argv, own_variables());
   if (!command.ok()) {
     // The first of several that were started together says what is wrong; an mpirun ends all with the first end.
@@ -359,13 +401,17 @@ ExitCode run_person(int argc, const char* const* argv) {
                           [&](const std::string& what) { console.say("measuring " + what); }));
   }
   if (compares(*command)) {
-    const ComparisonJob job = job_of(*command, std::move(*resolved));
+    ComparisonJob job = job_of(*command, std::move(*resolved));
     if (command->config.dry_run) return plan_comparison(job, *survey);
+    if (!job.base.output) job.base.output = fmt::format("results/{}-{}", calendar_stamp(), job.name);
+    const auto entry = listed(job.name.c_str(), job.runs.front().config, *job.base.output);
     return run_comparison(job, *survey, command->jobs.value_or(this_environment().cores));
   }
   if (command->like) write_out(stdout, to_text(*command->like) + "\n");
   Interrupts interrupts;
-  return run_one(resolved->front(), *survey, interrupts, command->plot);
+  const ResolvedRun& run = resolved->front();
+  const auto entry = run.dry_run ? nullptr : listed("run", run, run.output);
+  return run_one(run, *survey, interrupts, command->plot);
 }
 
 // Reports memory or threads that run out anywhere as an error.
@@ -390,8 +436,10 @@ int main(int argc, char** argv) {
   if (is_mpirun_agent_command_line(argc, argv)) return mpirun_agent_main(argc, argv);
   if (is_lend_keys_command_line(argc, argv)) return lend_keys_main(argc, argv);
   if (is_task_shell_command_line(argc, argv)) return task_shell_main(argc, argv);
+  if (is_enter_namespace_command_line(argc, argv)) return enter_namespace_main(argc, argv);
   if (is_probe_command_line(argc, argv)) return probe_main(argc, argv);
   if (is_relay_command_line(argc, argv)) return relay_main(argc, argv);
+  if (is_doctor_agent_command_line(argc, argv)) return doctor_agent_main(argc, argv);
   if (is_start_line(argc, argv)) return start_main(argc, argv);
   if (is_cell_command_line(argc, argv)) return static_cast<int>(cell_main(argc, argv));
   if (is_process_command_line(argc, argv)) return process_main(argc, argv, nullptr);

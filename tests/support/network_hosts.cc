@@ -101,6 +101,10 @@ bool NetworkHosts::limit(const std::string& host, const std::string& rate) const
 
 std::string NetworkHosts::remote_shell() const { return "--remote-shell=" + (folder_.path() / "shell").string(); }
 
+void NetworkHosts::set_mtu(const std::string& host, int bytes) const {
+  must(fmt::format("ip -n {} link set net mtu {}", namespace_of(host), bytes));
+}
+
 void NetworkHosts::cut(const std::string& host) const {
   must(fmt::format("ip -n {} link set to-{} down", namespace_of("home"), host));
 }

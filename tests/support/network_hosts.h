@@ -36,6 +36,8 @@ class NetworkHosts {
   // From now on `host` sends and receives no faster than this, as tc writes it: "20mbit". Returns whether the kernel
   // can.
   bool limit(const std::string& host, const std::string& rate) const;
+  // Sets the largest packet of `host`'s device.
+  void set_mtu(const std::string& host, int bytes) const;
   // Nothing reaches `host` any more, nor comes from it.
   void cut(const std::string& host) const;
 

@@ -77,7 +77,9 @@ bool any_gpu_is_shared(const std::vector<Share>& shares) {
 Result<Placement> place(const RunRequest& request, const Machines& machines) {
   Placement placement{.device = DeviceKind::kCpu, .share_gpu = request.share_gpu};
   if (spans_hosts(request)) placement.listen_address = request.listen_address.value_or(machines.listen_address);
-  if (request.device == DeviceKind::kCpu) return placement;
+  // Hosts of namespaces have this machine's GPUs, all of them at once: none is theirs.
+  const bool has_no_gpus = request.cluster == ClusterKind::kNamespaces && !request.device;
+  if (request.device == DeviceKind::kCpu || has_no_gpus) return placement;
   const std::vector<Share> shares = shares_of(request, machines);
   const Status gpus = check_gpus(request, shares);
   if (request.device == DeviceKind::kCuda) {

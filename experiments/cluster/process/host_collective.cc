@@ -33,7 +33,8 @@ std::string wire_of(const ResolvedRun& config, int ranks) {
   char name[256] = "";
   gethostname(name, sizeof(name) - 1);
   const std::string shaped = config.shape ? " shaped to " + config.shape->to_string() : "";
-  return fmt::format("{}{}, {} ranks, from {} on {}", name_of(config.transport), shaped, ranks, name,
+  const std::string fabric = config.fabric == FabricChoice() ? "" : " in " + config.fabric.to_string();
+  return fmt::format("{}{}{}, {} ranks, from {} on {}", name_of(config.transport), shaped, fabric, ranks, name,
                      to_text(hosts_of(config)));
 }
 

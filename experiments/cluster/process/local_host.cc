@@ -29,7 +29,8 @@ Status LocalHost::keep_link(const std::string& wire, const allreduce::LinkModel&
 }
 
 std::shared_ptr<ProcessLink> LocalHost::make_link(const ResolvedRun& config) {
-  return config.shape ? std::make_shared<ProcessLink>(*config.shape) : nullptr;
+  const std::optional<LinkShape> link = emulated_link_of(config);
+  return link ? std::make_shared<ProcessLink>(*link) : nullptr;
 }
 
 }  // namespace syncopate::experiments

@@ -36,8 +36,11 @@ inline const Condition kConnections{"--transport=ipc or --transport=tcp", [](con
                                     }};
 inline const Condition kOnCpu{"--device=cpu", [](const Run& r) { return r.device == DeviceKind::kCpu; }};
 inline const Condition kOnGpu{"--device=cuda", [](const Run& r) { return r.device == DeviceKind::kCuda; }};
-inline const Condition kOtherHosts{"--hosts that names another host", [](const Run& r) { return spans_hosts(r); }};
+inline const Condition kOtherHosts{"--hosts that names another host",
+                                   [](const Run& r) { return spans_hosts(r) && r.cluster == ClusterKind::kReal; }};
 
+inline const Condition kOwnFabric{"--cluster=simulated or namespaces",
+                                  [](const Run& r) { return r.cluster != ClusterKind::kReal; }};
 inline const Condition kSimulated{"--cluster=simulated",
                                   [](const Run& r) { return r.cluster == ClusterKind::kSimulated; }};
 

@@ -18,16 +18,17 @@ using option_kinds::wrong;
 using C = RunRequest;
 
 OptionSpec hosts() {
-  OptionSpec option{.group = "Several hosts",
-                    .name = "hosts",
-                    .placeholder = "LIST",
-                    .sentence =
-                        "Where workers go, filling slots in order; servers go to these hosts in turn. localhost "
-                        "is this one. Of a simulated cluster: 16x4, that many hosts of that many slots.",
-                    .range = "HOST[:SLOTS], as in A:2,B:2, or HOSTSxSLOTS",
-                    .usual = "this host",
-                    .is_text = true,
-                    .excludes = "hostfile"};
+  OptionSpec option{
+      .group = "Several hosts",
+      .name = "hosts",
+      .placeholder = "LIST",
+      .sentence =
+          "Where workers go, filling slots in order; servers go to these hosts in turn. localhost "
+          "is this one. Of a simulated cluster or of namespaces: 16x4, that many hosts of that many slots.",
+      .range = "HOST[:SLOTS], as in A:2,B:2, or HOSTSxSLOTS",
+      .usual = "this host",
+      .is_text = true,
+      .excludes = "hostfile"};
   option.set = [](RunRequest& request, const std::string& value) -> Status {
     Result<std::vector<HostSlots>> parsed = parse_hosts(value);
     if (!parsed.ok()) return parsed.status().in(fmt::format("--hosts={}", value));

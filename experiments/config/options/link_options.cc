@@ -11,7 +11,7 @@ OptionSpec shape() {
                     .placeholder = "RATE[+DELAY]",
                     .sentence =
                         "Emulates a network: gives each process a full-duplex link of this rate each way, whose "
-                        "messages take DELAY more.",
+                        "messages take DELAY more. Of a cluster of namespaces or a simulated one: each host's link.",
                     .range = LinkShape::forms(),
                     .usual = "none",
                     .is_text = true};

@@ -16,28 +16,48 @@ using option_kinds::only;
 constexpr const char* kGroup = "Simulated cluster";
 
 constexpr std::string_view kDescribed = "simulated:";
+constexpr std::string_view kNamespaces = "namespaces:";
+
+// What was given beside it is checked by the rules, since options come in any order.
+Status take_namespaces(std::string_view text, RunRequest& request) {
+  SYNCOPATE_ASSIGN_OR_RETURN(request.described_namespaces, NamespaceCluster::parse(text));
+  if (request.hosts.empty()) request.hosts = request.described_namespaces->hosts;
+  if (!request.shape) request.shape = request.described_namespaces->link;
+  return {};
+}
 
 OptionSpec cluster() {
   OptionSpec option{.group = kGroup,
                     .name = "cluster",
                     .placeholder = "KIND",
                     .sentence =
-                        "Where the processes run: on real hosts, or simulated, as actors of one program in virtual "
-                        "time, which is the same at every call; simulated:FILE is a cluster as calibrate writes it.",
-                    .range = "real, simulated or simulated:FILE",
+                        "Where the processes run: on real hosts; on namespaces, hosts that the run makes itself on "
+                        "this machine, behind links that the kernel limits (as root); or simulated, as actors of one "
+                        "program in virtual time, which is the same at every call; simulated:FILE is a cluster as "
+                        "calibrate writes it.",
+                    .range = "real, simulated, simulated:FILE or namespaces:HOSTS[xSLOTS][,link:RATE[+DELAY]]",
                     .usual = "real",
                     .is_text = true};
   option.set = [option](RunRequest& request, const std::string& value) -> Status {
     request.described_cluster.reset();
+    request.described_namespaces.reset();
     if (value.starts_with(kDescribed) && value.size() > kDescribed.size()) {
       Result<ClusterDescription> described = open_cluster(value.substr(kDescribed.size()));
       if (!described.ok()) return described.status().in(fmt::format("--cluster={}", value));
       request.described_cluster = std::move(*described);
-    } else if (value != "real" && value != "simulated") {
-      return option_kinds::wrong(option, value, "cluster");
+      request.cluster = ClusterKind::kSimulated;
+      return {};
     }
-    request.cluster = value == "real" ? ClusterKind::kReal : ClusterKind::kSimulated;
-    return {};
+    if (value.starts_with(kNamespaces)) {
+      request.cluster = ClusterKind::kNamespaces;
+      return take_namespaces(value.substr(kNamespaces.size()), request).in(fmt::format("--cluster={}", value));
+    }
+    for (const ClusterKind kind : {ClusterKind::kReal, ClusterKind::kNamespaces, ClusterKind::kSimulated}) {
+      if (value != name_of(kind)) continue;
+      request.cluster = kind;
+      return {};
+    }
+    return option_kinds::wrong(option, value, "cluster");
   };
   // What a file says of the run stands in its own options.
   option.get = [](const ResolvedRun& config) { return std::string(name_of(config.cluster)); };
@@ -136,7 +156,7 @@ void add_simulation_options(std::vector<OptionSpec>& table) {
                                "turns (frames), or side by side at max-min fair rates (fluid)."},
                   &RunRequest::network, "network", {NetworkModel::kFifo, NetworkModel::kFrames, NetworkModel::kFluid}),
            conditions::kSimulated));
-  table.push_back(only(fabric(), conditions::kSimulated));
+  table.push_back(only(fabric(), conditions::kOwnFabric));
   table.push_back(only(inside(), conditions::kSimulatedHosts));
   table.push_back(only(compute(), conditions::kSimulated));
   table.push_back(only(processing(), conditions::kSimulated));

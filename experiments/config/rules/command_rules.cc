@@ -14,6 +14,9 @@ Status validate_command(const ResolvedRun& config) {
                    "a program of your own computes in real time; write a profile of its model with python -m "
                    "syncopate.profile, and give that as --model=profile:FILE");
   }
+  if (config.cluster == ClusterKind::kNamespaces) {
+    return refused("--cluster=namespaces", "a program of your own is started on this host; leave it out");
+  }
   if (config.launcher != LauncherKind::kLocal) {
     return refused(fmt::format("--launcher={}", name_of(config.launcher)),
                    "Syncopate's own launcher starts a program of your own; leave it out");

@@ -100,9 +100,11 @@ Status validate_hosts(const ResolvedRun& config) {
                     config.workers, to_text(config.hosts), slots, slots == 1 ? "" : "s", slots));
   }
   if (!spans_hosts(config)) return {};
-  if (are_numbered(config.hosts)) {
-    return Status::invalid_argument(fmt::format(
-        "--hosts={}: names no host; add --cluster=simulated, or give names, as in A:2,B:2", to_text(config.hosts)));
+  if (are_numbered(config.hosts) && config.cluster == ClusterKind::kReal) {
+    return Status::invalid_argument(
+        fmt::format("--hosts={}: names no host; add --cluster=simulated or --cluster=namespaces, or give names, as in "
+                    "A:2,B:2",
+                    to_text(config.hosts)));
   }
   const bool is_for_one_host = config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc;
   if (is_for_one_host && exchanges_between_hosts(config)) {
@@ -127,7 +129,7 @@ Status validate_profile(const ResolvedRun& config) {
     return Status::invalid_argument(fmt::format("--model={}: {}", config.model, why));
   };
   SYNCOPATE_RETURN_IF_ERROR(profile_of(config).status());
-  if (config.cluster == ClusterKind::kReal) {
+  if (config.cluster != ClusterKind::kSimulated) {
     return refused("a profile computes nothing; add --cluster=simulated, which lets its time pass");
   }
   if (config.compute.is_solo()) {
@@ -142,28 +144,67 @@ Status validate_profile(const ResolvedRun& config) {
   return {};
 }
 
+Status validate_fabric(const ResolvedRun& config, std::size_t hosts) {
+  if (static_cast<std::size_t>(config.fabric.racks) <= hosts) return {};
+  return Status::invalid_argument(
+      fmt::format("--fabric={}: there are {} hosts; use at most as many racks", config.fabric.to_string(), hosts));
+}
+
+Status validate_namespaces(const ResolvedRun& config) {
+  if (config.cluster != ClusterKind::kNamespaces || config.mode == Mode::kLocal) return {};
+  const auto refused = [](const std::string& what) {
+    return Status::invalid_argument("--cluster=namespaces: " + what);
+  };
+  if (!config.hosts.empty() && !are_numbered(config.hosts)) {
+    return refused(
+        fmt::format("--hosts={}: they have numbers, as in --hosts=4x2 for 4 hosts of 2 slots", to_text(config.hosts)));
+  }
+  if (const std::size_t hosts = own_hosts_of(config); hosts > kMostNamespaces) {
+    return refused(fmt::format("at most {} hosts, and these are {}; give them more slots, as in --hosts=4x16",
+                               kMostNamespaces, hosts));
+  }
+  if (const auto& described = config.described_namespaces; described && described->hosts != config.hosts) {
+    return refused(fmt::format("has {} hosts, and --hosts={} others; leave one out", to_text(described->hosts),
+                               to_text(config.hosts)));
+  }
+  if (const auto& described = config.described_namespaces;
+      described && described->link && described->link != config.shape) {
+    return refused(fmt::format("link:{} is each host's, and --shape={} is another; leave one out",
+                               described->link->to_string(), config.shape ? config.shape->to_string() : "none"));
+  }
+  if (config.device == DeviceKind::kCuda) {
+    return refused("--device=cuda: all hosts would compute on this machine's GPUs at once; use --device=cpu");
+  }
+  if (!config.shape && config.fabric.oversubscription > 1) {
+    return refused(fmt::format("--fabric={}: a part of which rate? Give hosts a link, as in --shape=1gbit",
+                               config.fabric.to_string()));
+  }
+  return validate_fabric(config, own_hosts_of(config));
+}
+
 // Says what a simulated cluster cannot do, and what is for one alone.
 Status validate_cluster(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_profile(config));
-  if (config.cluster == ClusterKind::kReal) return {};
+  SYNCOPATE_RETURN_IF_ERROR(validate_namespaces(config));
+  if (config.cluster != ClusterKind::kSimulated) return {};
   const auto refused = [](const std::string& option, const char* why) {
     return Status::invalid_argument(fmt::format("--cluster=simulated: {} {}", option, why));
   };
   if (config.device == DeviceKind::kCuda) return refused("--device=cuda", "needs a real device; use --device=cpu");
   if (config.launcher == LauncherKind::kMpirun) return refused("--launcher=mpirun", "starts real processes");
-  if (const std::size_t hosts = simulated_hosts_of(config); static_cast<std::size_t>(config.fabric.racks) > hosts) {
-    return Status::invalid_argument(
-        fmt::format("--fabric={}: there are {} hosts; use at most as many racks", config.fabric.to_string(), hosts));
-  }
+  SYNCOPATE_RETURN_IF_ERROR(validate_fabric(config, own_hosts_of(config)));
   if (!config.compute.profile.empty()) SYNCOPATE_RETURN_IF_ERROR(compute_profile_of(config).status());
   return {};
 }
 
-// Only messages over our own transports can be shaped, with time stamps of one host's clock.
+// Only messages over our own transports can be shaped, with time stamps of one host's clock. A link of namespaces has
+// its rate of the kernel, and its delay as others have.
 Status validate_shape(const ResolvedRun& config) {
   if (!config.shape || config.mode == Mode::kLocal) return {};
   const std::string shape = config.shape->to_string();
-  if (spans_hosts(config)) {
+  const bool is_of_kernel = config.cluster == ClusterKind::kNamespaces;
+  if (is_of_kernel && config.shape->delay == Duration::zero()) return {};
+  if (spans_hosts(config) && !is_of_kernel) {
     return Status::invalid_argument(
         fmt::format("--shape={}: emulates a network on one host, and --hosts={} names others; shape their own "
                     "links, or leave --hosts out",

@@ -10,8 +10,8 @@ namespace syncopate::experiments {
 namespace {
 
 bool shares_cores(const ResolvedRun& run, int cores) {
-  return run.cluster == ClusterKind::kReal && run.hosts.empty() && run.device == DeviceKind::kCpu &&
-         run.workers > cores;
+  const bool is_here = run.cluster == ClusterKind::kNamespaces || run.hosts.empty();
+  return run.cluster != ClusterKind::kSimulated && is_here && run.device == DeviceKind::kCpu && run.workers > cores;
 }
 
 // Where computing takes all workers equally long in each step, nobody is ever late.

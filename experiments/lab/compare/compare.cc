@@ -248,7 +248,7 @@ class Comparison {
     if (kept == 0) return;
     report_.notes.push_back(
         fmt::format("{} of the runs were completed before, and kept{}", kept,
-                    base_.cluster == ClusterKind::kReal ? ": they and the later ones did not take turns" : ""));
+                    base_.cluster != ClusterKind::kSimulated ? ": they and the later ones did not take turns" : ""));
   }
 
   ResolvedRun config_of(std::size_t row, std::size_t round) const {

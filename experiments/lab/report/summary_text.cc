@@ -251,13 +251,37 @@ std::string describe(const ResolvedRun& config) {
   }
   if (ps) text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
   if (spans_hosts(config)) {
-    text += fmt::format(" on {} host{}", config.hosts.size(), config.hosts.size() == 1 ? "" : "s");
+    const bool are_namespaces = config.cluster == ClusterKind::kNamespaces;
+    const std::size_t hosts = own_hosts_of(config);
+    text += fmt::format(" on {} {}{}", hosts, are_namespaces ? "namespace" : "host", hosts == 1 ? "" : "s");
   }
   return text + device + (is_staged(config) ? ", staged over " : ", ") + transport_that_runs(config) + slowed;
 }
 
+namespace {
+
+std::string describe_namespaces(const ResolvedRun& config) {
+  const std::string hosts = config.hosts.empty() ? "a host for each process" : "hosts " + to_text(config.hosts);
+  std::string text = hosts + ", network namespaces of this machine, which share its cores";
+  if (config.shape) {
+    LinkShape link = *config.shape;
+    link.delay = {};
+    text += fmt::format(", {}, by the kernel", link.describe("a host"));
+    if (config.shape->delay > Duration::zero()) {
+      const std::string shape = config.shape->to_string();
+      text +=
+          fmt::format("; {} one way for each message, emulated in the transport", shape.substr(shape.find('+') + 1));
+    }
+  }
+  if (config.fabric != FabricChoice()) text += ", " + config.fabric.to_string();
+  return text;
+}
+
+}  // namespace
+
 std::string describe_link(const ResolvedRun& config) {
   if (config.mode == Mode::kLocal) return {};
+  if (config.cluster == ClusterKind::kNamespaces) return describe_namespaces(config);
   if (config.cluster == ClusterKind::kReal) return config.shape ? "emulated, " + config.shape->describe() : "";
   const LinkShape link = config.shape.value_or(usual_simulated_link());
   std::string text = "simulated, " + link.describe(config.hosts.empty() ? "a process" : "a host");

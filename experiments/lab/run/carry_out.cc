@@ -33,6 +33,9 @@ Result<ListenOptions> listen_options_of(const ResolvedRun& config, const ParamLa
 }
 
 Result<RunOutcome> run_on_hosts(const RunToCarryOut& run, RunObserver& observer, Interrupts& interrupts) {
+  if (run.namespaces != nullptr && spans_hosts(run.config)) {
+    SYNCOPATE_RETURN_IF_ERROR(run.namespaces->join(own_hosts_of(run.config), run.config.shape, run.config.fabric));
+  }
   SYNCOPATE_ASSIGN_OR_RETURN(ListenOptions listen, listen_options_of(run.config, run.layout));
   const std::unique_ptr<Launcher> launcher = launcher_of(run.config);
   SYNCOPATE_ASSIGN_OR_RETURN(
@@ -112,7 +115,7 @@ Result<RunOutcome> carry_out(const RunToCarryOut& run, SoloTimes& solo, RunObser
   if (runs_command(run.config)) {
     return run_command(run.config, run.plan, own_program(), run.log_directory, observer, interrupts);
   }
-  if (run.config.cluster == ClusterKind::kReal) return run_on_hosts(run, observer, interrupts);
+  if (run.config.cluster != ClusterKind::kSimulated) return run_on_hosts(run, observer, interrupts);
   if (!facts) facts.emplace();
   return run_simulated(run, solo, observer, interrupts, *facts);
 }

@@ -8,6 +8,7 @@
 #include "common/param_layout.h"
 #include "experiments/cluster/coordinator/coordinator.h"
 #include "experiments/cluster/coordinator/interrupts.h"
+#include "experiments/cluster/namespaces/namespace_hosts.h"
 #include "experiments/cluster/simulated/solo_times.h"
 #include "experiments/lab/report/summary_json.h"
 
@@ -18,7 +19,8 @@ struct RunToCarryOut {
   const JobPlan& plan;
   const CoordinatorOptions& options;
   const ParamLayout& layout;
-  std::string log_directory;  // must exist
+  std::string log_directory;             // must exist
+  NamespaceHosts* namespaces = nullptr;  // the hosts, where the configuration says that they are namespaces
 };
 
 // Returns when all processes have ended. `solo` serves all runs of a program, so that those that are compared compute

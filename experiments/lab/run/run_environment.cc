@@ -24,7 +24,8 @@ std::vector<std::string> gpus_used(const JobPlan& plan, const std::string& host,
 Environment environment_of(const JobPlan& plan, const Cluster& cluster, const Survey& survey) {
   Environment environment = this_environment();
   if (survey.hosts.empty()) environment.gpus = gpus_used(plan, own_host(), survey.here);
-  for (std::size_t i = 0; i < survey.hosts.size(); ++i) {
+  // A comparison may have other rows on more hosts.
+  for (std::size_t i = 0; i < std::min(survey.hosts.size(), cluster.hosts.size()); ++i) {
     const std::string& name = cluster.hosts[i].name;
     const auto count = [&](Role role) {
       return static_cast<int>(std::ranges::count_if(

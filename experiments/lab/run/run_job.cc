@@ -162,8 +162,10 @@ void forget_final_figures(RunReport& report) {
 // Returns the number of workers that compute on this host's processors.
 int workers_on_own_cores(const ResolvedRun& config, const JobPlan& plan) {
   if (config.device == DeviceKind::kCuda) return 0;
-  return static_cast<int>(std::ranges::count_if(
-      plan.processes, [](const ProcessSpec& process) { return process.role == Role::kWorker && !process.remote; }));
+  const bool are_all_here = config.cluster == ClusterKind::kNamespaces;
+  return static_cast<int>(std::ranges::count_if(plan.processes, [&](const ProcessSpec& process) {
+    return process.role == Role::kWorker && (are_all_here || !process.remote);
+  }));
 }
 
 // Processes are told which steps are traced.
@@ -187,6 +189,12 @@ void take_told(RunFacts& facts, RunReport& report) {
   }
   const auto parameters = facts.of_workers.extract(kParametersFact);
   if (!parameters.empty()) facts.parameters = parse_number<std::int64_t>(parameters.mapped()).value_or(0);
+}
+
+// Whoever reads the metrics is on this machine, not among hosts of namespaces.
+Result<std::unique_ptr<MetricsService>> start_metrics(const ResolvedRun& config, const Survey& survey) {
+  const NamespaceHosts::Outside outside(survey.namespaces.get());
+  return MetricsService::start(config);
 }
 
 RunMetrics* metrics_of(const std::unique_ptr<MetricsService>& service) {
@@ -216,7 +224,8 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
                                                 .plan = plan,
                                                 .options = options,
                                                 .layout = job.layout,
-                                                .log_directory = results.directory() + "/logs"},
+                                                .log_directory = results.directory() + "/logs",
+                                                .namespaces = survey.namespaces.get()},
                                                solo, recorder, interrupts, result.facts.simulation);
   const Status finished = recorder.finish();
   if (!outcome.ok()) return fail(result, exit_code_of(outcome.status()), outcome.status().message());
@@ -285,7 +294,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
     fail(result, exit_code_of(status), status.message());
     return result;
   }
-  const Result<std::unique_ptr<MetricsService>> metrics = MetricsService::start(result.config);
+  const Result<std::unique_ptr<MetricsService>> metrics = start_metrics(result.config, survey);
   if (!metrics.ok()) {
     fail(result, exit_code_of(metrics.status()), metrics.status().message());
     return result;
@@ -324,7 +333,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   const JobPlan plan = make_plan(config, run_id_of(config, 0), cluster_of(config, survey));
   SYNCOPATE_RETURN_IF_ERROR(check_descriptors(config, plan, descriptor_limit(), geteuid() == 0));
   if (!resumes_here(config)) SYNCOPATE_RETURN_IF_ERROR(check_output(config));
-  std::string text = to_text(plan, config.cluster == ClusterKind::kReal ? own_program() : "");
+  std::string text = to_text(plan, config.cluster == ClusterKind::kSimulated ? "" : own_program());
   for (const std::string& caution : cautions(config)) text += "\nwarning: " + caution + "\n";
   if (runs_command(config)) return text;
   // A data set that is generated is not generated for this: its size is known.

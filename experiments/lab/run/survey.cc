@@ -9,13 +9,19 @@
 #include "common/os/local_address.h"
 #include "experiments/cluster/launcher/host_probe.h"
 #include "experiments/cluster/launcher/host_wait.h"
+#include "experiments/cluster/namespaces/namespace_plan.h"
 #include "experiments/cluster/plan/task_roles.h"
+#include "experiments/config/resolution.h"
 #include "experiments/config/started_by/slurm_allocation.h"
 
 namespace syncopate::experiments {
-namespace {
 
 RemoteShell remote_shell_of(const RunSettings& config) {
+  if (config.cluster == ClusterKind::kNamespaces) {
+    return {.words = namespace_shell(own_program()),
+            .program = own_program(),
+            .directory = std::filesystem::current_path().string()};
+  }
   const bool by_srun = config.launcher == LauncherKind::kSlurm;
   return {.words = *split_words(by_srun ? slurm_shell() : config.remote_shell),
           .program = config.remote_program ? *config.remote_program : own_program(),
@@ -25,6 +31,7 @@ RemoteShell remote_shell_of(const RunSettings& config) {
 
 // Returns the first address that leads out of this host; the host's own name does not.
 Result<std::string> listen_address_of(const RunRequest& config) {
+  if (config.cluster == ClusterKind::kNamespaces) return std::string(kSwitchAddress);
   if (config.listen_address) {
     const Status own = check_own_address(*config.listen_address);
     if (!own.ok()) return own.in("--listen-address");
@@ -46,16 +53,18 @@ Result<std::string> listen_address_of(const RunRequest& config) {
   return address;
 }
 
-}  // namespace
-
 Result<Survey> survey(const RunRequest& config) {
   const bool with_gpus = config.device != DeviceKind::kCpu && !runs_command(config);
   Survey survey;
   if (with_gpus) survey.here = this_machine();
   if (!spans_hosts(config)) return survey;
+  const std::vector<HostSlots> hosts = hosts_of(presumed(config));
+  if (config.cluster == ClusterKind::kNamespaces) {
+    SYNCOPATE_ASSIGN_OR_RETURN(survey.namespaces, NamespaceHosts::make(hosts.size()));
+  }
   const RemoteShell shell = remote_shell_of(config);
   std::vector<std::string> others;
-  for (const HostSlots& host : config.hosts) {
+  for (const HostSlots& host : hosts) {
     if (host.remote()) others.push_back(host.name);
   }
   if (config.wait_for_hosts_seconds > 0) {
@@ -70,7 +79,7 @@ Result<Survey> survey(const RunRequest& config) {
                                           .towards = survey.listen_address,
                                           .timeout = from_seconds(config.timeout_seconds)}));
   auto next = reports.begin();
-  for (const HostSlots& host : config.hosts) {
+  for (const HostSlots& host : hosts) {
     if (host.remote()) {
       survey.hosts.push_back(std::move(*next++));
     } else {
@@ -126,8 +135,9 @@ Cluster cluster_of(const ResolvedRun& config, const Survey& survey) {
     return cluster;
   }
   cluster.remote_shell = remote_shell_of(config);
-  for (std::size_t i = 0; i < config.hosts.size(); ++i) {
-    const HostSlots& host = config.hosts[i];
+  const std::vector<HostSlots> hosts = hosts_of(config);
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const HostSlots& host = hosts[i];
     // For a dry run, hosts may not have been asked.
     const HostReport report = i < survey.hosts.size() ? survey.hosts[i] : HostReport();
     cluster.hosts.push_back({.name = host.remote() ? host.name : own_host(),
@@ -135,6 +145,10 @@ Cluster cluster_of(const ResolvedRun& config, const Survey& survey) {
                              .remote = host.remote(),
                              .gpus = gpus_of(report.machine),
                              .interface = report.interface});
+  }
+  // A host for each process: workers, then servers, then standbys.
+  if (config.cluster == ClusterKind::kNamespaces && config.hosts.empty()) {
+    cluster.server_hosts.assign(cluster.hosts.begin() + config.workers, cluster.hosts.end());
   }
   return cluster;
 }

@@ -1,11 +1,13 @@
 // Survey: the facts about the hosts of a run that are needed to plan it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "experiments/cluster/host/host_report.h"
+#include "experiments/cluster/namespaces/namespace_hosts.h"
 #include "experiments/cluster/plan/job_plan.h"
 #include "experiments/cluster/plan/placement.h"
 #include "experiments/cluster/tasks/task_group.h"
@@ -21,16 +23,24 @@ struct Survey {
   // If somebody else has started the processes of the run: this one's place, and all tasks by rank.
   std::optional<TaskPlace> place = {};
   std::vector<Task> tasks = {};
+  // The hosts themselves, where they are namespaces: they last as long as the survey.
+  std::shared_ptr<NamespaceHosts> namespaces;
 };
 
-// Queries all other hosts at once, through the remote shell. Loads NVIDIA's driver here unless GPUs are not wanted.
-// `config` must be one that check() accepts. Fails with invalid argument, naming the problem of each host that cannot
-// take part, or if this host has no address at which the others can reach it.
+// Queries all other hosts at once, through the remote shell. Makes them first, and moves here, where they are
+// namespaces (NamespaceHosts::make). Loads NVIDIA's driver here unless GPUs are not wanted. `config` must be one that
+// check() accepts. Fails with invalid argument, naming the problem of each host that cannot take part, or if this host
+// has no address at which the others can reach it.
 Result<Survey> survey(const RunRequest& config);
 
 // The same for a run whose processes somebody else has started. `tasks`: those that have been gathered, or none for a
 // dry run, which holds nobody.
 Survey survey_of_tasks(const RunRequest& config, const TaskPlace& place, const std::vector<Task>& tasks);
+
+// Return how processes are started on the other hosts, and where these reach this one. The latter fails as survey()
+// does.
+RemoteShell remote_shell_of(const RunSettings& config);
+Result<std::string> listen_address_of(const RunRequest& config);
 
 Machines machines_of(const Survey& survey);
 

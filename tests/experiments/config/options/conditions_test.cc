@@ -51,6 +51,8 @@ const std::map<std::string, Promise> kPromises = {
     {"--device=cuda", {{{"device=cuda"}}, {{}, {"device=cpu"}}}},
     {"--cluster=simulated",
      {{{"cluster=simulated"}, {"mode=ps", "cluster=simulated"}}, {{}, {"mode=ps"}, {"mode=ps", "cluster=real"}}}},
+    {"--cluster=simulated or namespaces",
+     {{{"cluster=simulated"}, {"mode=ps", "cluster=namespaces"}}, {{}, {"mode=ps", "cluster=real"}}}},
     {"--cluster=real, whose time is not virtual", {{{}, {"mode=ps", "cluster=real"}}, {{"cluster=simulated"}}}},
     {"--cluster=simulated and --hosts",
      {{{"mode=ps", "cluster=simulated", "hosts=4x2"}, {"mode=allreduce", "cluster=simulated", "hosts=a:2,b:2"}},

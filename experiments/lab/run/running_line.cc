@@ -1,0 +1,66 @@
+#include "experiments/lab/run/running_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/text/printable_text.h"
+#include "experiments/config/prediction_commands.h"
+#include "experiments/lab/predict/given_words.h"
+#include "experiments/lab/report/text_table.h"
+#include "experiments/lab/run/running_runs.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr double kUsualPatience = 60, kMostPatience = 86400;
+
+std::string list_text(const std::vector<RunningRun>& runs) {
+  if (runs.empty()) return "no run of yours is under way on this host\n";
+  constexpr std::size_t kLongestName = 36;
+  std::vector<std::vector<std::string>> rows{{"run", "command", "pid", "since"}};
+  for (const RunningRun& run : runs) {
+    rows.push_back({printable(run.name(), kLongestName), printable(run.command, 8), fmt::format("{}", run.pid),
+                    printable(run.started, 32)});
+  }
+  std::string text = text_table(rows) + "\n";
+  for (const RunningRun& run : runs) {
+    text += fmt::format("{}: {}\n  {}\n", run.pid, printable(run.job), printable(run.results));
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_running_line(int argc, const char* const* argv) {
+  if (argc < 2 || (argv[1] != kPsCommand && argv[1] != kStopCommand)) return false;
+  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
+    return word == "-h" || word == "--help" || word.starts_with("--help=");
+  });
+}
+
+Result<std::string> running_answer(const std::vector<std::string>& words) {
+  const bool stops = words.front() == kStopCommand;
+  std::vector<std::string> names, options;
+  for (std::size_t i = 1; i < words.size(); ++i) (words[i].starts_with("--") ? options : names).push_back(words[i]);
+  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given,
+                             given_words(words.front(), options, {},
+                                         stops ? std::vector<std::string>{"timeout"} : std::vector<std::string>{}));
+  if (names.size() != (stops ? 1 : 0)) {
+    return Status::invalid_argument(stops
+                                        ? "stop: needs the name, the folder or the process id of one run; ps lists them"
+                                        : fmt::format("ps: takes no name, and '{}' is one", printable(names.front())));
+  }
+  double patience = kUsualPatience;
+  if (const auto timeout = given.find("timeout"); timeout != given.end()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(patience, number_in("timeout", timeout->second, 0.1, kMostPatience, " s"));
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunningRuns runs, RunningRuns::of_user());
+  if (!stops) return list_text(runs.list());
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunningRun stopped, runs.stop(names.front(), from_seconds(patience)));
+  return fmt::format("{} has ended; what was recorded is in {}\n", printable(stopped.name()),
+                     printable(stopped.results));
+}
+
+}  // namespace syncopate::experiments
