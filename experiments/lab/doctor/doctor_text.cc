@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
 constexpr int kColumns = 80;
-constexpr std::size_t kLongestName = 20;
+constexpr std::size_t kLongestName = 16;
 constexpr std::size_t kMostPairs = 28;  // of eight hosts; of more the slowest
 
 std::string shown_name(const ExaminedHost& host) { return printable(host.name, kLongestName); }
