@@ -75,7 +75,7 @@ TEST(ASubmitLine, RefusesAmountsThatNoHostHas) {
   for (const char* option :
        {"--cpus=0", "--cpus=-1", "--cpus=nan", "--cpus=2000", "--cpus=500m", "--memory=4", "--memory=4Gi",
         "--memory=0GiB", "--memory=99999999999GiB", "--memory=1.5GiB", "--memory=1kB", "--gpus=0", "--gpus=65",
-        "--slots=0", "--slots=65", "--time-limit=5", "--time-limit=0s", "--time-limit=400d"}) {
+        "--slots=0", "--slots=1025", "--time-limit=5", "--time-limit=0s", "--time-limit=400d"}) {
     EXPECT_THAT(refusal({"submit", kJob, kImage, option}), StartsWith(std::string(option) + ": must be ")) << option;
   }
 }
@@ -89,7 +89,7 @@ TEST(ASubmitLine, LeavesHostsToTheScheduler) {
 TEST(ASubmitLine, RefusesARunThatCouldNotStartThere) {
   EXPECT_THAT(refusal({"submit", kJob, kImage, "--mode=ps", "--transport=shm"}), StartsWith("--transport=shm:"));
   EXPECT_THAT(refusal({"submit", kJob, kImage, "--cluster=simulated"}), StartsWith("--cluster=simulated:"));
-  EXPECT_THAT(refusal({"submit", kJob, kImage, "--workers=65"}), HasSubstr("65"));
+  EXPECT_THAT(refusal({"submit", kJob, kImage, "--workers=1025"}), HasSubstr("1025"));
   EXPECT_THAT(refusal({"submit", "--kubernetes=mpijob", kImage, "--mode=allreduce", "--launcher=mpirun"}),
               StartsWith("--launcher=mpirun:"));
   EXPECT_THAT(refusal({"submit", kJob, kImage, "--mode=ps", "--device=cuda"}), HasSubstr("as in --gpus=1"));
