@@ -172,7 +172,7 @@ const std::vector<SubmitOption>& own_options() {
         .placeholder = "N",
         .sentence = "How many workers share a host, which is a pod; there are as many hosts as --workers need.",
         .unit = "workers",
-        .range = "1 to 64",
+        .range = "1 to 1024",
         .usual = "1"},
        set_slots},
       {{.group = kGroup,

@@ -127,7 +127,7 @@ struct StrategyOptions {
 <<<<<<< HEAD
   int servers = 1;                   // under servers: 1 to 64; the lowest rank of each host starts its part of them
 =======
-  int servers = 1;                   // under servers: 1 to 1024, which rank 0 starts
+  int servers = 1;  // under servers: 1 to 1024, which rank 0 starts
 >>>>>>> 07492e2a (Let real runs have as many workers and servers as simulated ones, 1,024 of each)
   std::string compress = {};         // of gradients: fp16, bf16, int8, sign, topk:0.01, randomk:0.01, powersgd:4
   std::size_t bucket_bytes = 0;      // what travels at once; 0: 1 MiB, under servers 256 KiB
