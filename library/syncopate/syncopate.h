@@ -124,11 +124,7 @@ struct StrategyOptions {
   Mode mode = Mode::kAllReduce;
   Optimizer optimizer = {};
   std::string consistency = "sync";  // under servers: sync, async, bounded:4, softsync:2, local-sgd:8, easgd:8
-<<<<<<< HEAD
-  int servers = 1;                   // under servers: 1 to 64; the lowest rank of each host starts its part of them
-=======
-  int servers = 1;  // under servers: 1 to 1024, which rank 0 starts
->>>>>>> 07492e2a (Let real runs have as many workers and servers as simulated ones, 1,024 of each)
+  int servers = 1;                   // under servers: 1 to 1024; the lowest rank of each host starts its part of them
   std::string compress = {};         // of gradients: fp16, bf16, int8, sign, topk:0.01, randomk:0.01, powersgd:4
   std::size_t bucket_bytes = 0;      // what travels at once; 0: 1 MiB, under servers 256 KiB
   std::string server_program = {};   // the path of syncopate-server; empty: the one that was installed with the library
