@@ -33,6 +33,8 @@ ReturnToService=2
 KillWait=5
 CompleteWait=0
 MinJobAge=300
+# Jobs of several such Slurms on one machine have numbers of their own, as those of one cluster have.
+FirstJobId=$((1 + $2 * 1000))
 NodeName=node1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$3 CPUs=8
 NodeName=node2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$4 CPUs=8
 PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP

@@ -11,10 +11,11 @@ namespace syncopate::experiments {
 
 using control::FromCoordinator;
 
-WorkerWeights::WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, RunMonitor& monitor,
-                             ControlServer& control, RunObserver& observer)
+WorkerWeights::WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, bool leave_together,
+                             RunMonitor& monitor, ControlServer& control, RunObserver& observer)
     : plan_(plan),
       local_state_size_(local_state_size),
+      leave_together_(leave_together),
       monitor_(monitor),
       control_(control),
       observer_(observer),
@@ -79,7 +80,8 @@ void WorkerWeights::settle_final() {
   bool all_have_asked = true;
   for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
     const bool is_worker = plan_.processes[i].role == Role::kWorker;
-    all_have_asked &= !is_worker || !still_there(i) || monitor_.phase(i) == ProcessPhase::kHasFinalWeights;
+    all_have_asked &=
+        !leave_together_ || !is_worker || !still_there(i) || monitor_.phase(i) == ProcessPhase::kHasFinalWeights;
   }
   for (const FinalWeights::Answer& answer : final_.take_answers(still_there, all_have_asked)) {
     FromCoordinator message;

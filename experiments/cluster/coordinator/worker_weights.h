@@ -21,9 +21,11 @@ namespace syncopate::experiments {
 class WorkerWeights {
  public:
   // Local states have `local_state_size` values: none for most models. `means_of` is the number of replicas that agree
-  // on nothing before the end; 0: replicas agree. All other arguments outlive this.
-  WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, RunMonitor& monitor,
-                ControlServer& control, RunObserver& observer);
+  // on nothing before the end; 0: replicas agree. `leave_together`: nobody leaves before all have asked to; not where
+  // links are made to hold messages back, which only the end of their sender may let go. All other arguments outlive
+  // this.
+  WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, bool leave_together,
+                RunMonitor& monitor, ControlServer& control, RunObserver& observer);
 
   // Takes a snapshot of `process`. `clock_offset` is added to its stamp to convert it to our clock. If replicas agree
   // on nothing before the end, it waits for the snapshots of all of them and passes on their mean, with the stamp of
@@ -47,6 +49,7 @@ class WorkerWeights {
 
   const JobPlan& plan_;
   const std::size_t local_state_size_;
+  const bool leave_together_;
   RunMonitor& monitor_;
   ControlServer& control_;
   RunObserver& observer_;

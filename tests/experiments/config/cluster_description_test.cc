@@ -116,7 +116,7 @@ TEST_F(AClusterFile, IsNamedInWhatIsWrongWithIt) {
   EXPECT_THAT(apply_options({{"cluster", "simulated:/nowhere.toml"}}).status().message(), HasSubstr("cannot be read"));
   for (const char* text : {"simulated:", "fake", "real:x"}) {
     EXPECT_THAT(apply_options({{"cluster", text}}).status().message(),
-                HasSubstr("cluster must be real, simulated or simulated:FILE"));
+                HasSubstr("cluster must be real, simulated, simulated:FILE or namespaces:HOSTS"));
   }
 }
 

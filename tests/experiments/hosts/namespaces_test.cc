@@ -42,12 +42,16 @@ std::set<std::string> all_namespaces() {
   return all;
 }
 
-// What the machine's own network has: its devices, and the names of namespaces.
+// What the machine's own network has: its devices, and the names of namespaces, but for those of other tests, which
+// come and go meanwhile.
 std::set<std::string> own_network() {
   std::set<std::string> found;
   for (const char* folder : {"/sys/class/net", "/run/netns"}) {
     std::error_code none;
-    for (const auto& entry : fs::directory_iterator(folder, none)) found.insert(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder, none)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with("syncopate-") && !name.starts_with("sy-")) found.insert(entry.path());
+    }
   }
   return found;
 }

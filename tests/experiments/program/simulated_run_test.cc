@@ -324,7 +324,6 @@ TEST(SimulatedRun, RefusesWhatItCannotDo) {
   EXPECT_THAT(refusal({"--mode=ps", "--hosts=2x1", "--fabric=racks:3"}), HasSubstr("there are 2 hosts"));
   EXPECT_THAT(refusal({"--mode=ps", "--inside=10gbit"}), HasSubstr("--hosts"));
   EXPECT_THAT(refusal({"--mode=ps", "--compute=0ms"}), HasSubstr("--compute"));
-  EXPECT_THAT(run_program({"--mode=ps", "--workers=100"}).err, HasSubstr("--cluster=simulated takes up to 1024"));
   EXPECT_THAT(run_program({"--mode=ps", "--hosts=2x1"}).err, HasSubstr("names no host"));
   EXPECT_THAT(run_program({"--mode=ps", "--network=fifo"}).err, HasSubstr("--cluster=simulated"));
 }

@@ -111,7 +111,7 @@ TEST(StartedBy, TorchrunStartsOneRun) {
       path_of_program("torchrun", {venv == nullptr ? "" : std::string(venv) + "/bin", "/usr/local/bin", "/usr/bin"});
   if (torchrun.empty()) GTEST_SKIP() << "no torchrun: pip install torch, and SYNCOPATE_VENV for where";
   Program program(training({"--mode=ps", "--servers=1"}, "--steps=100"),
-                  {torchrun, "--no-python", "--nproc-per-node=3"});
+                  {torchrun, "--no_python", "--nproc_per_node=3"});
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(workers_in(program), 2u);
