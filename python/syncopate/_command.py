@@ -78,13 +78,16 @@ def find() -> str:
 
 
 def _clone() -> Optional[pathlib.Path]:
-    """The folder that pip has installed this package from, as it writes that down."""
+    """The folder that pip has installed this package from, as it writes that down; None: it was a wheel."""
     try:
         origin = importlib.metadata.distribution("syncopate").read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:
         return None
     url = urllib.parse.urlparse(json.loads(origin)["url"]) if origin else None
-    return pathlib.Path(urllib.request.url2pathname(url.path)) if url is not None and url.scheme == "file" else None
+    if url is None or url.scheme != "file":
+        return None
+    clone = pathlib.Path(urllib.request.url2pathname(url.path))
+    return clone if clone.is_dir() else None
 
 
 def _words(options: Dict[str, Any]) -> List[str]:

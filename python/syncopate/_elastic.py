@@ -1,5 +1,5 @@
-"""Elastic jobs: who goes on where ranks are lost. Knows of the store only that it has set, get, check and compare_set, as
-torch's have; it must outlive the ranks that may be lost."""
+"""Elastic jobs: who goes on where ranks are lost. Knows of the store only that it has set, get and compare_set, as torch's
+have; it must outlive the ranks that may be lost."""
 
 from __future__ import annotations
 
@@ -13,6 +13,16 @@ from syncopate.errors import PeerLost
 
 # Between two looks at who has come.
 _LOOK_EVERY = 0.02
+# What nobody sets a key to.
+_ABSENT = "absent"
+
+
+def has(store: Any, key: str) -> bool:
+    """Whether the store has the key; does not wait for it. Torch 1.13 has no check(): a comparison with what nobody has set
+    changes nothing there, and returns what is set."""
+    if hasattr(store, "check"):
+        return store.check([key])
+    return store.compare_set(key, _ABSENT, _ABSENT).decode() != _ABSENT
 
 
 class Over(Exception):
@@ -61,9 +71,9 @@ class Membership:
     def _agree(self, key: str, lost: Callable[[], Set[int]]) -> List[int]:
         self._store.set(f"{key}/{self.me}", "here")
         deadline = time.monotonic() + self._timeout
-        while not self._store.check([f"{key}/members"]):
+        while not has(self._store, f"{key}/members"):
             expected = [member for member in self.members if member not in lost()]
-            here = [member for member in expected if self._store.check([f"{key}/{member}"])]
+            here = [member for member in expected if has(self._store, f"{key}/{member}")]
             if here == expected or time.monotonic() >= deadline:
                 if here[0] == self.me:
                     self._store.compare_set(f"{key}/members", "", " ".join(map(str, here)))

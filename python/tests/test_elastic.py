@@ -87,7 +87,7 @@ def test_a_rank_may_be_lost_at_any_moment(way):
     seed = int(os.environ.get("SYNCOPATE_TEST_SEED", 1))
     for attempt in range(2):
         moment = random.Random(seed + attempt).random() * 0.3
-        processes = start("elastic.py", 3, 300, -1, -1, way, "rule=adam")
+        processes = start("elastic.py", 3, 2000, -1, -1, way, "rule=adam")
         for each in processes:
             assert each.stdout.readline() == "training\n"
         time.sleep(moment)  # any moment will do

@@ -38,7 +38,7 @@ def test_mpirun_needs_no_address():
 
 
 def test_torchrun():
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={ranks.free_port()}"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={ranks.free_port()}"]
     assert lines([*torchrun, SCRIPT[1]]) == ALL
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from run_experiment import PROGRAM, WHY
 
@@ -44,7 +45,18 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("words", [["alone", "--input=3,4", "--batch-size=4"], ["with_input"], ["with_loss"], ["with_words"]])
+SEES_WORDS = pytest.mark.skipif(torch.__version__ < "2", reason="hooks see inputs passed by name since PyTorch 2.0")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["alone", "--input=3,4", "--batch-size=4"],
+        ["with_input"],
+        ["with_loss"],
+        pytest.param(["with_words"], marks=SEES_WORDS),
+    ],
+)
 def test_forms_of_make_model(folder, words):
     ended = profile(folder, "models:" + words[0], *words[1:])
     assert ended.returncode == 0, ended.stderr

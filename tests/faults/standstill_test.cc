@@ -18,7 +18,7 @@ class Standstill : public testing::TestWithParam<MemberStatus> {
   // Short, since it is slept through twice.
   static constexpr int kShort = 3 * testing_support::kSlowness;
 
-  // Of at least four seconds on any machine, so that it still trains when it is seen to train.
+  // It trains for four seconds on any machine, so that it still does when it is seen to.
   Flags run() const { return training(GetParam().mode, "--epochs=10", kShort) + Flags{"--straggler=all:+2"}; }
 
   // Stops all of `pids` for more than two timeouts, in which nothing of the run ends, and lets them go on.

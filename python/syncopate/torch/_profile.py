@@ -12,6 +12,7 @@ import torch
 
 from syncopate.model_profile import ModelProfile, TensorProfile, check_free
 from syncopate.torch._step_times import Marks, StepTimes
+from syncopate.torch._tensors import is_hooked
 
 _MOST_LETTERS = 256  # of a name or a source; as prediction/model_profile.cc has it
 _MOST_DIMENSIONS = 8
@@ -99,7 +100,7 @@ def _tensors_of(model: Any) -> List[Tuple[str, torch.Tensor]]:
             )
         if tensor.dtype is not torch.float32:
             raise ValueError(f"{name} is {tensor.dtype}: only torch.float32 travels; use .float(), and torch.autocast")
-        if getattr(tensor, "_post_accumulate_grad_hooks", None):
+        if is_hooked(tensor):
             raise ValueError(f"{name} has a hook on its gradient: profile the model before DistributedOptimizer has it")
         if len(name) > _MOST_LETTERS:
             raise ValueError(f"{name[:20]}... has a name of {len(name)} letters: at most {_MOST_LETTERS}")

@@ -36,12 +36,20 @@ class _Node:
     def __init__(self, parameter: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> None:
         self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
         self._handle = self._node.register_hook(lambda *_: hook(parameter))
+        self._parameter = parameter
+        parameter._syncopate_hooks = getattr(parameter, "_syncopate_hooks", 0) + 1
 
     def remove(self) -> None:
         self._handle.remove()
+        self._parameter._syncopate_hooks -= 1
 
 
 def after_gradient(parameter: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> Any:
     """Has hook(parameter) called each time that backward has added to its grad. Returns what removes it."""
     register = getattr(parameter, "register_post_accumulate_grad_hook", None)
     return _Node(parameter, hook) if register is None else register(hook)  # None: torch before 2.1
+
+
+def is_hooked(parameter: torch.Tensor) -> bool:
+    """Whether somebody is called as after_gradient() has it."""
+    return bool(getattr(parameter, "_post_accumulate_grad_hooks", None) or getattr(parameter, "_syncopate_hooks", 0))
