@@ -9,8 +9,11 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <optional>
+#include <span>
 #include <type_traits>
+#include <utility>
 
 namespace syncopate {
 namespace {
@@ -21,7 +24,7 @@ constexpr Duration kBetweenWrites = std::chrono::milliseconds(200);
 constexpr std::size_t kMostBytesOfAnEntry = 4096;
 constexpr std::size_t kBytesOfARead = std::size_t{1} << 18;
 
-enum class EntryKind : std::uint32_t { kStep = 1, kEvaluation = 2, kFact = 3, kServer = 4 };
+enum class EntryKind : std::uint32_t { kStep = 1, kEvaluation = 2, kFact = 3, kServer = 4, kTrace = 5 };
 
 struct Header {
   EntryKind kind = EntryKind::kStep;
@@ -49,6 +52,18 @@ struct WrittenServer {
   static constexpr std::size_t kCounts = 9;
   std::int64_t server, updates, pushes, dropped, busy, serving, bytes_in, bytes_out, core_wait;
 };
+
+// A part of a trace: this, and then events.
+struct WrittenTrace {
+  static constexpr std::size_t kCounts = 2;
+  std::int64_t server, dropped;
+};
+
+struct WrittenEvent {
+  static constexpr std::size_t kCounts = 10;
+  std::int64_t kind, membership, shard, peer, item, number, value, bytes, begin, end;
+};
+constexpr std::size_t kMostEventsOfAnEntry = (kMostBytesOfAnEntry - sizeof(WrittenTrace)) / sizeof(WrittenEvent);
 
 WrittenStep written(const StepRecord& record) {
   const SyncStats& sync = record.sync;
@@ -104,6 +119,19 @@ ToldServer read_server(const WrittenServer& server) {
           .core_wait = server.core_wait < 0 ? std::nullopt : std::optional(Duration(server.core_wait))};
 }
 
+WrittenEvent written(const TraceEvent& event) {
+  return {.kind = static_cast<std::int64_t>(event.kind),
+          .membership = event.membership,
+          .shard = event.shard,
+          .peer = event.peer,
+          .item = event.item,
+          .number = event.number,
+          .value = event.value,
+          .bytes = event.bytes,
+          .begin = event.begin.time_since_epoch().count(),
+          .end = event.end.time_since_epoch().count()};
+}
+
 TimePoint time_of(std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); }
 
 StepRecord read_step(const WrittenStep& step) {
@@ -135,6 +163,27 @@ StepRecord read_step(const WrittenStep& step) {
           .accuracy = step.accuracy};
 }
 
+// Whether it is an event that a process records: its small numbers are ones, and it does not end before it begins.
+bool is_event(const WrittenEvent& event) {
+  const auto is_small = [](std::int64_t number) { return number <= std::numeric_limits<std::int32_t>::max(); };
+  return event.kind >= 0 && event.kind <= static_cast<std::int64_t>(kLastTraceKind) && event.begin >= 0 &&
+         event.end >= event.begin && is_small(event.membership) && is_small(event.shard) && is_small(event.peer) &&
+         is_small(event.item);
+}
+
+TraceEvent read_event(const WrittenEvent& event) {
+  return {.kind = static_cast<TraceKind>(event.kind),
+          .membership = static_cast<std::int32_t>(event.membership),
+          .shard = static_cast<std::int32_t>(event.shard),
+          .peer = static_cast<std::int32_t>(event.peer),
+          .item = static_cast<std::int32_t>(event.item),
+          .number = event.number,
+          .value = event.value,
+          .bytes = event.bytes,
+          .begin = time_of(event.begin),
+          .end = time_of(event.end)};
+}
+
 void append(std::string& text, EntryKind kind, std::string_view payload) {
   const Header header{kind, static_cast<std::uint32_t>(payload.size())};
   text.append(reinterpret_cast<const char*>(&header), sizeof(header));
@@ -164,6 +213,35 @@ Result<Written> read_as(std::string_view payload) {
   return value;
 }
 
+void append(std::string& text, const ToldTrace& told) {
+  std::span<const TraceEvent> rest = told.events;
+  std::int64_t dropped = told.dropped;  // said with the first part
+  do {
+    const std::span<const TraceEvent> part = rest.first(std::min(rest.size(), kMostEventsOfAnEntry));
+    const WrittenTrace head{.server = told.server, .dropped = std::exchange(dropped, 0)};
+    std::string payload(reinterpret_cast<const char*>(&head), sizeof(head));
+    for (const TraceEvent& event : part) {
+      const WrittenEvent value = written(event);
+      payload.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    }
+    append(text, EntryKind::kTrace, std::string_view(payload));
+    rest = rest.subspan(part.size());
+  } while (!rest.empty());
+}
+
+Result<ToldTrace> read_trace(std::string_view payload) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const WrittenTrace head, read_as<WrittenTrace>(payload.substr(0, sizeof(WrittenTrace))));
+  ToldTrace told{.server = head.server, .events = {}, .dropped = std::max<std::int64_t>(head.dropped, 0)};
+  for (payload.remove_prefix(sizeof(head)); !payload.empty();
+       payload.remove_prefix(std::min(payload.size(), sizeof(WrittenEvent)))) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const WrittenEvent event,
+                               read_as<WrittenEvent>(payload.substr(0, sizeof(WrittenEvent))));
+    if (!is_event(event)) return Status::data_loss("an event is none that a process records");
+    told.events.push_back(read_event(event));
+  }
+  return told;
+}
+
 Result<StepFileEntry> read_entry(EntryKind kind, std::string_view payload) {
   switch (kind) {
     case EntryKind::kStep: {
@@ -187,6 +265,10 @@ Result<StepFileEntry> read_entry(EntryKind kind, std::string_view payload) {
     case EntryKind::kServer: {
       SYNCOPATE_ASSIGN_OR_RETURN(const WrittenServer server, read_as<WrittenServer>(payload));
       return StepFileEntry(read_server(server));
+    }
+    case EntryKind::kTrace: {
+      SYNCOPATE_ASSIGN_OR_RETURN(ToldTrace told, read_trace(payload));
+      return StepFileEntry(std::move(told));
     }
   }
   return Status::data_loss("an entry is of no known kind");
@@ -219,6 +301,8 @@ void StepFileWriter::add(const StepFileEntry& entry, TimePoint now) {
                              .epoch = told->epoch});
   } else if (const auto* server = std::get_if<ToldServer>(&entry)) {
     append(kept_, EntryKind::kServer, written(*server));
+  } else if (const auto* trace = std::get_if<ToldTrace>(&entry)) {
+    append(kept_, *trace);
   } else if (const auto* fact = std::get_if<ToldFact>(&entry)) {
     std::string text = fact->name;
     text += '\0';

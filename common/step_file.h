@@ -14,6 +14,7 @@
 #include "common/os/file_descriptor.h"
 #include "common/status.h"
 #include "common/step_record.h"
+#include "common/trace/trace_event.h"
 
 namespace syncopate {
 
@@ -44,9 +45,18 @@ struct ToldServer {
   bool operator==(const ToldServer&) const = default;
 };
 
+// What a process has traced, or a server that it has started. A process may tell it in parts.
+struct ToldTrace {
+  std::int64_t server = -1;  // its number; -1: the process itself
+  std::vector<TraceEvent> events;
+  std::int64_t dropped = 0;  // more that did not fit
+
+  bool operator==(const ToldTrace&) const = default;
+};
+
 // A step's record is written without `position`, `launch` and `sync.copy`. Where the program does not say what its
 // batch's loss or accuracy was, it is not a number.
-using StepFileEntry = std::variant<StepRecord, ToldEvaluation, ToldFact, ToldServer>;
+using StepFileEntry = std::variant<StepRecord, ToldEvaluation, ToldFact, ToldServer, ToldTrace>;
 
 class StepFileWriter {
  public:
@@ -54,7 +64,7 @@ class StepFileWriter {
   static Result<StepFileWriter> create(const std::string& path);
 
   // Keeps the entry in memory; what is kept is written with the first one after 200 ms, by flush() and by the
-  // destructor. A failure to write is kept until flush().
+  // destructor. A failure to write is kept until flush(). A long trace becomes several entries.
   void add(const StepFileEntry& entry, TimePoint now);
   Status flush();
 

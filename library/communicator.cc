@@ -63,15 +63,20 @@ Communicator::~Communicator() {
 }
 
 template <typename Work>
-std::uint64_t Communicator::submit(Work work) {
-  return thread_->submit([this, work = std::move(work)] {
+std::uint64_t Communicator::submit(Work work, std::size_t bytes) {
+  return thread_->submit([this, work = std::move(work), bytes] {
     const std::uint64_t ticket = ++begun_;
     {
       const std::lock_guard lock(mutex_);
       if (!failure_.ok()) return;
     }
     const TimePoint begin = group_->clock().now();
+    Tracer* const tracer = group_->tracer();
+    TraceSpan span(tracer, {.kind = TraceKind::kCollective,
+                            .number = tracer != nullptr ? tracer->step() : 0,
+                            .bytes = static_cast<std::int64_t>(bytes)});
     const Status status = work();
+    span.end();
     const std::lock_guard lock(mutex_);
     worked_ += group_->clock().now() - begin;
     moved_ = connected_.collective->counters();
@@ -83,11 +88,13 @@ std::uint64_t Communicator::submit(Work work) {
 }
 
 std::uint64_t Communicator::sum(std::vector<std::span<float>> parts, float scale) {
-  return submit([this, parts = std::move(parts), scale] { return sum_now(parts, scale); });
+  std::size_t floats = 0;
+  for (const std::span<float>& part : parts) floats += part.size();
+  return submit([this, parts = std::move(parts), scale] { return sum_now(parts, scale); }, floats * sizeof(float));
 }
 
 std::uint64_t Communicator::broadcast(std::span<std::byte> bytes, int root) {
-  return submit([this, bytes, root] { return broadcast_now(bytes, root); });
+  return submit([this, bytes, root] { return broadcast_now(bytes, root); }, bytes.size());
 }
 
 std::uint64_t Communicator::barrier() {

@@ -53,8 +53,9 @@ class Communicator {
  private:
   Communicator(std::shared_ptr<Group> group, ConnectedCollective connected, std::span<float> staging);
 
+  // `bytes`: that the work is on.
   template <typename Work>
-  std::uint64_t submit(Work work);
+  std::uint64_t submit(Work work, std::size_t bytes = 0);
   Status sum_now(const std::vector<std::span<float>>& parts, float scale);
   Status broadcast_now(std::span<std::byte> bytes, int root);
 

@@ -170,13 +170,15 @@ Result<std::unique_ptr<Transport>> Group::connect(TransportKind kind, const std:
 
 Result<ConnectedCollective> Group::connect_collective(const std::string& name) {
   ConnectedCollective connected;
+  const int number = collectives_++;
   if (wire() == Wire::kShm) {
     SYNCOPATE_ASSIGN_OR_RETURN(connected.collective,
                                allreduce::make_direct_collective(endpoint(name, size()), rendezvous_, deadline()));
     return connected;
   }
   SYNCOPATE_ASSIGN_OR_RETURN(connected.transport, connect(TransportKind::kSockets, name, size()));
-  connected.collective = allreduce::make_schedule_collective(*connected.transport);
+  connected.collective =
+      allreduce::make_schedule_collective(*connected.transport, {.tracer = tracer(), .number = number});
   return connected;
 }
 

@@ -8,12 +8,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "allreduce/collective.h"
 #include "common/patience.h"
 #include "common/rendezvous.h"
 #include "common/status.h"
+#include "common/trace/tracer.h"
 #include "common/transport/link_shape.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/shaped_transport.h"
@@ -45,6 +47,7 @@ struct GroupOptions {
   std::string meets_at = {};     // the host at which the ranks meet, that of rank 0: a name or an address
   std::string address = {};      // by which other hosts reach this one; empty: that of the way to meets_at
   std::string secret_file = {};  // what the ranks of a job prove themselves by (read_secret_file), alike on all hosts
+  std::shared_ptr<Tracer> tracer = {};  // records what goes between ranks and servers; null: nothing is recorded
 };
 
 // Returns a text such as "rank 1 (pid 4711 on node1) is gone".
@@ -75,6 +78,12 @@ class Group {
   const WatchedProcess& process_of(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   // The address that other hosts reach this one by; empty where all ranks are on one.
   const std::string& address() const { return address_; }
+
+  // Null where nothing is traced.
+  Tracer* tracer() const { return options_.tracer.get(); }
+  // The same for the first who asks, and null for others: pushes of several optimizers cannot be told from each other.
+  // Asked for in the same order on all ranks.
+  Tracer* take_server_tracer() { return std::exchange(are_servers_traced_, true) ? nullptr : tracer(); }
 
   // Operations of all ranks, with the same name, which is used once in a group's life.
   Result<ConnectedCollective> connect_collective(const std::string& name);
@@ -110,6 +119,8 @@ class Group {
   Wire wire_ = Wire::kShm;
   std::string address_;
   std::string run_id_;
+  int collectives_ = 0;  // connected so far
+  bool are_servers_traced_ = false;
   std::vector<WatchedProcess> ranks_;
   std::vector<int> first_ranks_;  // the lowest of each host
   std::optional<RunKeys> keys_;

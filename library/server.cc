@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <istream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <ostream>
@@ -90,6 +91,8 @@ Result<ServerPlan> ServerPlan::read(std::istream& in) {
     } else if (name == "timeout_ms") {
       SYNCOPATE_RETURN_IF_ERROR(read_number(name, value, milliseconds));
       plan.timeout = std::chrono::milliseconds(milliseconds);
+    } else if (name == "trace") {
+      SYNCOPATE_ASSIGN_OR_RETURN(plan.trace, TracePlan::parse(value));
     } else if (name == "tells") {
       plan.tells = value == "1";
     } else if (name == "wire") {
@@ -119,8 +122,9 @@ Result<std::vector<std::string>> ParentRendezvous::exchange(const std::string& g
   return values;
 }
 
-Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders) {
+Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders, ToldTrace& traced) {
   const SteadyClock clock;
+  const std::unique_ptr<Tracer> tracer = plan.trace ? plan.trace->make_tracer(clock) : nullptr;
   const auto patience = std::make_shared<Patience>();
   patience->set_timeout(plan.timeout);
   const ps::PsGroup members{.workers = plan.workers, .servers = plan.options.servers};
@@ -142,13 +146,18 @@ Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::is
                           .consistency = plan.options.consistency,
                           .optimizer = plan.options.optimizer,
                           .compression = {.codec = plan.options.codec},
-                          .timeout = plan.timeout},
+                          .timeout = plan.timeout,
+                          .tracer = tracer.get()},
                          transport, clock);
   Orders listening(orders, server, plan.workers);
   const std::optional<CoreWait> core_wait = CoreWait::of_this_thread();
   const Duration before = core_wait ? core_wait->total() : Duration::zero();
   SYNCOPATE_RETURN_IF_ERROR(server.serve());
   const ps::ShardServerCounters counters = server.counters();
+  if (tracer) {
+    Tracer::Recorded recorded = tracer->take();
+    traced = {.server = plan.server, .events = std::move(recorded.events), .dropped = recorded.dropped};
+  }
   const ToldServer told{.server = plan.server,
                         .updates = counters.shard.updates,
                         .pushes = counters.shard.pushes,
@@ -166,6 +175,17 @@ std::string served_line(const ToldServer& told) {
   return fmt::format("served {} {} {} {} {} {} {} {} {}\n", told.server, told.updates, told.pushes, told.dropped,
                      told.busy.count(), told.serving.count(), told.bytes_in, told.bytes_out,
                      told.core_wait.value_or(Duration(-1)).count());
+}
+
+std::string traced_lines(const ToldTrace& told) {
+  std::string lines;
+  for (const TraceEvent& event : told.events) {
+    fmt::format_to(std::back_inserter(lines), "traced {} {} {} {} {} {} {} {} {} {}\n", static_cast<int>(event.kind),
+                   event.membership, event.shard, event.peer, event.item, event.number, event.value, event.bytes,
+                   event.begin.time_since_epoch().count(), event.end.time_since_epoch().count());
+  }
+  if (told.dropped > 0) fmt::format_to(std::back_inserter(lines), "untraced {}\n", told.dropped);
+  return lines;
 }
 
 }  // namespace syncopate::library

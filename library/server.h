@@ -4,9 +4,9 @@
 //   in    the job's secret, the job's name (Group::give_secret)
 //   in    lines of "NAME VALUE", see ServerPlan; a line "end"
 //   out   a line "GROUP VALUE" for a rendezvous; in: as many lines as the group has members
-//   in    "lost RANK", where the others go on without that one
+//   in    "lost INDEX", where the others go on without that one of the group
 //   in    its end, once all ranks have taken their last weights
-//   out   then, if the plan says so, a line as served_line() makes it
+//   out   then, if the plan says so, lines as traced_lines() and served_line() make them
 
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include "common/rendezvous.h"
 #include "common/step_file.h"
+#include "common/trace/trace_plan.h"
 #include "common/transport/run_keys.h"
 #include "library/group.h"
 #include "library/training_options.h"
@@ -33,6 +34,7 @@ struct ServerPlan {
   std::optional<LinkShape> shape = {};          // "shape": the link of this server; sockets alone have one
   Duration timeout = std::chrono::seconds(30);  // "timeout_ms"
   bool tells = false;                           // "tells 1": what it has had to do
+  std::optional<TracePlan> trace = {};          // "trace": what of that it traces
   TrainingOptions options;                      // all else
 
   static Result<ServerPlan> read(std::istream& in);
@@ -54,9 +56,14 @@ class ParentRendezvous final : public Rendezvous {
 // Serves until all workers have left or are lost, and `orders`, where this server is told who is lost, have ended;
 // returns what that took. A worker that ends before is the ranks' matter: they raise, and whoever has started this
 // server ends; or they say that they go on.
-Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders);
+// What it has traced, if anything, is left in `traced`.
+Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders, ToldTrace& traced);
 
 // "served", and the members of ToldServer in their order: times in nanoseconds, -1 for what is not known.
 std::string served_line(const ToldServer& told);
+
+// For each event a line of "traced" and its members in their order, times in nanoseconds; and one of "untraced" and how
+// many more did not fit, if any.
+std::string traced_lines(const ToldTrace& told);
 
 }  // namespace syncopate::library

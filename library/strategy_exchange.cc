@@ -38,13 +38,15 @@ StrategyExchange::~StrategyExchange() {
 
 Status StrategyExchange::connect_allreduce(const std::string& name, const TrainingOptions& options) {
   SYNCOPATE_ASSIGN_OR_RETURN(connected_, group_->connect_collective(name));
+  activity_.trace_to(group_->tracer());
   strategy_ = allreduce::make_allreduce_strategy(*connected_.collective,
                                                  {.optimizer = options.optimizer,
                                                   .bucket_bytes = options.bucket_bytes,
                                                   .codec = options.codec,
                                                   .timeout = group_->timeout(),
                                                   .workers = group_->members(),
-                                                  .elastic = options.elastic},
+                                                  .elastic = options.elastic,
+                                                  .activity = group_->tracer() != nullptr ? &activity_ : nullptr},
                                                  group_->clock());
   return Status();
 }
@@ -52,6 +54,7 @@ Status StrategyExchange::connect_allreduce(const std::string& name, const Traini
 Status StrategyExchange::connect_servers(const std::string& name, const TrainingOptions& options,
                                          const std::vector<StartedServer>& started) {
   SYNCOPATE_RETURN_IF_ERROR(watch_servers(name, started));
+  Tracer* const tracer = group_->take_server_tracer();
   const ps::PsGroup members{.workers = group_->size(), .servers = options.servers};
   SYNCOPATE_ASSIGN_OR_RETURN(connected_.transport, group_->connect_servers(name, members.size()));
   auto servers =
@@ -59,7 +62,8 @@ Status StrategyExchange::connect_servers(const std::string& name, const Training
                                                              .sharding = {.chunk_bytes = options.bucket_bytes},
                                                              .answers_in_backward = false,
                                                              .compression = {.codec = options.codec},
-                                                             .timeout = group_->timeout()},
+                                                             .timeout = group_->timeout(),
+                                                             .tracer = tracer},
                                        *connected_.transport, group_->clock(), nullptr);
   if (!options.consistency.pushes_weights()) {
     servers_ = servers.get();
@@ -67,7 +71,7 @@ Status StrategyExchange::connect_servers(const std::string& name, const Training
     return Status();
   }
   // Zhang, Choromanska and LeCun 2015, section 2: alpha = 0.9 / workers.
-  ps::LocalStepsOptions steps{.optimizer = options.optimizer, .period = options.consistency.period()};
+  ps::LocalStepsOptions steps{.optimizer = options.optimizer, .period = options.consistency.period(), .tracer = tracer};
   if (options.consistency.is_elastic()) steps.elastic_rate = 0.9f / static_cast<float>(group_->size());
   strategy_ = std::make_unique<ps::LocalStepsStrategy>(steps, std::move(servers), group_->clock(), group_->rank());
   return Status();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "allreduce/collective/collective_activity.h"
 #include "common/param_layout.h"
 #include "library/gradient_exchange.h"
 #include "library/gradient_release.h"
@@ -83,7 +84,8 @@ class StrategyExchange final : public GradientExchange {
 
   const std::shared_ptr<Group> group_;
   const ParamLayout layout_;
-  ConnectedCollective connected_;  // the collective is null under parameter servers
+  ConnectedCollective connected_;           // the collective is null under parameter servers
+  allreduce::CollectiveActivity activity_;  // for the tracer; its times are nobody's
   std::unique_ptr<SyncStrategy> strategy_;
   ps::PsStrategy* servers_ = nullptr;  // the strategy, where servers make updates
   std::optional<InterruptedByLoss> interrupted_by_loss_;

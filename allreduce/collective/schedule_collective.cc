@@ -23,6 +23,7 @@ namespace {
 // The header of a part, as its bytes lie in memory: all ranks are the same program on the same kind of machine.
 struct PartHeader {
   enum Kind : std::uint32_t { kOfAll, kOfPair, kBytes };
+  static constexpr std::int64_t kKinds = kBytes + 1;
 
   std::uint64_t operation = 0;  // its number among those of all ranks, or among those of two
   Kind kind = kOfAll;           // whose; kBytes: of all ranks, and an all_to_all
@@ -268,7 +269,7 @@ class TransportCollective final : public ScheduleCollective {
             .peer = peer,
             .item = static_cast<std::int32_t>(header.part),
             .number = static_cast<std::int64_t>(header.operation),
-            .value = header.kind,
+            .value = header.kind + PartHeader::kKinds * options_.number,
             .bytes = static_cast<std::int64_t>(bytes)};
   }
 

@@ -17,6 +17,7 @@ struct ScheduleOptions {
   RanksByHost ranks_by_host = {};           // used by kHierarchical only; empty means one host
   const Clock* clock = nullptr;             // told what is summed (Clock::processed), if set; outlives the collective
   Tracer* tracer = nullptr;                 // records parts, if set; outlives the collective
+  int number = 0;                           // which of the collectives that one tracer records, the same on all ranks
 };
 
 class ScheduleCollective : public Collective {

@@ -23,7 +23,7 @@ enum class TraceKind : std::uint8_t {
   kCollective,
   kMeeting,  // of two: peer: the other rank; number: the step, -1 for none; bytes: of the weights
   // A part of it, sent or received. shard: this rank; peer: the other one; item: number of the part among those between
-  // the two; number: the operation; value: which kind of operation counts so; bytes.
+  // the two; number: the operation; value: which operations it counts among, those of which collective and kind; bytes.
   kPartSent,
   kPartTaken,
   // The way of a push and its answer. shard; item: chunk of the shard; peer: the worker that pushes; number: the push's

@@ -29,10 +29,12 @@ class Tracer {
     membership_.store(static_cast<std::int32_t>(number), std::memory_order_relaxed);
   }
   // A step of this worker begins, or has ended.
-  void begin_step(std::int64_t step) { in_step_.store(steps_.contains(step), std::memory_order_relaxed); }
-  void end_step() { in_step_.store(false, std::memory_order_relaxed); }
-  // Whether this worker is in a traced step.
-  bool in_step() const { return in_step_.load(std::memory_order_relaxed); }
+  void begin_step(std::int64_t step) { step_.store(steps_.contains(step) ? step : kNone, std::memory_order_relaxed); }
+  void end_step() { step_.store(kNone, std::memory_order_relaxed); }
+  // Whether this worker is in a traced step, and in which; -1: in none.
+  bool in_step() const { return step() != kNone; }
+  std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
+  const TraceSteps& steps() const { return steps_; }
   // Whether the push with this clock (1: a worker's first) ends a traced step.
   bool traces_push(std::int64_t clock) const { return steps_.contains(clock * steps_a_push_ - 1); }
 
@@ -60,12 +62,14 @@ class Tracer {
   }
 
  private:
+  static constexpr std::int64_t kNone = -1;
+
   const Clock& clock_;
   const TraceSteps steps_;
   const std::int64_t steps_a_push_;
   std::atomic<std::int32_t> membership_{0};
-  std::atomic<bool> in_step_{false};
-  std::atomic<std::size_t> added_{0};  // events, including those that did not fit
+  std::atomic<std::int64_t> step_{kNone};  // that is traced
+  std::atomic<std::size_t> added_{0};      // events, including those that did not fit
   std::vector<TraceEvent> events_;
 };
 

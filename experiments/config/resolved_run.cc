@@ -278,4 +278,8 @@ std::size_t trace_capacity_of(const ResolvedRun& config) {
   return std::clamp(kOfAll / static_cast<std::size_t>(processes), kLeast, kMost);
 }
 
+std::int64_t steps_a_push_of(const ResolvedRun& config) {
+  return config.mode == Mode::kPs && config.consistency.pushes_weights() ? config.consistency.period() : 1;
+}
+
 }  // namespace syncopate::experiments

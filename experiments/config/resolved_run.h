@@ -153,5 +153,7 @@ ps::StalenessOptions staleness_of(const ResolvedRun& config);
 // Return the steps that a run traces, and how many events each process keeps of them. Requires config.trace.
 TraceSteps traced_steps_of(const RunSettings& config);
 std::size_t trace_capacity_of(const ResolvedRun& config);
+// Returns after how many steps a worker pushes to servers; 1 without servers.
+std::int64_t steps_a_push_of(const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

@@ -28,9 +28,11 @@ int main(int argc, char**) {
     start_log(fmt::format("server {}", plan->server), "syncopate %n: %v");
     if (getppid() != plan->parent) return 1;  // it was gone before
     library::ParentRendezvous rendezvous(std::cin, std::cout);
-    const Result<ToldServer> told = library::serve(*plan, rendezvous, std::cin);
+    ToldTrace traced;
+    const Result<ToldServer> told = library::serve(*plan, rendezvous, std::cin, traced);
     status = told.status();
-    if (told.ok() && plan->tells) std::cout << library::served_line(*told) << std::flush;
+    if (told.ok() && plan->tells)
+      std::cout << library::traced_lines(traced) << library::served_line(*told) << std::flush;
   }
   if (status.ok()) return 0;
   log_error("{}", status.message());

@@ -14,6 +14,7 @@
 
 #include "common/os/core_wait.h"
 #include "common/step_file.h"
+#include "common/trace/trace_plan.h"
 #include "library/communicator.h"
 #include "library/rendezvous_server.h"
 #include "library/strategy_exchange.h"
@@ -50,7 +51,7 @@ std::shared_ptr<Group> group_of(const std::shared_ptr<JoinedGroup>& joined) { re
 std::shared_ptr<JoinedGroup> join(int rank, int size, const std::optional<std::string>& wire, double timeout,
                                   nb::callable exchange, const std::string& shape, const std::string& meets_at,
                                   const std::string& address, const std::string& secret_file,
-                                  const std::vector<int>& members) {
+                                  const std::vector<int>& members, const std::shared_ptr<Tracer>& tracer) {
   auto joined = std::make_shared<JoinedGroup>(std::move(exchange));
   const nb::gil_scoped_release unlocked;
   GroupOptions options{.rank = rank,
@@ -59,7 +60,8 @@ std::shared_ptr<JoinedGroup> join(int rank, int size, const std::optional<std::s
                        .members = members,
                        .meets_at = meets_at,
                        .address = address,
-                       .secret_file = secret_file};
+                       .secret_file = secret_file,
+                       .tracer = tracer};
   if (wire) {
     const Result<Wire> parsed = parse_wire(*wire);
     check(parsed.status());
@@ -164,14 +166,76 @@ SyncStats take_costs(Communicator& communicator, std::int64_t waited) {
 struct StepFile {
   StepFileWriter writer;
   std::optional<CoreWait> core_wait = CoreWait::of_this_thread();
-  Duration until_step{};     // core_wait at the end of the last step
-  Duration until_waiting{};  // and before this one's gradients are waited for
+  Duration until_step{};                     // core_wait at the end of the last step
+  Duration until_waiting{};                  // and before this one's gradients are waited for
+  std::shared_ptr<Tracer> tracer = nullptr;  // null: nothing is traced, or all has been told
 };
 
-std::unique_ptr<StepFile> create_step_file(const std::string& path) {
+const std::map<std::string, TraceKind> kPhases = {{"step", TraceKind::kStep},
+                                                  {"data", TraceKind::kData},
+                                                  {"forward", TraceKind::kForward},
+                                                  {"backward", TraceKind::kBackward},
+                                                  {"synchronise", TraceKind::kSynchronise},
+                                                  {"update", TraceKind::kUpdate}};
+
+std::unique_ptr<StepFile> create_step_file(const std::string& path, const std::shared_ptr<Tracer>& tracer) {
   Result<StepFileWriter> writer = StepFileWriter::create(path);
   check(writer.status());
-  return std::make_unique<StepFile>(std::move(*writer));
+  auto file = std::make_unique<StepFile>(std::move(*writer));
+  file->tracer = tracer;
+  if (tracer) tracer->begin_step(0);
+  return file;
+}
+
+std::shared_ptr<Tracer> make_tracer(const std::string& plan) {
+  static const SteadyClock clock;
+  const Result<TracePlan> parsed = TracePlan::parse(plan);
+  check(parsed.status());
+  return parsed->make_tracer(clock);
+}
+
+void tell_trace(StepFile& file, ToldTrace told) {
+  if (!told.events.empty() || told.dropped > 0) file.writer.add(told, SteadyClock().now());
+}
+
+// Between steps, when no thread records anything.
+void end_trace(StepFile& file) {
+  if (!file.tracer) return;
+  Tracer::Recorded recorded = std::exchange(file.tracer, nullptr)->take();
+  tell_trace(file, {.events = std::move(recorded.events), .dropped = recorded.dropped});
+}
+
+void add_phase(StepFile& file, const std::string& phase, std::int64_t step, std::int64_t begin, std::int64_t end) {
+  if (!file.tracer || !file.tracer->in_step()) return;
+  file.tracer->add({.kind = kPhases.at(phase),
+                    .number = step,
+                    .begin = TimePoint(Duration(begin)),
+                    .end = TimePoint(Duration(end))});
+}
+
+// Servers answer the last traced push in the step behind it.
+void begin_traced_step(StepFile& file, std::int64_t step) {
+  if (!file.tracer) return;
+  file.tracer->begin_step(step);
+  if (step > file.tracer->steps().last + 1) end_trace(file);
+}
+
+void add_server_trace(StepFile& file, std::int64_t server, const std::vector<std::array<std::int64_t, 10>>& events,
+                      std::int64_t dropped) {
+  ToldTrace told{.server = server, .events = {}, .dropped = dropped};
+  for (const auto& [kind, membership, shard, peer, item, number, value, bytes, begin, end] : events) {
+    told.events.push_back({.kind = static_cast<TraceKind>(kind),
+                           .membership = static_cast<std::int32_t>(membership),
+                           .shard = static_cast<std::int32_t>(shard),
+                           .peer = static_cast<std::int32_t>(peer),
+                           .item = static_cast<std::int32_t>(item),
+                           .number = number,
+                           .value = value,
+                           .bytes = bytes,
+                           .begin = TimePoint(Duration(begin)),
+                           .end = TimePoint(Duration(end))});
+  }
+  tell_trace(file, std::move(told));
 }
 
 std::int64_t exchanged(StepFile& file) {
@@ -265,7 +329,8 @@ NB_MODULE(_core, module) {
 
   nb::class_<JoinedGroup>(module, "Group", "The ranks of a job, connected.")
       .def_static("join", &join, "rank"_a, "size"_a, "wire"_a.none(), "timeout"_a, "exchange"_a, "shape"_a = "",
-                  "meets_at"_a = "", "address"_a = "", "secret_file"_a = "", "members"_a = std::vector<int>())
+                  "meets_at"_a = "", "address"_a = "", "secret_file"_a = "", "members"_a = std::vector<int>(),
+                  "tracer"_a.none() = nb::none())
       .def_static(
           "check_options",
           [](const OptionTexts& options, int workers) { check(TrainingOptions::parse(options, workers).status()); },
@@ -322,8 +387,12 @@ NB_MODULE(_core, module) {
   nb::class_<SyncStats>(module, "SyncStats", "What a step's synchronisation costs.")
       .def_prop_ro("exposed_wait", [](const SyncStats& self) { return seconds(self.exposed_wait); });
 
+  nb::class_<Tracer>(module, "Tracer", "Records what a process does in traced steps.")
+      .def_static("make", &make_tracer, "plan"_a, "`plan`: as SYNCOPATE_TRACE has it.")
+      .def("begin_membership", &Tracer::begin_membership, "number"_a);
+
   nb::class_<StepFile>(module, "StepFile", "What run_experiment is told of this process's training.")
-      .def_static("create", &create_step_file, "path"_a)
+      .def_static("create", &create_step_file, "path"_a, "tracer"_a.none() = nb::none())
       .def(
           "step", &add_step, "step"_a, "times"_a, "samples"_a, "loss"_a, "accuracy"_a, "stats"_a,
           "Adds a step. `times` are its begin and its end, what its data, forward, backward and update took of it, and "
@@ -335,6 +404,11 @@ NB_MODULE(_core, module) {
       .def("evaluation", &add_evaluation, "step"_a, "taken"_a, "loss"_a, "accuracy"_a, "epoch"_a)
       .def("fact", &add_fact, "name"_a, "value"_a)
       .def("server", &add_server, "figures"_a, "What a server, which has ended, has done: ToldServer, in its order.")
+      .def("phase", &add_phase, "phase"_a, "step"_a, "begin"_a, "end"_a,
+           "Records a part of the step that is under way, if that is traced.")
+      .def("begin_step", &begin_traced_step, "step"_a, "The step before has ended, and is recorded.")
+      .def("end_trace", &end_trace, "Between steps: tells what has been traced; no more is.")
+      .def("server_trace", &add_server_trace, "server"_a, "events"_a, "dropped"_a)
       .def("flush", [](StepFile& self) { check(self.writer.flush()); });
 
   nb::class_<GradientExchange>(module, "GradientExchange", "What becomes of a step's gradients.")

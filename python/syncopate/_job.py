@@ -34,6 +34,8 @@ class Job:
     pid: int
     rendezvous: Any
     launch: Any = None  # by run_experiment
+    trace: Optional[str] = None  # what servers trace; None once the first ones have been told
+    tracer: Optional[_core.Tracer] = None
     at_end: Callable[[], None] = lambda: None
     # What shutdown() closes first, last made first.
     closers: List[Callable[[], None]] = field(default_factory=list)
@@ -101,7 +103,9 @@ class Job:
         timeout = self.group.timeout
         rendezvous = self.rendezvous.of_epoch(self.membership.epoch)
         rank = members.index(self.membership.me)
-        group = join(rank, len(members), self.group.wire, timeout, rendezvous, self.group.shape, members)
+        if self.tracer is not None:
+            self.tracer.begin_membership(self.membership.epoch)
+        group = join(rank, len(members), self.group.wire, timeout, rendezvous, self.group.shape, members, self.tracer)
         communicator = _core.Communicator.connect(group, "main")
         done = [text.split() for text in rendezvous("operations", rank, len(members), self._done(), timeout)]
         result = self._take_result(communicator, [(int(count), int(size)) for count, size in done], rank)
@@ -189,9 +193,10 @@ def join(
     rendezvous: Any,
     shape: str = "",
     members: Sequence[int] = (),
+    tracer: Optional[_core.Tracer] = None,
 ) -> _core.Group:
     """Connects the ranks, by what the environment says of hosts: where rank 0 is, and what several have in common.
-    `members`: what they were when the job began."""
+    `members`: what they were when the job began. `tracer` records what goes between them."""
     return _core.Group.join(
         rank,
         size,
@@ -203,6 +208,7 @@ def join(
         address=os.environ.get("SYNCOPATE_ADDRESS", ""),
         secret_file=os.environ.get("SYNCOPATE_SECRET_FILE", ""),
         members=list(members),
+        tracer=tracer,
     )
 
 
@@ -213,12 +219,14 @@ def begin(
     timeout: float,
     shape: str = "",
     launch: Any = None,
+    trace: Optional[str] = None,
     at_end: Callable[[], None] = lambda: None,
     elastic: bool = False,
 ) -> None:
     """Connects this process with the others.
 
     rendezvous_of  returns what ranks meet through, of this process's rank, the number of ranks and that of jobs before
+    trace          what of the job is traced, as Tracer.make() reads it
     at_end         is called once this rank needs the others no more, or gives up
     elastic        ranks go on without those that are lost: the rendezvous has a `store` for Membership, and of_epoch()
     """
@@ -232,7 +240,8 @@ def begin(
         raise ValueError("only one of RANK and WORLD_SIZE is set: set both, or start the script with torchrun")
     rank, size = rank or 0, size or 1
     rendezvous = rendezvous_of(rank, size, _jobs)
-    group = join(rank, size, wire, timeout, rendezvous, shape)
+    tracer = _core.Tracer.make(trace) if trace else None
+    group = join(rank, size, wire, timeout, rendezvous, shape, tracer=tracer)
     local_rank = _number_of(_LOCAL_RANK_NAMES)
     _job = Job(
         group=group,
@@ -243,6 +252,8 @@ def begin(
         pid=os.getpid(),
         rendezvous=rendezvous,
         launch=launch,
+        trace=trace,
+        tracer=tracer,
         at_end=at_end,
         membership=_elastic.Membership(rendezvous.store, rank, size, timeout) if elastic else None,
     )

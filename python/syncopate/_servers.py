@@ -27,6 +27,10 @@ class Servers:
         self._meeting: Dict[int, threading.Thread] = {}
         # Of each that has ended well: the members of the core's ToldServer, in their order.
         self.figures: List[Tuple[int, ...]] = []
+        # Of each that has traced: its number, the members of TraceEvent in their order, and how many more did not fit.
+        self.traces: List[Tuple[int, List[Tuple[int, ...]], int]] = []
+        # Pushes of several optimizers cannot be told from each other: the first one's are traced.
+        trace, job.trace = job.trace, None
         try:
             for server in job.group.servers_to_start(count):
                 process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -42,6 +46,7 @@ class Servers:
                     "timeout_ms": int(1000 * job.group.timeout),
                     **({"shape": job.group.shape} if job.group.shape else {}),
                     **({"address": job.group.address} if job.group.address else {}),
+                    **({"trace": trace} if trace else {}),
                     **options,
                 }
                 lines = "".join(f"{name} {value}\n" for name, value in plan.items())
@@ -50,8 +55,8 @@ class Servers:
                 if job.membership is not None:
                     job.group.tell_losses(process.stdin.fileno())
                 member, size = job.size + server, job.size + count
-                arguments = (process, job.rendezvous.another(), member, size, job.group.timeout, self.figures)
-                self._meeting[server] = threading.Thread(target=_meet, args=arguments, daemon=True)
+                arguments = (process, job.rendezvous.another(), member, size, job.group.timeout, server)
+                self._meeting[server] = threading.Thread(target=self._meet, args=arguments, daemon=True)
                 self._meeting[server].start()
         except BaseException:
             self.kill()
@@ -82,22 +87,29 @@ class Servers:
             process.wait()
             _close(process)
 
+    def _meet(
+        self, process: subprocess.Popen, exchange: Callable, member: int, size: int, timeout: float, server: int
+    ) -> None:
+        """Takes part in each rendezvous in the server's place, until it needs no more; then keeps what it has done."""
+        events, dropped = [], 0
+        try:
+            for line in process.stdout:
+                group, _, value = line.decode().rstrip("\n").partition(" ")
+                if group == "traced":
+                    events.append(tuple(map(int, value.split())))
+                elif group == "untraced":
+                    dropped = int(value)
+                elif group == "served":
+                    self.figures.append(tuple(map(int, value.split())))
+                    self.traces.append((server, events, dropped))
+                else:
+                    values = exchange(group, member, size, value, timeout)
+                    process.stdin.write("".join(f"{each}\n" for each in values).encode())
+                    process.stdin.flush()
+        except (OSError, ValueError, RuntimeError, TimeoutError):
+            process.kill()  # the ranks, which wait for it, are told by its end
+
 
 def _close(process: subprocess.Popen) -> None:
     for pipe in (process.stdin, process.stdout):
         pipe.close()
-
-
-def _meet(process: subprocess.Popen, exchange: Callable, member: int, size: int, timeout: float, figures: List) -> None:
-    """Takes part in each rendezvous in the server's place, until it needs no more; then keeps what it has done."""
-    try:
-        for line in process.stdout:
-            group, _, value = line.decode().rstrip("\n").partition(" ")
-            if group == "served":
-                figures.append(tuple(map(int, value.split())))
-                continue
-            values = exchange(group, member, size, value, timeout)
-            process.stdin.write("".join(f"{each}\n" for each in values).encode())
-            process.stdin.flush()
-    except (OSError, ValueError, RuntimeError, TimeoutError):
-        process.kill()  # the ranks, which wait for it, are told by its end

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+import torch
 from ranks import DEADLINE, SCRIPTS
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -78,7 +79,13 @@ class Run:
         assert self.processes() == []
 
 
-@pytest.mark.parametrize("way", ["own", "torch", "hook"])
+SEES_UPDATES = torch.__version__ >= "2"  # when an optimizer has made its step
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["own", "torch", pytest.param("hook", marks=pytest.mark.skipif(not SEES_UPDATES, reason="it came with PyTorch 2.0"))],
+)
 def test_steps_are_measured_by_phase_whoever_makes_the_update(tmp_path, way):
     run = Run(tmp_path, "--mode=allreduce", "--workers=2", "--warmup-steps=2", script=[way, 20]).end(0)
     steps = run.rows("steps.csv")
@@ -93,6 +100,12 @@ def test_steps_are_measured_by_phase_whoever_makes_the_update(tmp_path, way):
     assert run.summary()["parameters"] == (0 if way == "hook" else 20 * 30 + 30 + 60 + 30 * 2 + 2)
     assert 0.4 < run.summary()["final_test_accuracy"] <= 1
     assert "final_test_loss" in run.summary() and run.summary()["final_test_loss"] is None, "it was not said"
+
+
+@pytest.mark.skipif(SEES_UPDATES, reason="PyTorch before 2.0 alone has none")
+def test_the_hook_is_refused_where_torch_does_not_say_when_a_step_has_ended(tmp_path):
+    run = Run(tmp_path, "--mode=allreduce", "--workers=2", script=["hook", 20]).end(5)
+    assert "use PyTorch 2.0 or later" in run.err
 
 
 def test_modes_are_compared_on_an_unchanged_script(tmp_path):
@@ -112,6 +125,38 @@ def test_a_thin_link_holds_each_step_up(tmp_path, mode):
     for row in run.rows("steps.csv"):
         assert float(row["total_us"]) > 8 * int(row["bytes_out"]), "1 Mb/s is a bit a microsecond"
         assert int(row["bytes_out"]) > 2000
+
+
+def events_of(run):
+    trace = json.loads((run.folder / "trace.json").read_text())
+    assert trace["otherData"]["dropped"] == trace["otherData"]["unjoined"] == 0
+    return [event["name"] for event in trace["traceEvents"] if event["ph"] == "X"]
+
+
+@pytest.mark.parametrize(
+    "flags, way, messages",
+    [
+        (["--mode=allreduce"], "own", {"wait for bucket 0": 6, "update bucket 0": 6}),
+        (["--mode=allreduce", "--transport=sockets"], "torch", {"update": 6, "send to rank 1": 6, "receive from rank 1": 6}),
+        (["--mode=ps", "--servers=2"], "own", {"update chunk 0": 12, "push of worker 1, chunk 0": 6, "answer, chunk 0": 12}),
+    ],
+)
+def test_a_trace_shows_what_a_step_is_made_of(tmp_path, flags, way, messages):
+    run = Run(tmp_path, *flags, "--workers=2", "--warmup-steps=2", "--trace=5:7", script=[way, 20]).end(0)
+    names = events_of(run)
+    for phase in ("step 5", "step 6", "step 7"):
+        assert names.count(phase) == 2, "one on each worker"
+    for phase in ("data", "forward", "backward", "synchronise"):
+        assert names.count(phase) == 6
+    assert "step 4" not in names and "step 8" not in names
+    assert {name: names.count(name) for name in messages} == messages
+
+
+def test_a_trace_of_the_last_steps_is_told_at_the_end_and_of_later_ones_refused(tmp_path):
+    run = Run(tmp_path, "--mode=allreduce", "--workers=2", "--warmup-steps=2", "--trace=18:30", script=["own", 20]).end(0)
+    assert [name for name in events_of(run) if name.startswith("step")] == ["step 18", "step 18", "step 19", "step 19"]
+    other = Run(tmp_path / "b", "--mode=allreduce", "--workers=2", "--warmup-steps=2", "--trace=30:40", script=["own", 20])
+    assert "--trace=30:40: the program has not told of steps 30 to 40" in other.end(0).err
 
 
 def test_servers_tell_what_they_have_done(tmp_path, monkeypatch):

@@ -157,6 +157,46 @@ TEST_F(StepFileTest, EntriesAreReadAsTheyAreAdded) {
   EXPECT_EQ(read + new_in(reader).size(), 1000u);
 }
 
+TEST_F(StepFileTest, ATraceIsReadBackHoweverLong) {
+  ToldTrace told{.server = 1, .events = {}, .dropped = 7};
+  for (int number = 0; number < 1000; ++number) {
+    told.events.push_back({.kind = TraceKind::kPushTaken,
+                           .membership = 2,
+                           .shard = 1,
+                           .peer = -1,
+                           .item = number,
+                           .number = number,
+                           .value = 3,
+                           .bytes = 4096,
+                           .begin = at(number),
+                           .end = at(number + 1)});
+  }
+  Result<StepFileWriter> writer = StepFileWriter::create(path());
+  writer->add(told, at(0));
+  ASSERT_TRUE(writer->flush().ok());
+  ToldTrace read{.server = 1, .events = {}, .dropped = 0};
+  const Result<std::vector<StepFileEntry>> entries = StepFileReader(path()).read();
+  ASSERT_TRUE(entries.ok()) << entries.status().message();
+  for (const StepFileEntry& entry : *entries) {
+    const auto& part = std::get<ToldTrace>(entry);
+    EXPECT_EQ(part.server, 1);
+    read.events.insert(read.events.end(), part.events.begin(), part.events.end());
+    read.dropped += part.dropped;
+  }
+  EXPECT_EQ(read, told);
+}
+
+TEST_F(StepFileTest, EventsThatNobodyRecordsAreNoTrace) {
+  const TraceEvent backwards{.begin = at(2), .end = at(1)};
+  const TraceEvent unknown{.kind = static_cast<TraceKind>(static_cast<int>(kLastTraceKind) + 1)};
+  for (const TraceEvent& event : {backwards, unknown}) {
+    Result<StepFileWriter> writer = StepFileWriter::create(path());
+    writer->add(ToldTrace{.server = -1, .events = {event}, .dropped = 0}, at(0));
+    ASSERT_TRUE(writer->flush().ok());
+    EXPECT_THAT(StepFileReader(path()).read().status().message(), HasSubstr("none that a process records"));
+  }
+}
+
 TEST_F(StepFileTest, AnEntryThatAKillHasCutIsLeftOut) {
   {
     StepFileWriter writer = new_writer();

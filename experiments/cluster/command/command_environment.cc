@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/trace/trace_plan.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -42,6 +44,12 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
   if (config.shape && !is_in_memory) variables.emplace_back("SYNCOPATE_SHAPE", config.shape->to_string());
   const bool is_compressed = may_compress(config) && compresses(config);
   variables.emplace_back("SYNCOPATE_COMPRESS", is_compressed ? to_string(config.compress) : "none");
+  if (config.trace) {
+    const TracePlan plan{.steps = traced_steps_of(config),
+                         .capacity = trace_capacity_of(config),
+                         .steps_a_push = steps_a_push_of(config)};
+    variables.emplace_back("SYNCOPATE_TRACE", plan.to_text());
+  }
   if (is_ps(config)) {
     variables.emplace_back("SYNCOPATE_CONSISTENCY", config.consistency.to_string());
     variables.emplace_back("SYNCOPATE_SERVERS", fmt::to_string(config.servers));

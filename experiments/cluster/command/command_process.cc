@@ -24,6 +24,12 @@ std::string step_file_of(const CommandStart& start) {
 void correct(StepFileEntry& entry, Duration offset) {
   if (auto* step = std::get_if<StepRecord>(&entry)) step->end -= offset;
   if (auto* told = std::get_if<ToldEvaluation>(&entry)) told->taken -= offset;
+  if (auto* trace = std::get_if<ToldTrace>(&entry)) {
+    for (TraceEvent& event : trace->events) {
+      event.begin -= offset;
+      event.end -= offset;
+    }
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/transport/run_keys.h"
@@ -205,6 +206,8 @@ class CommandRun {
       observer_.on_fact(fact->name, fact->value);
     } else if (const auto* server = std::get_if<ToldServer>(&entry)) {
       take(rank, *server);
+    } else if (const auto* trace = std::get_if<ToldTrace>(&entry)) {
+      take(rank, *trace);
     } else if (const auto* told = std::get_if<ToldEvaluation>(&entry); told != nullptr && rank == 0) {
       evaluations_.push_back({.steps_done = told->step,
                               .taken = told->taken,
@@ -231,6 +234,20 @@ class CommandRun {
     if (told.core_wait) figures.core_wait = figures.core_wait.value_or(Duration::zero()) + *told.core_wait;
     outcome_.server_updates += told.updates;
     if (told.dropped > 0) outcome_.rejected_connections[fmt::format("server {}", told.server)] += told.dropped;
+  }
+
+  // Each process may tell as many events as one keeps.
+  void take(std::size_t rank, const ToldTrace& told) {
+    if (!config_.trace || told.server < -1 || told.server >= config_.servers) {
+      return monitor_.on_failure(
+          Status::data_loss(fmt::format("worker {} tells a trace that it was not asked for", rank)), clock_.now());
+    }
+    const std::string process =
+        told.server < 0 ? fmt::format("worker {}", rank) : fmt::format("server {}", told.server);
+    std::size_t& left = events_left_.try_emplace(process, trace_capacity_of(config_)).first->second;
+    const std::span<const TraceEvent> taken = std::span(told.events).first(std::min(left, told.events.size()));
+    left -= taken.size();
+    observer_.on_trace(process, taken, told.dropped + static_cast<std::int64_t>(told.events.size() - taken.size()));
   }
 
   // Training begins with the first step of any worker.
@@ -267,7 +284,8 @@ class CommandRun {
   CommandMonitor monitor_;
   NewLines output_;  // of rank 0
   std::vector<Worker> workers_;
-  std::vector<EvaluationResult> evaluations_;  // told before all workers have begun
+  std::vector<EvaluationResult> evaluations_;       // told before all workers have begun
+  std::map<std::string, std::size_t> events_left_;  // that a process may still tell of its trace
   bool has_begun_ = false;
   std::optional<TimePoint> begin_by_;   // while relays wait for each other
   std::optional<TimePoint> killed_at_;  // when the rest was first killed

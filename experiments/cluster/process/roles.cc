@@ -24,10 +24,8 @@ Status run_role(const RoleContext& context) {
 std::unique_ptr<Tracer> tracer_of(const RoleContext& context) {
   const ResolvedRun& config = context.config;
   if (!config.trace || context.role == Role::kEvaluator) return nullptr;
-  const std::int64_t steps_a_push =
-      config.mode == Mode::kPs && config.consistency.pushes_weights() ? config.consistency.period() : 1;
   return std::make_unique<Tracer>(context.host.clock(), traced_steps_of(config), trace_capacity_of(config),
-                                  steps_a_push);
+                                  steps_a_push_of(config));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr std::string_view kWithCommand[] = {
     "mode",    "command",      "workers",      "transport",      "shape",           "compress",
     "servers", "consistency",  "chunk-bytes",  "bucket-bytes",   "target-accuracy", "seed",
     "repeat",  "warmup-steps", "timeout",      "output",         "dry-run",         "cluster",
-    "hosts",   "hostfile",     "remote-shell", "remote-program", "listen-address"};
+    "hosts",   "hostfile",     "remote-shell", "remote-program", "listen-address",  "trace"};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "common/os/resource_limits.h"
 #include "common/step_file.h"
@@ -170,7 +171,9 @@ int workers_on_own_cores(const ResolvedRun& config, const JobPlan& plan) {
 
 // Processes are told which steps are traced.
 void settle_trace(const JobFacts& job, ResolvedRun& config) {
-  const TraceSteps steps = config.trace->steps_in(job.first_step, job.total_steps, config.warmup_steps);
+  // How many steps a program of the person's own makes, it alone knows.
+  const std::int64_t end = runs_command(config) ? std::numeric_limits<std::int64_t>::max() : job.total_steps;
+  const TraceSteps steps = config.trace->steps_in(job.first_step, end, config.warmup_steps);
   config.trace->first = steps.first;
 }
 
@@ -236,6 +239,11 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
                                                            .clock_uncertainty = outcome->clock_uncertainty});
     if (trace.ok()) result.facts.trace = *trace;
     if (!trace.ok()) console.warn(fmt::format("warning: {}", trace.status().message()));
+    if (trace.ok() && trace->events == 0 && runs_command(config) && !outcome->verdict) {
+      console.warn(
+          fmt::format("warning: --trace={}: the program has not told of steps {} to {}: name some that it makes",
+                      result.config.trace->to_string(), trace->steps.first, trace->steps.last));
+    }
   }
   result.facts.checkpoints = outcome->checkpoints;
   result.facts.events.insert(result.facts.events.end(), outcome->reports.begin(), outcome->reports.end());

@@ -19,6 +19,7 @@ class Launch:
     consistency: Optional[str]
     servers: Optional[int]
     step_file: Optional[str]
+    trace: Optional[str]
 
     @staticmethod
     def read() -> Optional[Launch]:
@@ -38,6 +39,7 @@ class Launch:
             consistency=asked.get("SYNCOPATE_CONSISTENCY"),
             servers=int(servers) if servers else None,
             step_file=asked.get("SYNCOPATE_STEP_FILE"),
+            trace=asked.get("SYNCOPATE_TRACE"),
         )
 
 

@@ -240,7 +240,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         if self._servers:
             self._servers.wait()
             if self._watch is not None:
-                self._watch.served(self._servers.figures)
+                self._watch.served(self._servers.figures, self._servers.traces)
 
     # What it shares with the wrapped optimizer.
 

@@ -8,7 +8,7 @@ from typing import Any, List, Optional
 
 import torch.distributed as dist
 
-from syncopate import _job
+from syncopate import _elastic, _job
 from syncopate.torch import _watch
 from syncopate.torch._launch import Launch, settled
 
@@ -41,7 +41,7 @@ class StoreRendezvous:
         try:
             self._store.wait(keys, timedelta(seconds=max(seconds, 0.001)))
         except RuntimeError as error:  # DistStoreError, which old versions do not have
-            absent = [str(member) for member in range(size) if not self._store.check([keys[member]])]
+            absent = [str(member) for member in range(size) if not _elastic.has(self._store, keys[member])]
             raise TimeoutError(f"no word from rank {', '.join(absent)} for {group}") from error
         return [self._store.get(key).decode() for key in keys]
 
@@ -86,7 +86,8 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic
         timeout=timeout,
         shape=launch.shape if launch else "",
         launch=launch,
+        trace=launch.trace if launch else None,
         at_end=_watch.end,
         elastic=elastic,
     )
-    _watch.begin(launch.step_file if launch else None)
+    _watch.begin(launch.step_file if launch else None, _job.current("init()").tracer)

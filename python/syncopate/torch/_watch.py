@@ -7,6 +7,7 @@ no line for it. Nothing is watched unless run_experiment has started the process
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 import weakref
@@ -17,14 +18,18 @@ import torch
 from syncopate import _core
 
 _UNKNOWN = math.nan
+# Before torch 2.0, hooks do not see inputs that are passed by name: sy.log(samples=...) says how many there are, then.
+_is_new = "with_kwargs" in inspect.signature(torch.nn.Module.register_forward_pre_hook).parameters
+_WITH_NAMED_INPUTS = {"with_kwargs": True} if _is_new else {}
 _now = time.monotonic_ns
 
 
 class StepWatch:
     """The steps of one process. `parameter`, one of the model's, tells which module is the model."""
 
-    def __init__(self, path: str) -> None:
-        self._file = _core.StepFile.create(path)
+    def __init__(self, path: str, tracer: Any) -> None:
+        self._file = _core.StepFile.create(path, tracer)
+        self._is_traced = tracer is not None
         self._model: Any = None  # a weak reference
         self._finding: Any = None  # the hook that looks for the model
         self._parameter: Optional[torch.Tensor] = None
@@ -60,7 +65,7 @@ class StepWatch:
         self._finding.remove()
         self._finding = None
         self._model = weakref.ref(model)
-        model.register_forward_pre_hook(_before_forward, with_kwargs=True)
+        model.register_forward_pre_hook(_before_forward, **_WITH_NAMED_INPUTS)
         model.register_forward_hook(_after_forward)
         self.before_forward(model, inputs, {})
 
@@ -74,6 +79,9 @@ class StepWatch:
                 self._begun = now
             else:
                 self._data = now - self._data_from
+        if self._is_traced:  # what went before: backward, where a step has several forwards, else its data
+            before = self._forward_to or max(self._begun, self._data_from)
+            self._file.phase("backward" if self._forward_to else "data", self._step, before, now)
         self._forward_from = now
         self._samples += _batch_size(inputs, named_inputs)
 
@@ -84,6 +92,8 @@ class StepWatch:
         if torch.is_grad_enabled() and model.training:
             self._forward += now - self._forward_from
             self._forward_to = now
+            if self._is_traced:
+                self._file.phase("forward", self._step, self._forward_from, now)
         else:
             self._data_from = now  # evaluating is no part of a step's data
 
@@ -101,6 +111,8 @@ class StepWatch:
         backward = exchanged - (self._forward_to or self._begun)
         update = now - updated_from if updated_from else 0
         times = [self._begun, now, self._data, self._forward, backward, update, *self._file.end_step()]
+        if self._is_traced:
+            self._trace(exchanged, updated_from, now)
         self._write()
         self._done = (self._step, times, self._samples, stats)
         self._done_loss, self._done_accuracy = self._loss, self._accuracy
@@ -109,13 +121,27 @@ class StepWatch:
         self._ended = now
         self._clear()
 
+    def _trace(self, exchanged: int, updated_from: int, now: int) -> None:
+        if self._forward_to:
+            self._file.phase("backward", self._step, self._forward_to, exchanged)
+        self._file.phase("synchronise", self._step, exchanged, now)
+        if updated_from:
+            self._file.phase("update", self._step, updated_from, now)
+        self._file.phase("step", self._step, self._begun, now)
+        self._file.begin_step(self._step + 1)
+
     # The step of DistributedDataParallel, whose update is nobody's but torch's.
 
     def ends_with_update(self) -> None:
         """From now on a step ends with the step() of whichever optimizer comes after summed()."""
         if self._updates is None:
-            from torch.optim.optimizer import register_optimizer_step_post_hook  # torch 2.0
-
+            try:
+                from torch.optim.optimizer import register_optimizer_step_post_hook
+            except ImportError:
+                raise RuntimeError(
+                    f"PyTorch {torch.__version__} does not say when an optimizer has made its step, so run_experiment cannot "
+                    f"measure a script with DistributedDataParallel: use PyTorch 2.0 or later, or DistributedOptimizer"
+                ) from None
             self._updates = register_optimizer_step_post_hook(_after_update)
 
     def summed(self, begin: int, end: int, stats: Any) -> None:
@@ -157,10 +183,12 @@ class StepWatch:
         self._file.flush()
         self._data_from = _now()
 
-    def served(self, servers: Iterable[Sequence[int]]) -> None:
-        """What servers, which have ended, have had to do."""
+    def served(self, servers: Iterable[Sequence[int]], traces: Iterable[tuple] = ()) -> None:
+        """What servers, which have ended, have had to do, and what they have traced."""
         for figures in servers:
             self._file.server(list(figures))
+        for server, events, dropped in traces:
+            self._file.server_trace(server, events, dropped)
 
     def close(self) -> None:
         if self._finding is not None:
@@ -168,6 +196,8 @@ class StepWatch:
             self._finding = None
         if self._updates is not None:
             self._updates.remove()
+        if not self._is_under_way:  # else other threads may still record something
+            self._file.end_trace()
         self._write()
         self._file.flush()
 
@@ -176,9 +206,9 @@ class StepWatch:
 _watch: Optional[StepWatch] = None
 
 
-def begin(path: Optional[str]) -> None:
+def begin(path: Optional[str], tracer: Any = None) -> None:
     global _watch
-    _watch = None if path is None else StepWatch(path)
+    _watch = None if path is None else StepWatch(path, tracer)
 
 
 def end() -> None:
@@ -198,9 +228,9 @@ def _find_model(module: torch.nn.Module, inputs: Any) -> None:
         _watch.found(module, inputs)
 
 
-def _before_forward(module: torch.nn.Module, inputs: Any, named_inputs: Any) -> None:
+def _before_forward(module: torch.nn.Module, inputs: Any, named_inputs: Any = None) -> None:
     if _watch is not None:
-        _watch.before_forward(module, inputs, named_inputs)
+        _watch.before_forward(module, inputs, named_inputs or {})
 
 
 def _after_forward(module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
