@@ -196,6 +196,22 @@ def test_a_stopped_rank_is_given_up_at_the_deadline(tmp_path):
     run.expect_nobody_left()
 
 
+@pytest.mark.parametrize("mode", [["--mode=allreduce"], ["--mode=ps", "--consistency=sync"]])
+@pytest.mark.parametrize("how, said", [("dies", "worker 1 was killed by signal 9 (Killed); the others go on")])
+def test_an_elastic_run_goes_on_without_a_rank(tmp_path, mode, how, said):
+    run = Run(tmp_path, *mode, "--workers=3", "--elastic", "--warmup-steps=2", script=["own", 10, how]).end(0)
+    assert said in run.err and "2 ranks go on" in (run.folder / "logs" / "worker-0.log").read_text()
+    assert run.summary()["lost_workers"] == [1]
+    assert run.summary()["final_test_accuracy"] is not None
+    run.expect_nobody_left()
+
+
+def test_an_elastic_run_leaves_nobody_that_stands_still(tmp_path):
+    run = Run(tmp_path, "--mode=allreduce", "--workers=3", "--elastic", "--timeout=3", script=["own", 10, "stops"]).end(0)
+    assert "worker 1 was killed: the others had gone on without it, and ended" in run.err
+    run.expect_nobody_left()
+
+
 def test_an_interrupt_keeps_what_was_measured(tmp_path):
     run = Run(tmp_path, "--mode=ps", "--workers=2", script=["own", 10, "sleeps"])
     run.wait_for_steps()

@@ -44,6 +44,7 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
   if (config.shape && !is_in_memory) variables.emplace_back("SYNCOPATE_SHAPE", config.shape->to_string());
   const bool is_compressed = may_compress(config) && compresses(config);
   variables.emplace_back("SYNCOPATE_COMPRESS", is_compressed ? to_string(config.compress) : "none");
+  if (config.elastic) variables.emplace_back("SYNCOPATE_ELASTIC", "1");
   if (config.trace) {
     const TracePlan plan{.steps = traced_steps_of(config),
                          .capacity = trace_capacity_of(config),

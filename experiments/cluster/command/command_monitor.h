@@ -2,7 +2,9 @@
 // end, and says when those that are left are to be killed, and what ended the run. Pure; used by one thread.
 //
 // Such a program waits for the others under a deadline of its own (syncopate.torch raises PeerLost), and may compute as
-// long as it likes. So nobody is judged by silence: a failure begins the time in which all others must have ended.
+// long as it likes. So nobody is judged by silence: a failure begins the time in which all others must have ended. In
+// an elastic run (--elastic) the others go on without a worker that has failed, unless that is worker 0, through which
+// they agree on who is left.
 #pragma once
 
 #include <map>
@@ -19,17 +21,22 @@ namespace syncopate::experiments {
 
 class CommandMonitor {
  public:
-  // `patience`: how long the others have after the first has failed. `hosts`: those of workers on other hosts, by rank.
-  CommandMonitor(int workers, Duration patience, std::map<int, std::string> hosts = {})
-      : workers_(workers), patience_(patience), hosts_(std::move(hosts)) {}
+  struct Options {
+    int workers = 1;
+    Duration patience{};                    // how long the others have after the first has failed
+    std::map<int, std::string> hosts = {};  // those of workers on other hosts, by rank
+    bool is_elastic = false;
+  };
+  explicit CommandMonitor(Options options) : options_(std::move(options)) {}
 
-  void on_end(int worker, const ProcessEnd& end, TimePoint now);
+  // Returns a line for people if the others go on, or have gone on, without this one.
+  std::optional<std::string> on_end(int worker, const ProcessEnd& end, TimePoint now);
   void on_interrupt(TimePoint now);
   // The results cannot be written, or a process's file of steps cannot be read.
   void on_failure(const Status& status, TimePoint now);
 
   // Whether all processes have ended.
-  bool is_over() const { return static_cast<int>(ended_.size()) == workers_; }
+  bool is_over() const { return static_cast<int>(ended_.size()) == options_.workers; }
   // Whether those that have not ended are to be killed.
   bool must_kill(TimePoint now) const { return kill_at_ && now >= *kill_at_; }
   // What kept the run from success; none if nothing did. Final once the run is over.
@@ -37,16 +44,16 @@ class CommandMonitor {
 
  private:
   std::string name_of(int worker) const;
+  std::optional<std::string> loss_of_late(int worker) const;
 
   struct Failure {
     int worker = 0;
     bool is_consequence = false;  // it has only lost another
   };
 
-  const int workers_;
-  const Duration patience_;
-  const std::map<int, std::string> hosts_;
+  const Options options_;
   std::set<int> ended_;
+  std::optional<std::string> last_loss_;  // of a worker that the others have gone on without
   std::optional<TimePoint> kill_at_;
   std::optional<Failure> failure_;  // the one that the verdict names
   bool is_settled_ = false;         // the verdict is another's than a process's

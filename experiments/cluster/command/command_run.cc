@@ -68,7 +68,10 @@ class CommandRun {
         log_directory_(log_directory),
         observer_(observer),
         interrupts_(interrupts),
-        monitor_(config.workers, from_seconds(config.timeout_seconds) + kPatience, other_hosts(plan)),
+        monitor_({.workers = config.workers,
+                  .patience = from_seconds(config.timeout_seconds) + kPatience,
+                  .hosts = other_hosts(plan),
+                  .is_elastic = config.elastic}),
         output_(log_directory + "/" + log_name_of(plan.processes.front())) {}
 
   ~CommandRun() {
@@ -174,7 +177,11 @@ class CommandRun {
       if (!process.failure().ok()) monitor_.on_failure(process.failure(), clock_.now());
       if (!end) continue;
       if (process.peak_memory()) outcome_.peak_memory[process.name()] = *process.peak_memory();
-      monitor_.on_end(static_cast<int>(rank), *end, clock_.now());
+      if (const auto loss = monitor_.on_end(static_cast<int>(rank), *end, clock_.now())) {
+        outcome_.reports.push_back(*loss);
+        observer_.on_report(*loss);
+        observer_.on_worker_lost(static_cast<int>(rank));
+      }
     }
   }
 

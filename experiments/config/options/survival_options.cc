@@ -17,7 +17,7 @@ void add_survival_options(std::vector<OptionSpec>& table) {
                              .sentence = "When a worker is lost, the others go on from the last step that all have "
                                          "finished, as a smaller group; without it, a lost worker ends the run."},
                             &C::elastic),
-                       conditions::kAllreduce));
+                       conditions::kGoesOnWithout));
   table.push_back(only(number({.group = group,
                                .name = "replicas",
                                .placeholder = "N",

@@ -19,6 +19,7 @@ Recovery recovery_of(const ResolvedRun& config) {
 }
 
 bool may_be_elastic(const ResolvedRun& config) {
+  if (runs_command(config)) return config.mode != Mode::kLocal;
   return config.mode == Mode::kAllreduce && has_own_collective(config) && !averages_weights(config);
 }
 

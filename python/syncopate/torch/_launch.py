@@ -20,6 +20,7 @@ class Launch:
     servers: Optional[int]
     step_file: Optional[str]
     trace: Optional[str]
+    elastic: Optional[bool]
 
     @staticmethod
     def read() -> Optional[Launch]:
@@ -40,6 +41,7 @@ class Launch:
             servers=int(servers) if servers else None,
             step_file=asked.get("SYNCOPATE_STEP_FILE"),
             trace=asked.get("SYNCOPATE_TRACE"),
+            elastic=True if asked.get("SYNCOPATE_ELASTIC") == "1" else None,
         )
 
 

@@ -59,7 +59,7 @@ def _rendezvous(rank: int, size: int, number: int, timeout: float) -> StoreRende
     return StoreRendezvous(_store, f"syncopate/{job}/{restart}/{number}")
 
 
-def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic: bool = False) -> None:
+def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic: Optional[bool] = None) -> None:
     """Connects this process with the others of its job; every rank calls it.
 
     Rank, number of ranks and the address of rank 0 are those of the launcher: RANK, WORLD_SIZE, MASTER_ADDR and
@@ -74,7 +74,7 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic
     elastic  where a rank is lost, the others go on: with allreduce from the step that one of them has finished, with
              parameter servers as if nothing had happened. rank() and size() are then of those that are left. What holds
              torch's store must stay: torchrun, or the process of rank 0 where somebody else starts the ranks. Nor can a
-             rank be lost that has started parameter servers
+             rank be lost that has started parameter servers. None: what run_experiment asks for, else False
     """
     launch = Launch.read()
     wire = settled("wire", wire, launch.wire if launch else None, None)
@@ -88,6 +88,6 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic
         launch=launch,
         trace=launch.trace if launch else None,
         at_end=_watch.end,
-        elastic=elastic,
+        elastic=settled("elastic", elastic, launch.elastic if launch else None, False),
     )
     _watch.begin(launch.step_file if launch else None, _job.current("init()").tracer)
