@@ -110,6 +110,33 @@ def test_a_model_that_has_moved_is_refused():
         backward(ours)
 
 
+def test_a_write_that_servers_would_not_see_is_refused():
+    _, (ours, optimizer) = twins(mode="ps")
+    backward(ours)
+    optimizer.step()
+    optimizer.state_dict()  # which brings the servers' weights here
+    backward(ours)
+    optimizer.step()
+    ours.load_state_dict({name: torch.zeros_like(value) for name, value in ours.state_dict().items()})
+    with pytest.raises(RuntimeError, match="parameter weight was written to between steps"):
+        backward(ours)
+
+
+def test_a_write_that_each_rank_makes_counts_where_ranks_have_the_weights():
+    for options in ({}, {"mode": "ps", "consistency": "local-sgd:2"}):
+        (plain, rule), (ours, optimizer) = twins(**options)
+        for model, step in ((plain, rule.step), (ours, optimizer.step)):
+            backward(model)
+            step()
+            with torch.no_grad():
+                model.weight.zero_()
+            model.zero_grad()
+            backward(model)
+            step()
+        optimizer.close()
+        assert_same(plain, ours, "own")
+
+
 def test_a_change_of_momentum_is_refused():
     model = torch.nn.Linear(4, 3)
     rule = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)

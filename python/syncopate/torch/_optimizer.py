@@ -95,6 +95,9 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._owns_update = update == "own"
         self._rates: List[float] = []  # of the groups, in the step that has begun
         self._joined: Optional[List[torch.Tensor]] = None
+        # Where servers make the updates, weights that a rank writes are lost: each one's version after the last step.
+        self._servers_update = mode == "ps" and not consistency.startswith(("local-sgd", "easgd"))
+        self._written: Optional[List[int]] = None
         self._servers: Optional[Servers] = None
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
         bucket_bytes = int(bucket_mb * (1 << 20))
@@ -157,6 +160,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._move_to(places)
         # What servers have: a write to it before the first step would be lost.
         self._joined = [place.clone() for place in places] if self._server_count else None
+        self._written = None
         self._rule = rule
         self._step = exchange.steps
         if self._step:
@@ -264,8 +268,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         updates = self._step
         if len(memories):
             updates = self._exchange.save(memories.addresses())
-            for parameter in self._parameters if self._server_count else ():
-                written(parameter)
+            if self._server_count:
+                self._note_written()
         with memories.shared(updates):
             return self.optimizer.state_dict()
 
@@ -317,6 +321,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         if self._joined is not None:
             self._check_unwritten()
             self._joined = None
+        if self._written is not None:
+            self._check_versions(self._written)
         self._rates = [float(group["lr"]) for group in self.param_groups]
         self._exchange.begin_step(self._rate_of_own() if self._owns_update else 0.0)
         self._has_begun = True
@@ -328,6 +334,21 @@ class DistributedOptimizer(torch.optim.Optimizer):
                     f"parameter {name} was written to after the servers had its weights: load the model before "
                     f"DistributedOptimizer(), and before load_state_dict() of it"
                 )
+
+    def _check_versions(self, versions: List[int]) -> None:
+        for name, parameter, version in zip(self._names, self._parameters, versions):
+            if parameter._version != version:
+                raise RuntimeError(
+                    f"parameter {name} was written to between steps, and the servers, which have the weights, do not know: "
+                    f"write to it before DistributedOptimizer(), or train with mode='allreduce'"
+                )
+
+    def _note_written(self) -> None:
+        """The weights have come from the exchange."""
+        for parameter in self._parameters:
+            written(parameter)
+        if self._servers_update:
+            self._written = [parameter._version for parameter in self._parameters]
 
     def _rate_of_own(self) -> float:
         """The rate of the step, if the core can still do what it was told."""
@@ -428,8 +449,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 )
         self._finish()
         self._is_made = False
-        for parameter in self._parameters:
-            written(parameter)
+        self._note_written()
         if self._watch is not None and self._stats is not None:
             self._watch.finished(self._exchanged, self._stats)
 
