@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "experiments/config/resolved_run.h"
+#include "experiments/lab/report/summary_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -40,6 +41,12 @@ std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, cons
         "beware: computing takes every worker equally long in every step, as on no real machine: nobody waits for a "
         "slower one, and workers that wait for nobody still meet at the servers all at once; --straggler=all:exp:MS "
         "draws a delay for each step");
+  }
+  for (const PlannedRun& row : rows) {
+    const std::string caution = link_caution(row.config);
+    if (caution.empty()) continue;
+    lines.push_back("beware: " + caution);
+    break;
   }
   if (!base.stragglers.empty() && !varies("straggler")) {
     lines.push_back(fmt::format("straggler {}, in all modes but local", base.stragglers.to_string()));

@@ -15,6 +15,8 @@ namespace syncopate::experiments {
 std::string describe(const ResolvedRun& config);
 // Returns "emulated, 1 Gb/s each way a process"; empty if nothing is emulated.
 std::string describe_link(const ResolvedRun& config);
+// Returns how far times behind this link are from a real one's; empty if that is not known to matter.
+std::string link_caution(const ResolvedRun& config);
 
 // Returns the summary. `config` must be resolved; `reports` has one report for each repeat and may be empty.
 std::string summary_text(const ResolvedRun& config, std::span<const RunReport> reports, const RunFacts& facts);
