@@ -24,7 +24,7 @@ constexpr std::size_t kCount = 4099;
 std::vector<float> drawn(std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<float> values(kCount);
-  // Of many magnitudes, so that sums round.
+  // They have many magnitudes, so that sums round.
   for (float& value : values) {
     const auto bits = static_cast<std::int32_t>(random());
     value = static_cast<float>(bits) / static_cast<float>(1u << (20 + random() % 24));
