@@ -122,9 +122,11 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
     case PartKind::kDropped:
       return Remedy{"take fewer backup workers (--backup-workers)", ms};
     case PartKind::kExchange:
-      return Remedy{"make larger steps" + (pace.is_own_program ? ", or send fewer bytes (--compress)"
-                                                               : by_flags(pace, "--batch-size") +
-                                                                     ", or measure with a known link (--shape)"),
+      return Remedy{"make larger steps" +
+                        (pace.is_own_program ? ", or send fewer bytes (--compress)"
+                         : pace.shares_links
+                             ? by_flags(pace, "--batch-size") + ", or measure with a host for each process (no --hosts)"
+                             : by_flags(pace, "--batch-size") + ", or measure with a known link (--shape)"),
                     ms / 2, "half of this part"};
     case PartKind::kDelays:
     case PartKind::kOther:

@@ -66,6 +66,10 @@ std::string bytes(double value) { return format_bytes(value); }
 
 std::string link_text(const Waterfall& waterfall, const RunPace& pace) {
   const ExchangeParts& exchange = waterfall.exchange;
+  if (pace.shares_links) {
+    return fmt::format("not recorded: which bytes cross the links that hosts' processes share; {} a step and worker",
+                       bytes(exchange.worker_bytes));
+  }
   if (!pace.link) {
     return pace.workers == 1 && pace.servers == 0
                ? ""

@@ -69,10 +69,8 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
   }
   pace.is_own_program = runs_command(config);
   pace.is_simulated = config.cluster == ClusterKind::kSimulated;
-  // Processes of a host that is simulated or a namespace share its link, and which of their bytes cross it is not
-  // recorded.
-  const bool is_shared = config.cluster != ClusterKind::kReal && !config.hosts.empty();
-  if (config.shape && config.mode != Mode::kLocal && !is_shared) {
+  pace.shares_links = config.cluster != ClusterKind::kReal && !config.hosts.empty();
+  if (config.shape && config.mode != Mode::kLocal && !pace.shares_links) {
     pace.link = PacedLink{.bytes_per_second = config.shape->payload_bytes_per_second(),
                           .delay_ms = seconds(config.shape->delay) * 1e3};
   }

@@ -44,6 +44,8 @@ struct RunPace {
   // How much shorter a step gets with twice as many servers, by the closed form; none if it does not hold for this run.
   std::optional<double> ms_gained_by_servers = {};
   bool is_simulated = false;
+  // Processes share links of hosts, and which of their bytes cross these is not recorded: `link` is empty.
+  bool shares_links = false;
   bool is_own_program = false;  // of the person's own, which takes few of our flags
   std::optional<MachineLoad> machine = {};
   int processes = 0;  // workers and servers on this host's cores

@@ -8,6 +8,7 @@
 namespace syncopate::experiments {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -152,6 +153,17 @@ TEST(Causes, SayWhatIsNotRecorded) {
                               PartKind::kSlowServer, PartKind::kServers}) {
     EXPECT_THAT(evidence_of(kind, waterfall, pace), testing::StartsWith("not recorded")) << name_of(kind);
   }
+}
+
+TEST(Causes, AskForHostsOfTheirOwnWhereProcessesShareLinks) {
+  PlantedSteps steps = alike(4, 1);
+  RunPace pace = in_step(4);
+  pace.shares_links = true;
+  const std::vector<Cause> causes = causes_in(steps, 30, pace);
+  ASSERT_THAT(names_of(causes), Contains("other communication"));
+  for (const Cause& cause : causes) EXPECT_THAT(cause.change, testing::Not(HasSubstr("known link")));
+  EXPECT_THAT(evidence_of(PartKind::kLink, *make_waterfall(steps.rows(), pace), pace),
+              HasSubstr("links that hosts' processes share"));
 }
 
 }  // namespace
