@@ -18,7 +18,8 @@ from syncopate.torch._launch import settled
 from syncopate.torch._memories import Memories
 from syncopate.torch._own_update import Rule
 from syncopate._servers import Servers
-from syncopate.torch._tensors import after_gradient, check_floats, written
+from syncopate.torch._tensors import after_gradient, check_floats
+from syncopate.torch._weights import ExchangedWeights
 
 # Buckets, and chunks of parameter servers, if nothing else is asked for.
 _USUAL_MB = {"allreduce": 1.0, "ps": 0.25}
@@ -94,10 +95,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._step = 0
         self._owns_update = update == "own"
         self._rates: List[float] = []  # of the groups, in the step that has begun
-        self._joined: Optional[List[torch.Tensor]] = None
-        # Where servers make the updates, weights that a rank writes are lost: each one's version after the last step.
-        self._servers_update = mode == "ps" and not consistency.startswith(("local-sgd", "easgd"))
-        self._written: Optional[List[int]] = None
+        servers_update = mode == "ps" and not consistency.startswith(("local-sgd", "easgd"))
+        self._weights = ExchangedWeights(self._names, self._parameters, mode == "ps", servers_update)
         self._servers: Optional[Servers] = None
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(self._names, self._parameters)]
         bucket_bytes = int(bucket_mb * (1 << 20))
@@ -145,7 +144,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         try:
             started = self._servers.started if self._servers else []
             exchange = _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, started)
-            places = self._places_in(exchange)
+            places = self._weights.places_in(exchange, len(self._tensors))
             for place, parameter in zip(places, self._parameters):
                 place.copy_(parameter.detach().view(-1))
             if steps:
@@ -157,23 +156,12 @@ class DistributedOptimizer(torch.optim.Optimizer):
             if self._servers:
                 self._servers.kill()
             raise
-        self._move_to(places)
-        # What servers have: a write to it before the first step would be lost.
-        self._joined = [place.clone() for place in places] if self._server_count else None
-        self._written = None
+        self._weights.take(places)
         self._rule = rule
         self._step = exchange.steps
         if self._step:
             self.optimizer.state.clear()  # it lies in the core
         self._exchange = exchange
-
-    def _places_in(self, exchange: Any) -> List[torch.Tensor]:
-        return [torch.from_dlpack(exchange.weights(index)) for index in range(len(self._tensors))]
-
-    def _move_to(self, places: List[torch.Tensor]) -> None:
-        for place, parameter in zip(places, self._parameters):
-            parameter.data = place.view(parameter.shape)
-        self._places = [parameter.data_ptr() for parameter in self._parameters]
 
     # In an elastic job, where ranks have been lost.
 
@@ -199,7 +187,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         exchange = _core.StrategyExchange.connect(self._job.group, self._name, self._tensors, self._all_options, [])
         exchange.continue_from(self._exchange)
         exchange.join()
-        self._move_to(self._places_in(exchange))
+        self._weights.take(self._weights.places_in(exchange, len(self._tensors)))
         self._exchange = exchange
         return exchange.steps
 
@@ -238,8 +226,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 self._servers.kill()
             raise
         if self._owns_update:
-            for parameter in self._parameters:
-                parameter.data = parameter.data.clone()
+            self._weights.give_back()
         self._exchange = None
         if self._servers:
             self._servers.wait()
@@ -269,7 +256,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         if len(memories):
             updates = self._exchange.save(memories.addresses())
             if self._server_count:
-                self._note_written()
+                self._weights.came()
         with memories.shared(updates):
             return self.optimizer.state_dict()
 
@@ -285,8 +272,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         if self._owns_update:
             weights = [parameter.detach().clone() for parameter in self._parameters]
             self._disconnect()  # which leaves those of the servers
-            for parameter, kept in zip(self._parameters, weights):
-                parameter.data = kept
+            self._weights.give_back(weights)
             self._connect()
 
     def _check_between_steps(self, what: str) -> None:
@@ -318,47 +304,11 @@ class DistributedOptimizer(torch.optim.Optimizer):
     def _begin(self) -> None:
         if self._has_begun:
             return
-        if self._joined is not None:
-            self._check_unwritten()
-            self._joined = None
-        if self._written is not None:
-            self._check_versions(self._written)
+        if self._owns_update:
+            self._weights.check()
         self._rates = [float(group["lr"]) for group in self.param_groups]
-        self._exchange.begin_step(self._rate_of_own() if self._owns_update else 0.0)
+        self._exchange.begin_step(self._rule.rate(self.param_groups) if self._owns_update else 0.0)
         self._has_begun = True
-
-    def _check_unwritten(self) -> None:
-        for name, parameter, joined in zip(self._names, self._parameters, self._joined or ()):
-            if not torch.equal(parameter.detach().view(-1), joined):
-                raise RuntimeError(
-                    f"parameter {name} was written to after the servers had its weights: load the model before "
-                    f"DistributedOptimizer(), and before load_state_dict() of it"
-                )
-
-    def _check_versions(self, versions: List[int]) -> None:
-        for name, parameter, version in zip(self._names, self._parameters, versions):
-            if parameter._version != version:
-                raise RuntimeError(
-                    f"parameter {name} was written to between steps, and the servers, which have the weights, do not know: "
-                    f"write to it before DistributedOptimizer(), or train with mode='allreduce'"
-                )
-
-    def _note_written(self) -> None:
-        """The weights have come from the exchange."""
-        for parameter in self._parameters:
-            written(parameter)
-        if self._servers_update:
-            self._written = [parameter._version for parameter in self._parameters]
-
-    def _rate_of_own(self) -> float:
-        """The rate of the step, if the core can still do what it was told."""
-        for index, parameter in enumerate(self._parameters):
-            if parameter.data_ptr() != self._places[index]:
-                raise RuntimeError(
-                    f"parameter {self._names[index]} was given other memory, by .to(), .data= or load_state_dict(assign="
-                    f"True): move and load the model before DistributedOptimizer(), and copy into it afterwards"
-                )
-        return self._rule.rate(self.param_groups)
 
     def _hand_over(self, index: int, gradient: torch.Tensor, is_absent: bool = False) -> None:
         self._begin()
@@ -449,7 +399,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 )
         self._finish()
         self._is_made = False
-        self._note_written()
+        self._weights.came()
         if self._watch is not None and self._stats is not None:
             self._watch.finished(self._exchanged, self._stats)
 

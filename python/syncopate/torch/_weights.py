@@ -1,0 +1,77 @@
+"""A model's weights where they lie in memory of an exchange, and what a script must not do to them there."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence
+
+import torch
+
+from syncopate.torch._tensors import written
+
+
+class ExchangedWeights:
+    """`in_servers`: they have the weights from take() on, and a rank that writes to its own before a step loses that;
+    `servers_update`: in every later step, too."""
+
+    def __init__(
+        self, names: Sequence[str], parameters: Sequence[torch.nn.Parameter], in_servers: bool, servers_update: bool
+    ) -> None:
+        self._names, self._parameters = names, parameters
+        self._in_servers, self._servers_update = in_servers, servers_update
+        self._addresses: List[int] = []
+        self._joined: Optional[List[torch.Tensor]] = None  # what servers have got; until the first step
+        self._versions: Optional[List[int]] = None  # where servers make updates, after each step
+
+    @staticmethod
+    def places_in(exchange: Any, count: int) -> List[torch.Tensor]:
+        return [torch.from_dlpack(exchange.weights(index)) for index in range(count)]
+
+    def take(self, places: List[torch.Tensor]) -> None:
+        """The parameters lie there from now on, with the values that are there."""
+        for place, parameter in zip(places, self._parameters):
+            parameter.data = place.view(parameter.shape)
+        self._addresses = [parameter.data_ptr() for parameter in self._parameters]
+        self._joined = [place.clone() for place in places] if self._in_servers else None
+        self._versions = None
+
+    def give_back(self, weights: Optional[List[torch.Tensor]] = None) -> None:
+        """The parameters lie in memory of torch's, with these values or those that they have."""
+        for index, parameter in enumerate(self._parameters):
+            parameter.data = parameter.data.clone() if weights is None else weights[index]
+
+    def came(self) -> None:
+        """They have come from the exchange."""
+        for parameter in self._parameters:
+            written(parameter)
+        if self._servers_update:
+            self._versions = [parameter._version for parameter in self._parameters]
+
+    def check(self) -> None:
+        """Before each step. Raises RuntimeError where they have been moved, or written to in vain."""
+        if self._joined is not None:
+            self._check_unwritten(self._joined)
+            self._joined = None
+        if self._versions is not None:
+            self._check_versions(self._versions)
+        for name, parameter, address in zip(self._names, self._parameters, self._addresses):
+            if parameter.data_ptr() != address:
+                raise RuntimeError(
+                    f"parameter {name} was given other memory, by .to(), .data= or load_state_dict(assign="
+                    f"True): move and load the model before DistributedOptimizer(), and copy into it afterwards"
+                )
+
+    def _check_unwritten(self, joined: List[torch.Tensor]) -> None:
+        for name, parameter, values in zip(self._names, self._parameters, joined):
+            if not torch.equal(parameter.detach().view(-1), values):
+                raise RuntimeError(
+                    f"parameter {name} was written to after the servers had its weights: load the model before "
+                    f"DistributedOptimizer(), and before load_state_dict() of it"
+                )
+
+    def _check_versions(self, versions: List[int]) -> None:
+        for name, parameter, version in zip(self._names, self._parameters, versions):
+            if parameter._version != version:
+                raise RuntimeError(
+                    f"parameter {name} was written to between steps, and the servers, which have the weights, do not know: "
+                    f"write to it before DistributedOptimizer(), or train with mode='allreduce'"
+                )
