@@ -1,8 +1,11 @@
 #include "experiments/cluster/coordinator/diagnosis.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace syncopate::experiments {
 namespace {
@@ -105,8 +108,27 @@ std::optional<Finding> Diagnosis::silence_of(std::size_t process, TimePoint now)
   const std::string how =
       starting ? fmt::format("has not said hello for {:.3g} s", seconds(silence)) : "has stopped answering";
   if (comes_back) return HangsBeforeJoining{process, fmt::format("{} {}", roster_.describe(process, now), how)};
-  return ProcessAtFault{process, Evidence::kSilence,
-                        verdict_on(process, ExitCode::kTimeout, how + stall_text(now), now)};
+  return ProcessAtFault{
+      process, Evidence::kSilence,
+      verdict_on(process, ExitCode::kTimeout, how + silent_host_text(process, now) + stall_text(now), now)};
+}
+
+bool Diagnosis::is_quiet(std::size_t process, TimePoint now) const {
+  const ProcessPhase phase = roster_.phase(process);
+  return is_there(phase) && phase != ProcessPhase::kStarting && now - roster_[process].last_heard >= timeout_ / 4;
+}
+
+std::string Diagnosis::silent_host_text(std::size_t process, TimePoint now) const {
+  const ProcessSpec& self = plan_.processes[process];
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    const ProcessSpec& other = plan_.processes[i];
+    if (i == process || !self.remote || !other.remote || other.host != self.host || !roster_.still_there(i)) continue;
+    if (!is_quiet(i, now)) return {};
+    names.push_back(other.name());
+  }
+  if (names.empty()) return {};
+  return fmt::format(", as have all others on its host: {}", fmt::join(names, ", "));
 }
 
 std::optional<Finding> Diagnosis::take_due(TimePoint now) {

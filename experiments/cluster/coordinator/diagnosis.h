@@ -84,6 +84,8 @@ class Diagnosis {
   // What time brings to light.
 
   std::optional<Finding> silence_of(std::size_t process, TimePoint now) const;
+  // Returns whether a process that takes part has left out several heartbeats: an order would hardly reach it.
+  bool is_quiet(std::size_t process, TimePoint now) const;
   // Returns and forgets the oldest report that nothing has explained in its time, if any.
   std::optional<Finding> take_due(TimePoint now);
   // Workers that have all made their last step must finish within some timeouts.
@@ -111,6 +113,8 @@ class Diagnosis {
   Verdict with_absence(Verdict verdict, TimePoint now) const;
 
  private:
+  // Returns ", as have all others on its host: worker 3, server 1", if nothing is heard from that other host any more.
+  std::string silent_host_text(std::size_t process, TimePoint now) const;
   Verdict verdict_on(std::size_t process, ExitCode code, const std::string& what, TimePoint now) const;
   // Returns "; stalled for ...", if that explains a passed deadline.
   std::string stall_text(TimePoint now) const;

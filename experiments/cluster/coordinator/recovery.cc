@@ -72,8 +72,7 @@ std::string RecoveryPolicy::consequence(std::size_t process, Loss loss) const {
 }
 
 RecoveryPolicy::Restart RecoveryPolicy::restart_of(std::size_t process, RunPhase phase, TimePoint now) const {
-  const bool is_needed =
-      membership_.goes_back() && plan_.processes[process].role == Role::kServer && !membership_.has_replica(process);
+  const bool is_needed = is_awaited(process);
   if (training_is_over(phase) || (!is_needed && (!is_open(phase) || !recovery_.respawn_after))) return {};
   const int restarts = roster_[process].restarts;
   if (is_needed && restarts >= kMostRestartsInVain) {
@@ -82,6 +81,17 @@ RecoveryPolicy::Restart RecoveryPolicy::restart_of(std::size_t process, RunPhase
   }
   const Duration pause = restarts == 0 ? Duration{} : kRestartPause * (1 << std::min(restarts, kMostRestartsInVain));
   return now + pause + (is_needed ? Duration{} : *recovery_.respawn_after);
+}
+
+std::optional<Verdict> RecoveryPolicy::verdict_on_hanging(std::size_t process, const std::string& line) const {
+  if (!plan_.processes[process].remote || !is_awaited(process)) return std::nullopt;
+  return Verdict{
+      ExitCode::kTimeout,
+      fmt::format("{}, started again there; on hosts that are left, --resume=auto goes on from {}", line, checkpoint_)};
+}
+
+bool RecoveryPolicy::is_awaited(std::size_t process) const {
+  return membership_.goes_back() && plan_.processes[process].role == Role::kServer && !membership_.has_replica(process);
 }
 
 std::optional<Verdict> RecoveryPolicy::begin_epoch(RunPhase phase) {

@@ -50,6 +50,10 @@ class RecoveryPolicy {
   using Restart = std::variant<std::monostate, TimePoint, Verdict>;
   Restart restart_of(std::size_t process, RunPhase phase, TimePoint now) const;
 
+  // Returns the verdict where a server that all wait for, to go back, was restarted on another host and does not come
+  // up: `line` says so. Nothing has come from that host for longer than the others wait for a new membership epoch.
+  std::optional<Verdict> verdict_on_hanging(std::size_t process, const std::string& line) const;
+
   // A lost process takes part again, in the next membership epoch.
   void on_admitted(std::size_t process) { membership_.on_ready(process); }
   // Begins a membership epoch of the processes that are there. Returns a verdict if too many have been formed in vain.
@@ -70,6 +74,8 @@ class RecoveryPolicy {
   // Returns none if the run goes on. Else returns the text that follows the verdict on the lost process.
   // `other_is_empty`: the other replica of a server's or a standby's shards is there, and may hold nothing.
   std::optional<std::string> why_it_ends(std::size_t process, Loss loss, bool other_is_empty, RunPhase phase) const;
+  // Returns whether it is a server without which all cannot go back to a checkpoint.
+  bool is_awaited(std::size_t process) const;
   // Returns, for a mode in which workers hold the weights, whether all that are left have joined since training began
   // and finished no step.
   bool nobody_holds_weights(RunPhase phase) const;

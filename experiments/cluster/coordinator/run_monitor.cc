@@ -234,6 +234,9 @@ void RunMonitor::respond_to(const LostTouch& fault, TimePoint now) {
 }
 
 void RunMonitor::respond_to(const HangsBeforeJoining& fault, TimePoint now) {
+  if (const std::optional<Verdict> in_vain = recovery_.verdict_on_hanging(fault.process, fault.line)) {
+    return conclude(*in_vain, now);
+  }
   act(KillProcess{fault.process});  // it is restarted when it has ended
   act(ReportLine{fault.line});
   on_heard(fault.process, now);  // so that this is said once for each timeout
@@ -370,6 +373,10 @@ void RunMonitor::end_well(const std::string& why, TimePoint now) {
 void RunMonitor::conclude(const Verdict& verdict, TimePoint now) {
   verdict_ = diagnosis_.with_absence(verdict, now);
   begin_stopping(RunEvent::kVerdict, verdict_->line, now);
+  // On a host that is gone nobody hears the order to stop, and all would wait for that.
+  for (std::size_t i = 0; i < roster_.size(); ++i) {
+    if (plan_.processes[i].remote && diagnosis_.is_quiet(i, now)) act(KillProcess{i});
+  }
 }
 
 void RunMonitor::begin_stopping(RunEvent event, const std::string& reason, TimePoint now) {

@@ -31,8 +31,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSettingsFile = "config.toml";
 constexpr std::uint64_t kMostResultBytes = 64 << 20;
-// These may differ between the parts of one run: how long it is, and what is kept of it.
-constexpr std::array<std::string_view, 5> kMayDiffer{"epochs", "steps", "checkpoint-every", "keep", "evaluate-every"};
+// These may differ between the parts of one run: how long it is, what is kept of it, and where it runs.
+constexpr std::array<std::string_view, 11> kMayDiffer{
+    "epochs",         "steps",        "checkpoint-every", "keep",           "evaluate-every", "hosts",
+    "listen-address", "remote-shell", "remote-program",   "wait-for-hosts", "transport",
+};
 // These say how long it is.
 constexpr std::array<std::string_view, 2> kLengths{"epochs", "steps"};
 

@@ -170,14 +170,6 @@ TEST_F(SeveralHosts, NameTheWorkerWhoseRemoteShellIsKilled) {
                  naming_remote("worker 1", kB, victim) + "lost its remote shell, which was killed by signal 9");
 }
 
-TEST_F(SeveralHosts, NameAWorkerWhoseHostIsCutOff) {
-  Program& program = train("a:1,b:1", {"--mode=allreduce"}, 2);
-  ASSERT_TRUE(trains_);
-  const pid_t victim = program.process("worker", 1);
-  hosts_->cut("b");
-  expect_verdict(program, ExitCode::kTimeout, naming_remote("worker 1", kB, victim) + "has stopped answering");
-}
-
 TEST_F(SeveralHosts, AreLeftCleanWhenTheProgramIsKilled) {
   constexpr int kHour = 3600;
   Program& program = start("a:1,b:1", training({"--mode=ps", "--servers=2"}, kWithoutEnd, kHour));

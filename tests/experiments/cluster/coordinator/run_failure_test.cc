@@ -117,6 +117,26 @@ TEST(RunMonitor, KillsAndNamesWhoIsSilentForHalfTheTimeout) {
   EXPECT_THAT(run.actions(), ElementsAre("kill worker 1", StartsWith("stop: worker 1")));
 }
 
+TEST(RunMonitor, NamesAllOfAHostThatIsSilentAndWaitsForNoneOfThemToStop) {
+  WatchedRun run(with_far_host(plan_of(Mode::kAllreduce, 4, 0)));
+  run.everybody_says_hello();
+  run.pass_without_host(kTimeout / 2, "far");
+  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
+  EXPECT_EQ(run.line(),
+            "worker 1 (host box, pid 101; starting at step 0, last heard 5.0 s ago) has stopped answering, as have all "
+            "others on its host: worker 3; this mode needs every worker");
+  EXPECT_THAT(run.actions(), ElementsAre("kill worker 1", StartsWith("stop: worker 1"), "kill worker 3"));
+}
+
+TEST(RunMonitor, NamesOneAloneWhereOthersOfItsHostAreHeard) {
+  WatchedRun run(with_far_host(plan_of(Mode::kAllreduce, 4, 0)));
+  run.everybody_says_hello();
+  run.pass(kTimeout / 2, run.worker(1));
+  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
+  EXPECT_THAT(run.line(), EndsWith("has stopped answering; this mode needs every worker"));
+  EXPECT_THAT(run.actions(), ElementsAre("kill worker 1", StartsWith("stop: worker 1")));
+}
+
 TEST(RunMonitor, GoesOnWithoutASilentWorkerWhereTheModeSurvivesIt) {
   PsRun run(true);
   run.pass(5s, run.worker(0));

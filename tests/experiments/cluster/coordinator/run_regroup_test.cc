@@ -9,6 +9,7 @@
 namespace syncopate::experiments {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -300,6 +301,19 @@ TEST(RunMonitorGoesBack, WithoutEndingWorkersThatCannotReachTheServerMeanwhile) 
 }
 
 // A fast worker was about to leave; all come to that point once more.
+// The others would give up before its next start, and blame each other.
+TEST(RunMonitorGoesBack, NotToAServerWhoseHostIsGone) {
+  GoingBackRun run(with_far_host(plan_of(Mode::kPs, 2, 2)), 0, std::nullopt);
+  run.pass_without_host(kTimeout / 2, "far");
+  run.end(run.server(1), kKilled);
+  run.pass_without_host(kTick, "far");
+  EXPECT_THAT(run.actions(), Contains("start server 1"));
+  run.pass_without_host(kTimeout, "far");
+  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
+  EXPECT_THAT(run.line(), EndsWith("has not said hello for 10 s, started again there; on hosts that are left, "
+                                   "--resume=auto goes on from checkpoints/step-000100"));
+}
+
 TEST(RunMonitorGoesBack, AndIsOpenToOthersAgain) {
   GoingBackRun run(0, Duration{});
   run.monitor().on_leaving(run.worker(0));

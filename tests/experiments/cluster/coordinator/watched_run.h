@@ -26,6 +26,15 @@ inline JobPlan plan_of(Mode mode, int workers, int servers, int replicas = 0) {
   return make_plan(config, "run-7", "box");
 }
 
+// The same plan, whose workers, servers and standbys of odd ranks are on another host, "far".
+inline JobPlan with_far_host(JobPlan plan) {
+  for (ProcessSpec& process : plan.processes) {
+    process.remote = process.rank % 2 == 1;
+    if (process.remote) process.host = "far";
+  }
+  return plan;
+}
+
 // A run that a test tells what happens, and whose actions it reads as text: "stop: REASON", "kill worker 0",
 // "lost 1", "joined 1", "start worker 1", "membership epoch 2", "release", "report: TEXT".
 class WatchedRun {
@@ -73,6 +82,18 @@ class WatchedRun {
     for (Duration passed{}; passed < time; passed += kTick) {
       clock_.advance(kTick);
       heartbeats_of_all_but(silent);
+      monitor_.on_tick(now());
+    }
+  }
+
+  // The same on a network that has lost a host, of which nobody is heard.
+  void pass_without_host(Duration time, const std::string& host) {
+    for (Duration passed{}; passed < time; passed += kTick) {
+      clock_.advance(kTick);
+      for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
+        if (plan_.processes[i].host == host || !monitor_.still_there(i)) continue;
+        monitor_.on_heartbeat(i, "training", 7, {}, now());
+      }
       monitor_.on_tick(now());
     }
   }
@@ -156,11 +177,13 @@ class ReplicatedRun : public WatchedRun {
 class GoingBackRun : public WatchedRun {
  public:
   explicit GoingBackRun(int replicas = 0, std::optional<Duration> respawn_after = std::nullopt)
-      : WatchedRun(plan_of(Mode::kPs, 2, 2, replicas), {.recovery = {.survives_workers = true,
-                                                                     .has_standbys = replicas > 0,
-                                                                     .goes_back = true,
-                                                                     .respawn_after = respawn_after},
-                                                        .timeout = kTimeout}) {
+      : GoingBackRun(plan_of(Mode::kPs, 2, 2, replicas), replicas, respawn_after) {}
+  GoingBackRun(const JobPlan& plan, int replicas, std::optional<Duration> respawn_after)
+      : WatchedRun(plan, {.recovery = {.survives_workers = true,
+                                       .has_standbys = replicas > 0,
+                                       .goes_back = true,
+                                       .respawn_after = respawn_after},
+                          .timeout = kTimeout}) {
     everybody_says_hello();
     for (const int rank : {0, 1}) ready(worker(rank));
     monitor().on_checkpoint(kCheckpoint);
