@@ -52,8 +52,8 @@ class ClusterRuntime {
   virtual std::vector<std::size_t> carried() const = 0;
 
   virtual void kill_process(std::size_t process) = 0;
-  // Sends any signal to a process of this host and returns its pid; none if there is no such process, or if it has not
-  // said hello yet and its pid is unknown.
+  // Sends SIGKILL, SIGSTOP or SIGCONT to a process, and returns its pid, 0 if another host or a task has it; none if
+  // there is no such process, or if it is carried and has not said hello yet.
   virtual std::optional<pid_t> signal_process(std::size_t process, int signal) = 0;
   virtual void kill_all() = 0;
 

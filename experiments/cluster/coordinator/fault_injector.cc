@@ -145,7 +145,10 @@ std::optional<std::string> FaultInjector::inject(const FaultAction& action) {
   const std::optional<pid_t> pid = hands_.signal(*process, kills ? SIGKILL : SIGSTOP);
   if (!pid) return std::nullopt;
   if (kills) killed_.insert(*process);
-  const std::string whom = *pid == 0 ? name : fmt::format("{} (pid {})", name, *pid);
+  const ProcessSpec& spec = plan_.processes[*process];
+  const std::string whom = *pid != 0     ? fmt::format("{} (pid {})", name, *pid)
+                           : spec.remote ? fmt::format("{} (host {})", name, spec.host)
+                                         : name;
   return kills ? "killed " + whom : fmt::format("stopped {} for {:.6g} s", whom, seconds(action.length));
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "experiments/cluster/process/signal_orders.h"
 #include "experiments/cluster/process_parent.h"
 
 namespace syncopate::experiments {
@@ -113,8 +114,11 @@ std::optional<pid_t> ProcessTable::signal_process(std::size_t process, int signa
     return sent ? std::optional(carried_pids_[process]) : std::nullopt;
   }
   const auto child = std::ranges::find(children_, process, &StartedChild::process);
-  if (child == children_.end() || child->is_remote_shell || kill(child->pid, signal) != 0) return std::nullopt;
-  return child->pid;
+  if (child == children_.end()) return std::nullopt;
+  if (!child->is_remote_shell) return kill(child->pid, signal) == 0 ? std::optional(child->pid) : std::nullopt;
+  const std::string order = signal_order(signal);
+  const auto size = static_cast<ssize_t>(order.size());
+  return write(child->input.get(), order.data(), order.size()) == size ? std::optional<pid_t>(0) : std::nullopt;
 }
 
 void ProcessTable::kill_children() {

@@ -47,8 +47,8 @@ class ProcessTable {
   std::vector<EndedChild> take_ended();
 
   void kill_process(std::size_t process);
-  // Sends any signal to a process of this host and returns its pid; none if there is no such process, or if it has not
-  // said hello yet and its pid is unknown.
+  // Sends SIGKILL, SIGSTOP or SIGCONT to a process, and returns its pid, 0 if another host or a task has it; none if
+  // there is no such process, or if it is carried and has not said hello yet.
   std::optional<pid_t> signal_process(std::size_t process, int signal);
   void kill_children();
 

@@ -93,8 +93,9 @@ class LocalLauncher final : public Launcher {
     if (!child.ok()) return child;
     child->process = i;
     child->is_remote_shell = is_elsewhere;
-    // A remote shell and its guard end with their input; a process on this host needs no more input.
-    if (!process.remote) child->input = FileDescriptor();
+    // A remote shell and its guard end with their input, and take orders from it, as a task's shell does; a process on
+    // this host needs no more input.
+    if (!is_elsewhere) child->input = FileDescriptor();
     return child;
   }
 };

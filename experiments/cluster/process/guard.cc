@@ -11,11 +11,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "common/os/file_descriptor.h"
 #include "experiments/cluster/process/descendants.h"
 #include "experiments/cluster/process/private_memory.h"
+#include "experiments/cluster/process/signal_orders.h"
 #include "experiments/cluster/starter.h"
 
 namespace syncopate::experiments {
@@ -40,12 +42,15 @@ bool ends_within(const FileDescriptor& ended, int limit_ms) {
   return poll(&item, 1, limit_ms) > 0;
 }
 
-// Passes standard input on to `output`; returns false at its end. The process may have closed its own.
-bool pass_on(FileDescriptor& output) {
+// Passes standard input on to `output`, but for orders to signal the process; returns false at its end. The process may
+// have closed its own.
+bool pass_on(FileDescriptor& output, SignalOrders& orders, pid_t process) {
   char bytes[4096];
   const ssize_t count = read(STDIN_FILENO, bytes, sizeof(bytes));
   if (count < 0) return errno == EINTR || errno == EAGAIN;
-  if (count > 0 && output.open() && write(output.get(), bytes, static_cast<std::size_t>(count)) != count) {
+  const std::size_t left = orders.take(std::span(bytes, static_cast<std::size_t>(count)),
+                                       [process](int signal_number) { kill(process, signal_number); });
+  if (left > 0 && output.open() && write(output.get(), bytes, left) != static_cast<ssize_t>(left)) {
     output = FileDescriptor();
   }
   explicit_bzero(bytes, sizeof(bytes));  // the run's keys were in it
@@ -73,9 +78,10 @@ int guard_main(int, char** argv) {
   const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
   pollfd items[] = {{.fd = ended.get(), .events = POLLIN, .revents = 0},
                     {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
+  SignalOrders orders;
   while (items[0].revents == 0) {
     if (poll(items, 2, -1) < 0) continue;
-    if (items[1].revents == 0 || pass_on(output)) continue;
+    if (items[1].revents == 0 || pass_on(output, orders, process)) continue;
     kill(process, SIGTERM);
     if (!ends_within(ended, kGraceMs)) kill(process, SIGKILL);
     break;

@@ -14,8 +14,9 @@ namespace syncopate::experiments {
 // Returns whether this command line is a guard's.
 bool is_guard_command_line(int argc, const char* const* argv);
 
-// Starts the process, passes standard input on to it, and waits. Returns the process's exit code. If a signal has
-// killed the process, a local guard dies of the same signal; another guard returns 128 plus the signal, as shells do.
+// Starts the process, passes standard input on to it, but for orders to signal it (signal_orders.h), and waits. Returns
+// the process's exit code. If a signal has killed the process, a local guard dies of the same signal; another guard
+// returns 128 plus the signal, as shells do.
 int guard_main(int argc, char** argv);
 
 }  // namespace syncopate::experiments

@@ -23,6 +23,7 @@ struct TaskMessage {
     kCommand = 4,  // from a shell: what to run (TaskCommand)
     kOutput = 5,   // from the task: what it has printed
     kEnd = 6,      // from the task: its exit code, as a shell says it
+    kSignal = 7,   // from a shell: the number of a signal to its process
   };
   Kind kind = Kind::kHold;
   std::string bytes = {};

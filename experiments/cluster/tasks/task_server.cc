@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/text/number.h"
 #include "common/text/printable_text.h"
 #include "common/transport/acceptor.h"
 #include "common/transport/local_socket.h"
@@ -107,9 +108,22 @@ class TaskServer {
   }
 
   void look_at_shell() {
-    if (!shell_ || shell_->receive().ok()) return;
-    end_process();
-    shell_.reset();
+    while (shell_) {
+      const Result<std::optional<TaskMessage>> message = shell_->receive();
+      if (message.ok() && !*message) return;
+      if (!message.ok()) {
+        end_process();
+        shell_.reset();
+      } else if ((*message)->kind == Kind::kSignal) {
+        signal_process((*message)->bytes);
+      }
+    }
+  }
+
+  void signal_process(std::string_view number) const {
+    for (const int allowed : {SIGKILL, SIGSTOP, SIGCONT}) {
+      if (process_ && parse_number<int>(number) == allowed) kill(process_->pid, allowed);
+    }
   }
 
   void begin(TaskConnection shell, std::string_view bytes) {

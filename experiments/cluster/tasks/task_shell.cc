@@ -1,18 +1,23 @@
 #include "experiments/cluster/tasks/task_shell.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sodium.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "common/text/number.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/shared_keys.h"
+#include "experiments/cluster/process/signal_orders.h"
 #include "experiments/cluster/starter.h"
 #include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_command.h"
@@ -23,7 +28,7 @@ namespace {
 constexpr const char* kOption = "--task-shell";
 constexpr int kLostTask = 255;  // as ssh
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
-constexpr Duration kAnswerEvery = std::chrono::hours(1);
+constexpr Duration kOrderTimeout = std::chrono::seconds(5);
 
 int fail(const Status& status) {
   fmt::print(stderr, "the task: {}\n", status.message());
@@ -46,13 +51,27 @@ Result<TaskCommand> command_of(std::span<const char* const> words, TimePoint dea
   return command;
 }
 
+// Passes orders to signal the process on to the task; returns false at the end of standard input.
+bool pass_orders_on(TaskConnection& task, SignalOrders& orders) {
+  char bytes[64];
+  const ssize_t count = read(STDIN_FILENO, bytes, sizeof(bytes));
+  if (count <= 0) return count < 0 && errno == EINTR;
+  orders.take(std::span(bytes, static_cast<std::size_t>(count)), [&task](int signal_number) {
+    (void)task.send({TaskMessage::Kind::kSignal, std::to_string(signal_number)}, SteadyClock().now() + kOrderTimeout);
+  });
+  return true;
+}
+
 // Writes what the process prints until it ends; returns its exit code.
 Result<int> follow(TaskConnection& task) {
+  SignalOrders orders;
+  pollfd items[] = {{task.descriptor(), POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
   while (true) {
-    Result<TaskMessage> message = task.receive_by(SteadyClock().now() + kAnswerEvery);
-    if (message.status().code() == Code::kDeadlineExceeded) continue;  // a process may be silent
-    if (!message.ok()) return message.status();
-    if (message->kind == TaskMessage::Kind::kOutput) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<TaskMessage> message, task.receive());
+    if (!message) {
+      poll(items, std::size(items), -1);
+      if (items[1].revents != 0 && !pass_orders_on(task, orders)) items[1].fd = -1;
+    } else if (message->kind == TaskMessage::Kind::kOutput) {
       (void)!write(STDOUT_FILENO, message->bytes.data(), message->bytes.size());
     } else if (message->kind == TaskMessage::Kind::kEnd) {
       return parse_number<int>(message->bytes).value_or(kLostTask);

@@ -17,8 +17,8 @@ std::vector<std::string> task_shell_arguments(const std::string& address,
 
 bool is_task_shell_command_line(int argc, const char* const* argv);
 
-// Reads the run's secret from standard input. Returns the exit code of the process, 128 and a signal that has killed
-// it, or 255 if the task is lost, as ssh does.
+// Reads the run's secret from standard input, and then orders to signal the process (process/signal_orders.h). Returns
+// the exit code of the process, 128 and a signal that has killed it, or 255 if the task is lost, as ssh does.
 int task_shell_main(int argc, const char* const* argv);
 
 }  // namespace syncopate::experiments

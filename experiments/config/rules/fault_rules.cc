@@ -38,10 +38,10 @@ FaultScene fault_scene_of(const ResolvedRun& config, std::int64_t total_steps) {
 
 Status validate_faults(const ResolvedRun& config, std::int64_t total_steps) {
   if (config.faults.empty()) return {};
-  if (spans_hosts(config)) {
-    return Status::invalid_argument(
-        fmt::format("--fault={}: processes on other hosts cannot be given faults from here; leave --hosts out",
-                    config.faults.to_string()));
+  if (spans_hosts(config) && config.launcher == LauncherKind::kMpirun) {
+    return Status::invalid_argument(fmt::format(
+        "--fault={}: what mpirun carries on other hosts cannot be signalled from here; use --launcher=local",
+        config.faults.to_string()));
   }
   const Status status = config.faults.check(fault_scene_of(config, total_steps));
   return status.ok() ? Status() : Status(status.code(), "--fault=" + status.message());

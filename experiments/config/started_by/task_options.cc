@@ -15,7 +15,7 @@ std::string count_text(const TaskPlace& place) {
   return fmt::format("{} has started {} processes", launcher_of(place.by), place.size);
 }
 
-// Options about what the starter has decided, or that act on processes which are not run_experiment's own.
+// Options about what the starter has decided.
 Status check_options(const TaskPlace& place, const GivenOptions& given) {
   constexpr std::array<const char*, 7> kDecided = {"hosts",   "hostfile", "remote-shell", "remote-program",
                                                    "cluster", "launcher", "command"};
@@ -25,12 +25,7 @@ Status check_options(const TaskPlace& place, const GivenOptions& given) {
     return Status::invalid_argument(fmt::format("--{}={}: {}, which are this run's; leave the option out, or {}", name,
                                                 option->second, count_text(place), kAlone));
   }
-  const auto fault = given.find("fault");
-  if (fault == given.end()) return {};
-  return Status::invalid_argument(
-      fmt::format("--fault={}: run_experiment gives faults to processes that it has started itself, and {} has started "
-                  "these; leave it out, or add --started-by=none",
-                  fault->second, launcher_of(place.by)));
+  return {};
 }
 
 Status put(GivenOptions& given, const std::string& name, int value, const std::string& why) {

@@ -83,6 +83,14 @@ TEST(StartedBy, TheSameCurveIsLearntAsByProcessesOfItsOwn) {
   EXPECT_EQ(tasks[0].weights(), own.weights());
 }
 
+TEST(StartedBy, FaultsStrikeInOtherTasks) {
+  StartedTasks tasks(training({"--mode=ps", "--servers=1", "--fault=kill:worker1@step50"}, "--steps=200"),
+                     as_torchrun(3, "faults"));
+  EXPECT_THAT(tasks.exit_codes(), testing::Each(0));
+  EXPECT_THAT(tasks[0].errors(), HasSubstr("fault: killed worker 1 at step 50"));
+  EXPECT_THAT(tasks[0].errors(), HasSubstr("was killed by signal 9 (Killed); 1 worker goes on"));
+}
+
 TEST(StartedBy, TfConfigSaysWhichTaskIsWhat) {
   const int port = 20000 + getpid() % 10000;  // names the run; nobody listens there
   std::vector<Flags> variables;

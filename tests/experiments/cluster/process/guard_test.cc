@@ -5,10 +5,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 
 #include "experiments/cluster/launcher/launcher.h"
+#include "experiments/cluster/process/signal_orders.h"
 #include "tests/support/build_paths.h"
 #include "tests/support/run_program.h"
 
@@ -53,6 +55,16 @@ class GuardTest : public testing::Test {
     return 0;
   }
 
+  // Until it is in this state, as ps writes it.
+  static bool comes_to(pid_t process, char state) {
+    const TimePoint deadline = SteadyClock().now() + std::chrono::milliseconds(kDeadlineMs);
+    for (std::string word; SteadyClock().now() < deadline; poll(nullptr, 0, 5)) {
+      std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+      if (stat >> word >> word >> word && word[0] == state) return true;
+    }
+    return false;
+  }
+
   // It is gone, or will be: init reaps what the guard leaves behind.
   static bool ends(pid_t process) {
     const TimePoint deadline = SteadyClock().now() + std::chrono::milliseconds(kDeadlineMs);
@@ -95,6 +107,21 @@ TEST_F(GuardTest, TerminatesTheProcessWhenItsInputEnds) {
   guard_.input = FileDescriptor();
   EXPECT_EQ(end(), 128 + SIGTERM);
   EXPECT_TRUE(ends(below));
+}
+
+TEST_F(GuardTest, SignalsTheProcessAsItIsTold) {
+  start("read line; echo $$; exec sleep 60");
+  const pid_t below = process();
+  const auto order = [&](int signal) {
+    const std::string text = signal_order(signal);
+    ASSERT_EQ(write(guard_.input.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  };
+  order(SIGSTOP);
+  EXPECT_TRUE(comes_to(below, 'T'));
+  order(SIGCONT);
+  EXPECT_TRUE(comes_to(below, 'S'));
+  order(SIGKILL);
+  EXPECT_EQ(end(), 128 + SIGKILL);
 }
 
 TEST_F(GuardTest, LetsTheProcessCleanUp) {

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/transport/run_keys.h"
 #include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_command.h"
 #include "experiments/cluster/tasks/task_group.h"
@@ -102,6 +103,27 @@ TEST_F(TaskServerTest, KillsItsProcessWhenTheShellIsGone) {
                               .input = SecretText("not the whole line")};
     ASSERT_TRUE(shell->send({TaskMessage::Kind::kCommand, to_bytes(command)}, deadline()).ok());
   }
+}
+
+TEST_F(TaskServerTest, SignalsItsProcessAsTheShellSays) {
+  start();
+  const Result<TaskGroup> group = gather();
+  ASSERT_TRUE(group.ok());
+  Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), deadline());
+  ASSERT_TRUE(shell.ok());
+  // It waits for a coordinator that does not come.
+  const Result<RunKeys> keys = RunKeys::make();
+  ASSERT_TRUE(keys.ok());
+  const TaskCommand command{.arguments = {"--role=worker", "--rank=1", "--run=r", "--rendezvous=ipc://@x"},
+                            .input = SecretText(keys->to_text().view(), "\n")};
+  ASSERT_TRUE(shell->send({TaskMessage::Kind::kCommand, to_bytes(command)}, deadline()).ok());
+  for (const int ordered : {SIGUSR1, SIGKILL}) {  // the first is none that may be ordered
+    ASSERT_TRUE(shell->send({TaskMessage::Kind::kSignal, std::to_string(ordered)}, deadline()).ok());
+  }
+  const Result<TaskMessage> message = shell->receive_by(deadline());
+  ASSERT_TRUE(message.ok());
+  EXPECT_EQ(message->kind, TaskMessage::Kind::kEnd);
+  EXPECT_EQ(message->bytes, std::to_string(128 + SIGKILL));
 }
 
 TEST_F(TaskServerTest, EndsWhenTheCoordinatorIsGoneWithoutARelease) {

@@ -57,9 +57,11 @@ TEST(FaultOption, CutsLinksWhereMessagesGoOverATransport) {
             "--fault=cut:worker0@1s+1s: there are no links to impair: --mode=local has none");
 }
 
-TEST(FaultOption, IsRefusedWhereProcessesAreOnOtherHosts) {
-  EXPECT_EQ(refusal({"--mode=ps", "--hosts=node1:2", "--fault=kill:worker0@1s"}),
-            "--fault=kill:worker0@1s: processes on other hosts cannot be given faults from here; leave --hosts out");
+TEST(FaultOption, StrikesOnOtherHostsButWhereMpirunCarriesThoseThere) {
+  EXPECT_EQ(refusal({"--mode=ps", "--hosts=node1:2", "--fault=kill:worker0@1s"}), "accepted");
+  EXPECT_EQ(refusal({"--mode=ps", "--hosts=node1:2", "--launcher=mpirun", "--fault=kill:worker0@1s"}),
+            "--fault=kill:worker0@1s: what mpirun carries on other hosts cannot be signalled from here; use "
+            "--launcher=local");
 }
 
 TEST(FaultOption, InjectsInAllRunsOfAComparisonButLocal) {
