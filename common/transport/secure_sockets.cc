@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/os/socket_address.h"
 #include "common/text/log.h"
 #include "common/transport/local_socket.h"
 
@@ -49,6 +50,16 @@ void secure_connector(zmq::socket_t& socket, const std::string& listener_key, co
   socket.set(zmq::sockopt::curve_serverkey, listener_key);
   socket.set(zmq::sockopt::curve_publickey, own.public_key);
   socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
+}
+
+void bind_over_tcp(zmq::socket_t& socket, const std::string& address) {
+  socket.set(zmq::sockopt::ipv6, address.find(':') != std::string::npos);
+  socket.bind("tcp://" + with_port(address, "*"));
+}
+
+void connect_to(zmq::socket_t& socket, const std::string& endpoint) {
+  socket.set(zmq::sockopt::ipv6, endpoint.starts_with("tcp://["));
+  socket.connect(endpoint);
 }
 
 void admit_own_user(zmq::socket_t& socket) {

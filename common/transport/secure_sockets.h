@@ -26,6 +26,11 @@ void secure_connector(zmq::socket_t& socket, const std::string& listener_key, co
 // connects once, and not to a process that may listen there later. The password is for this listener only.
 void show_password(zmq::socket_t& socket, const std::string& name, const std::string& password);
 
+// Listens at a free port of this address of the own host; a socket that is secured is so before.
+void bind_over_tcp(zmq::socket_t& socket, const std::string& address);
+// Connects to what last_endpoint says of a listener: "tcp://10.0.0.7:4711", "tcp://[fd00::7]:4711", "ipc://@name".
+void connect_to(zmq::socket_t& socket, const std::string& endpoint);
+
 // Call it before bind(), for a socket that listens at an ipc address: rejects processes of other users of this host.
 void admit_own_user(zmq::socket_t& socket);
 

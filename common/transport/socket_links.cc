@@ -1,6 +1,5 @@
 #include "common/transport/socket_links.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -8,10 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <list>
 
+#include "common/os/socket_address.h"
 #include "common/text/log.h"
 #include "common/transport/acceptor.h"
 #include "common/transport/socket_handshake.h"
@@ -50,16 +49,15 @@ bool grants_buffers() {
 
 // On loopback nothing is congested. A control that paces what it sends (bbr, the default of some systems) leaves the
 // processor idle there: four members take twice as long. This one is in every kernel, and open to everybody.
-void choose_congestion_control(int socket, const sockaddr_in& address) {
+void choose_congestion_control(int socket, const SocketAddress& address) {
   constexpr std::string_view kUnpaced = "reno";
-  constexpr std::uint32_t kLoopbackNetwork = 127;
-  if (ntohl(address.sin_addr.s_addr) >> 24 != kLoopbackNetwork) return;
+  if (!address.is_loopback()) return;
   setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kUnpaced.data(), kUnpaced.size());
 }
 
 // For the network that `address` is in.
-Result<FileDescriptor> new_socket(const sockaddr_in& address) {
-  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+Result<FileDescriptor> new_socket(const SocketAddress& address) {
+  FileDescriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.open()) return refusal("opening");
   const int on = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -73,36 +71,13 @@ Result<FileDescriptor> new_socket(const sockaddr_in& address) {
   return socket;
 }
 
-// "10.0.0.7:4711"
-std::string text_of(const sockaddr_in& address) {
-  char text[INET_ADDRSTRLEN] = {};
-  inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
-  return fmt::format("{}:{}", text, ntohs(address.sin_port));
-}
-
-Result<sockaddr_in> parse_address(const std::string& text) {
-  const std::size_t colon = std::min(text.find(':'), text.size());
-  sockaddr_in address{.sin_family = AF_INET};
-  in_port_t port = 0;
-  const char* const end = text.data() + text.size();
-  const bool valid = inet_pton(AF_INET, text.substr(0, colon).c_str(), &address.sin_addr) == 1 &&
-                     std::from_chars(text.data() + std::min(colon + 1, text.size()), end, port).ptr == end && port > 0;
-  if (!valid) return Status::data_loss(fmt::format("'{}' is not the address of a member", text));
-  address.sin_port = htons(port);
-  return address;
-}
-
-Result<FileDescriptor> listen_at(const std::string& host, sockaddr_in& address) {
-  address = {.sin_family = AF_INET};
-  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
-    return Status::invalid_argument(fmt::format("{}: must be an IPv4 address, as in 10.0.0.7", host));
-  }
+// Returns a socket that listens at a free port of `host`.
+Result<FileDescriptor> listen_at(const std::string& host) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const SocketAddress address, SocketAddress::of_host(host));
   Result<FileDescriptor> listener = new_socket(address);
   if (!listener.ok()) return listener;
-  socklen_t size = sizeof(address);
-  if (bind(listener->get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return refusal("binding");
+  if (bind(listener->get(), address.get(), address.size()) != 0) return refusal("binding");
   if (listen(listener->get(), SOMAXCONN) != 0) return refusal("listening on");
-  if (getsockname(listener->get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return refusal("asking of");
   return listener;
 }
 
@@ -118,10 +93,10 @@ class Meeting {
   }
 
   Status connect_to(int peer, const std::string& text) {
-    SYNCOPATE_ASSIGN_OR_RETURN(const sockaddr_in address, parse_address(text));
-    SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, new_socket(address));
-    if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
-        errno != EINPROGRESS) {
+    const Result<SocketAddress> address = SocketAddress::parse(text);
+    if (!address.ok()) return Status::data_loss(fmt::format("'{}' is not the address of a member", text));
+    SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, new_socket(*address));
+    if (connect(socket.get(), address->get(), address->size()) != 0 && errno != EINPROGRESS) {
       return refusal("connecting");
     }
     begun_.push_back({SocketHandshake::connecting(std::move(socket), self_, peer), TimePoint::max()});
@@ -219,10 +194,10 @@ class Meeting {
 Result<SocketLinks> connect_sockets(const TransportOptions& options, std::uint64_t run, Rendezvous& rendezvous,
                                     TimePoint deadline) {
   if (sodium_init() < 0) return Status::internal("libsodium cannot be used on this machine");
-  sockaddr_in own;
-  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener, listen_at(options.host, own));
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener, listen_at(options.host));
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
-                             rendezvous.exchange(options.group, options.rank, options.size, text_of(own), deadline));
+                             rendezvous.exchange(options.group, options.rank, options.size,
+                                                 SocketAddress::of_socket(listener.get()).to_string(), deadline));
   Meeting meeting(
       {.run = run, .rank = options.rank, .size = options.size, .keys = options.keys, .encrypted = options.encrypted},
       std::move(listener), options.handshake_time);

@@ -103,7 +103,11 @@ class ZmqTransport final : public Transport {
 
   // Returns the address that peers connect to.
   std::string bind(const TransportOptions& options) {
-    inbox_.bind(over_tcp_ ? fmt::format("tcp://{}:*", options.host) : new_ipc_address());
+    if (over_tcp_) {
+      bind_over_tcp(inbox_, options.host);
+    } else {
+      inbox_.bind(new_ipc_address());
+    }
     return inbox_.get(zmq::sockopt::last_endpoint);
   }
   void know(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
@@ -211,7 +215,7 @@ class ZmqTransport final : public Transport {
       } else {
         show_password(socket, std::to_string(rank_), keys_.password(rank_, peer));
       }
-      socket.connect(addresses_[static_cast<std::size_t>(peer)]);
+      connect_to(socket, addresses_[static_cast<std::size_t>(peer)]);
     }
   }
 

@@ -8,7 +8,9 @@
 #include <charconv>
 #include <optional>
 #include <sstream>
+#include <utility>
 
+#include "common/os/socket_address.h"
 #include "common/text/number.h"
 
 namespace syncopate::experiments {
@@ -24,9 +26,38 @@ bool is_name(std::string_view name) {
   return !name.empty() && name.front() != '-' && std::ranges::all_of(name, allowed);
 }
 
+// "fd00::7", perhaps behind a user's name.
+bool is_ipv6(std::string_view name) {
+  const std::size_t at = name.find('@');
+  const std::string_view host = at == std::string_view::npos ? name : name.substr(at + 1);
+  if (at != std::string_view::npos && !is_name(name.substr(0, at))) return false;
+  const Result<SocketAddress> address = SocketAddress::of_host(std::string(host));
+  return address.ok() && address->family() == AF_INET6;
+}
+
+struct Entry {
+  std::string name;
+  std::string_view rest;
+};
+// Brackets divide an address of IPv6 from what follows it: "me@[fd00::7]:2" has name me@fd00::7 and rest :2. Of any
+// other text all up to the first colon is the name.
+Result<Entry> parts_of(std::string_view text) {
+  const std::size_t open = text.find('['), close = text.find(']');
+  if (open != std::string_view::npos && close != std::string_view::npos && open < close) {
+    std::string name(text.substr(0, open));
+    name += text.substr(open + 1, close - open - 1);
+    if (is_ipv6(name)) return Entry{std::move(name), text.substr(close + 1)};
+  }
+  if (is_ipv6(text)) return Status::invalid_argument(fmt::format("write '{0}' as [{0}]", text));
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  return Entry{std::string(text.substr(0, colon)), text.substr(colon)};
+}
+
 Status add(std::vector<HostSlots>& hosts, std::string_view name, std::string_view slots) {
-  if (!is_name(name))
-    return Status::invalid_argument(fmt::format("'{}' must be a name or an IPv4 address of a host", name));
+  if (!is_name(name) && !is_ipv6(name)) {
+    return Status::invalid_argument(
+        fmt::format("'{}' must be a name or an address of a host, of IPv6 in brackets, as in [fd00::7]", name));
+  }
   if (std::ranges::find(hosts, name, &HostSlots::name) != hosts.end()) {
     return Status::invalid_argument(fmt::format("{} stands there twice; give it once, with all its slots", name));
   }
@@ -43,11 +74,24 @@ Status add(std::vector<HostSlots>& hosts, std::string_view name, std::string_vie
 }
 
 Status add(std::vector<HostSlots>& hosts, std::string_view entry) {
-  const std::size_t colon = entry.find(':');
-  if (colon == std::string_view::npos) return add(hosts, entry, "");
-  if (colon + 1 == entry.size())
-    return Status::invalid_argument(fmt::format("'{}' lacks its number of slots, as in HOST:2", entry));
-  return add(hosts, entry.substr(0, colon), entry.substr(colon + 1));
+  SYNCOPATE_ASSIGN_OR_RETURN(const Entry parts, parts_of(entry));
+  const auto& [name, rest] = parts;
+  if (rest.empty()) return add(hosts, name, "");
+  if (rest == ":") return Status::invalid_argument(fmt::format("'{}' lacks its number of slots, as in HOST:2", entry));
+  if (rest.front() != ':') return Status::invalid_argument(fmt::format("'{}' must be HOST or HOST:SLOTS", entry));
+  return add(hosts, name, rest.substr(1));
+}
+
+// The entry is a host alone.
+Status add_with_slots(std::vector<HostSlots>& hosts, std::string_view entry, std::string_view slots) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const Entry parts, parts_of(entry));
+  return parts.rest.empty() ? add(hosts, parts.name, slots) : add(hosts, entry, slots);
+}
+
+std::string entry_text(const HostSlots& host) {
+  if (host.name.find(':') == std::string::npos) return fmt::format("{}:{}", host.name, host.slots);
+  const std::size_t begin = host.name.find('@') + 1;  // 0 where there is no user
+  return fmt::format("{}[{}]:{}", host.name.substr(0, begin), host.name.substr(begin), host.slots);
 }
 
 std::string numbered(std::size_t host) { return fmt::format("host-{}", host); }
@@ -96,7 +140,7 @@ Result<std::vector<HostSlots>> parse_host_file(std::string_view text) {
     const bool two = static_cast<bool>(words >> slots);
     Status added = !two ? add(hosts, entry)
                    : slots.starts_with(kSlots) && !(words >> rest)
-                       ? add(hosts, entry, slots.substr(kSlots.size()))
+                       ? add_with_slots(hosts, entry, slots.substr(kSlots.size()))
                        : Status::invalid_argument("must be HOST, HOST:SLOTS or HOST slots=SLOTS");
     if (!added.ok()) return added.in(fmt::format("line {}", number));
   }
@@ -121,7 +165,7 @@ std::string to_text(const std::vector<HostSlots>& hosts) {
   if (are_numbered(hosts)) return fmt::format("{}x{}", hosts.size(), hosts.front().slots);
   std::string text;
   for (const HostSlots& host : hosts) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", host.name, host.slots);
+    text += (text.empty() ? "" : ",") + entry_text(host);
   }
   return text;
 }

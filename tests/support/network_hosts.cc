@@ -45,19 +45,21 @@ NetworkHosts::NetworkHosts() {
   const std::string home = namespace_of("home");
   must(fmt::format("ip -n {} link add switch type bridge", home));
   must(fmt::format("ip -n {} addr add {}/24 dev switch", home, address_of("home")));
+  has_ipv6_ = shell(fmt::format("ip -n {} addr add {}/64 dev switch nodad", home, ipv6_address_of("home")));
   must(fmt::format("ip -n {} link set switch up", home));
   for (const char* name : {"a", "b"}) {
     must(fmt::format("ip -n {} link add to-{} type veth peer name net netns {}", home, name, namespace_of(name)));
     must(fmt::format("ip -n {} link set to-{} master switch up", home, name));
     must(fmt::format("ip -n {} addr add {}/24 dev net", namespace_of(name), address_of(name)));
+    shell(fmt::format("ip -n {} addr add {}/64 dev net nodad", namespace_of(name), ipv6_address_of(name)));
     must(fmt::format("ip -n {} link set net up", namespace_of(name)));
   }
   std::ofstream script(folder_.path() / "shell");
   script << "#!/bin/sh\ncase $1 in\n";
   for (const char* name : kNames) {
     // A name of its own: Open MPI's daemons of one name would share a folder.
-    script << address_of(name) << ") exec ip netns exec " << namespace_of(name) << " unshare --uts sh -c 'hostname "
-           << name << " && exec sh -c \"$0\"' \"$2\" ;;\n";
+    script << address_of(name) << "|" << ipv6_address_of(name) << "|" << name << ") exec ip netns exec "
+           << namespace_of(name) << " unshare --uts sh -c 'hostname " << name << " && exec sh -c \"$0\"' \"$2\" ;;\n";
   }
   script << "esac\necho \"no route to $1\" >&2\nexit 255\n";
   script.close();
@@ -70,6 +72,10 @@ NetworkHosts::~NetworkHosts() {
 
 std::string NetworkHosts::address_of(const std::string& host) {
   return host == "home" ? "10.77.0.1" : host == "a" ? "10.77.0.2" : "10.77.0.3";
+}
+
+std::string NetworkHosts::ipv6_address_of(const std::string& host) {
+  return host == "home" ? "fd77::1" : host == "a" ? "fd77::2" : "fd77::3";
 }
 
 std::string NetworkHosts::slots(const std::string& list) {
@@ -85,6 +91,15 @@ std::string NetworkHosts::slots(const std::string& list) {
 
 std::vector<std::string> NetworkHosts::on(const std::string& host) const {
   return {"/usr/bin/env", "ip", "netns", "exec", namespace_of(host)};
+}
+
+std::vector<std::string> NetworkHosts::knowing_names(const std::string& names) const {
+  const std::string file = (folder_.path() / "names").string();
+  std::ofstream(file) << names;
+  std::vector<std::string> command = on("home");
+  command.insert(command.end(),
+                 {"unshare", "--mount", "sh", "-c", "mount --bind " + file + " /etc/hosts && exec \"$@\"", "sh"});
+  return command;
 }
 
 bool NetworkHosts::limit(const std::string& host, const std::string& rate) const {

@@ -2,9 +2,9 @@
 // by a bridge as by a switch. They share everything but the network
 // and the name.
 //
-//   home    10.77.0.1   where run_experiment runs
-//   a       10.77.0.2
-//   b       10.77.0.3
+//   home    10.77.0.1, fd77::1   where run_experiment runs
+//   a       10.77.0.2, fd77::2
+//   b       10.77.0.3, fd77::3
 #pragma once
 
 #include <string>
@@ -26,11 +26,15 @@ class NetworkHosts {
   NetworkHosts& operator=(const NetworkHosts&) = delete;
 
   static std::string address_of(const std::string& host);
+  static std::string ipv6_address_of(const std::string& host);
+  bool has_ipv6() const { return has_ipv6_; }
   // "10.77.0.2:1,10.77.0.3:1" for "a:1,b:1".
   static std::string slots(const std::string& list);
 
   // The command line before a program's that has it run on `host`.
   std::vector<std::string> on(const std::string& host) const;
+  // The same for `home`, where names are those of this text, as /etc/hosts has it.
+  std::vector<std::string> knowing_names(const std::string& names) const;
   // --remote-shell=…: what does for these hosts what ssh does.
   std::string remote_shell() const;
   // From now on `host` sends and receives no faster than this, as tc writes it: "20mbit". Returns whether the kernel
@@ -46,6 +50,7 @@ class NetworkHosts {
 
   TemporaryFolder folder_;
   std::string prefix_;
+  bool has_ipv6_ = false;
 };
 
 }  // namespace syncopate::testing_support

@@ -1,13 +1,12 @@
 #include "experiments/cluster/command/free_port.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/os/file_descriptor.h"
+#include "common/os/socket_address.h"
 #include "common/random.h"
 
 namespace syncopate::experiments {
@@ -18,12 +17,10 @@ constexpr int kFirstPort = 20000, kPorts = 12768;
 constexpr int kMostTries = 200;
 
 bool is_free(const std::string& host, int port) {
-  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (!socket.open() || inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) return false;
-  return bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  const Result<SocketAddress> address = SocketAddress::of_host(host, static_cast<std::uint16_t>(port));
+  if (!address.ok()) return false;
+  const FileDescriptor socket(::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return socket.open() && bind(socket.get(), address->get(), address->size()) == 0;
 }
 
 }  // namespace

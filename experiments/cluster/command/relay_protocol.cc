@@ -1,6 +1,5 @@
 #include "experiments/cluster/command/relay_protocol.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <cstring>
 #include <span>
 
+#include "common/os/socket_address.h"
 #include "common/text/number.h"
 
 namespace syncopate::experiments {
@@ -60,8 +60,7 @@ std::optional<Endpoint> endpoint_of(std::string_view text) {
   const std::size_t blank = std::min(text.find(' '), text.size());
   Endpoint endpoint{.address = std::string(text.substr(0, blank))};
   const auto port = parse_number<int>(text.substr(std::min(blank + 1, text.size())));
-  in_addr address{};
-  if (inet_pton(AF_INET, endpoint.address.c_str(), &address) != 1 || !port || !is_within(*port, 1, kMostPort)) {
+  if (!SocketAddress::of_host(endpoint.address).ok() || !port || !is_within(*port, 1, kMostPort)) {
     return std::nullopt;
   }
   endpoint.port = *port;

@@ -65,7 +65,7 @@ ZmqControlLine::ZmqControlLine(const std::string& address, const RunKeys& keys, 
   socket_.set(zmq::sockopt::linger, milliseconds(kLastWords));
   socket_.set(zmq::sockopt::sndhwm, 0);  // a coordinator that is stopped must not block this thread
   secure_connector(socket_, coordinator_key(keys).public_key, control_key(keys, self));
-  socket_.connect(address);
+  connect_to(socket_, address);
 }
 
 ZmqControlLine::~ZmqControlLine() {

@@ -32,7 +32,7 @@ ZmqControlServer::ZmqControlServer(const JobPlan& plan, const ListenOptions& opt
     admit_own_user(socket_);
     socket_.bind(new_ipc_address());
   } else {
-    socket_.bind("tcp://" + options.address + ":*");
+    bind_over_tcp(socket_, options.address);
   }
 }
 

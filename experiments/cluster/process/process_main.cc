@@ -17,6 +17,7 @@
 #include "common/os/local_address.h"
 #include "common/os/process_memory.h"
 #include "common/os/resource_limits.h"
+#include "common/os/socket_address.h"
 #include "common/text/log.h"
 #include "common/text/number.h"
 #include "experiments/cluster/control/zmq_control_line.h"
@@ -109,17 +110,19 @@ Result<RunKeys> receive_keys(bool are_shared) {
   return line.ok() ? RunKeys::parse(line->view()) : Result<RunKeys>(line.status());
 }
 
-// Returns "10.0.0.7" for "tcp://10.0.0.7:4711".
-std::string host_of(const std::string& endpoint) {
-  const std::size_t slashes = endpoint.find("//");
-  const std::size_t begin = slashes == std::string::npos ? 0 : slashes + 2;
-  return endpoint.substr(begin, endpoint.rfind(':') - begin);
+// Returns "10.0.0.7" for "tcp://10.0.0.7:4711", and "fd00::7" for "tcp://[fd00::7]:4711".
+Result<std::string> host_of(const std::string& endpoint) {
+  constexpr std::string_view kTcp = "tcp://";
+  if (!endpoint.starts_with(kTcp)) return Status::invalid_argument("must begin with tcp:// or ipc:");
+  SYNCOPATE_ASSIGN_OR_RETURN(const SocketAddress address, SocketAddress::parse(endpoint.substr(kTcp.size())));
+  return address.host();
 }
 
 // Data sockets listen where the control connection goes out from; on this host if that is a unix socket.
 Result<DataSockets> data_sockets_of(const std::string& rendezvous, const RunKeys& keys) {
   if (rendezvous.starts_with("ipc:")) return DataSockets{.keys = keys};
-  const Result<std::string> address = local_address_towards(host_of(rendezvous));
+  const Result<std::string> coordinator = host_of(rendezvous);
+  const Result<std::string> address = coordinator.ok() ? local_address_towards(*coordinator) : coordinator;
   if (!address.ok()) return address.status().in("--rendezvous=" + rendezvous);
   return DataSockets{.keys = keys, .address = *address, .between_hosts = true};
 }

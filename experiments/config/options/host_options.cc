@@ -25,7 +25,7 @@ OptionSpec hosts() {
       .sentence =
           "Where workers go, filling slots in order; servers go to these hosts in turn. localhost "
           "is this one. Of a simulated cluster or of namespaces: 16x4, that many hosts of that many slots.",
-      .range = "HOST[:SLOTS], as in A:2,B:2, or HOSTSxSLOTS",
+      .range = "HOST[:SLOTS], as in A:2,B:2 or [fd00::7]:2, or HOSTSxSLOTS",
       .usual = "this host",
       .is_text = true,
       .excludes = "hostfile"};
@@ -106,7 +106,7 @@ void add_host_options(std::vector<OptionSpec>& table) {
                  .name = "listen-address",
                  .placeholder = "ADDRESS",
                  .sentence = "Where the other hosts reach this one.",
-                 .range = "an IPv4 address of this host",
+                 .range = "an address of this host, of IPv4 or IPv6",
                  .usual = "the one that the route to them uses"},
                 &C::listen_address, &ResolvedRun::listen_address, "address"));
 }

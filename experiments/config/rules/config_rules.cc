@@ -119,6 +119,11 @@ Status validate_hosts(const ResolvedRun& config) {
                     "configuration, or in --remote-shell",
                     to_text(config.hosts)));
   }
+  const auto is_ipv6 = [](const HostSlots& host) { return host.name.find(':') != std::string::npos; };
+  if (config.launcher == LauncherKind::kMpirun && std::ranges::any_of(config.hosts, is_ipv6)) {
+    return Status::invalid_argument(
+        fmt::format("--hosts={}: mpirun takes no IPv6 addresses; give hosts by their names", to_text(config.hosts)));
+  }
   return {};
 }
 

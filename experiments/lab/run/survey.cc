@@ -7,6 +7,8 @@
 #include <map>
 
 #include "common/os/local_address.h"
+#include "common/os/socket_address.h"
+#include "common/text/printable_text.h"
 #include "experiments/cluster/launcher/host_probe.h"
 #include "experiments/cluster/launcher/host_wait.h"
 #include "experiments/cluster/namespaces/namespace_plan.h"
@@ -29,6 +31,31 @@ RemoteShell remote_shell_of(const RunSettings& config) {
           .behind_host = by_srun ? std::vector<std::string>{"sh", "-c"} : std::vector<std::string>()};
 }
 
+namespace {
+
+bool is_loopback(const std::string& address) {
+  const Result<SocketAddress> parsed = SocketAddress::of_host(address);
+  return parsed.ok() && parsed->is_loopback();
+}
+
+// Names that all lead back to this host, as a host's own name does where it is an address of the loopback interface,
+// are of no use to a host that the remote shell finds elsewhere.
+Status check_names(const RunRequest& config, const std::vector<std::string>& others,
+                   const std::vector<HostReport>& reports, const std::string& listen_address) {
+  if (config.listen_address || !is_loopback(listen_address)) return {};
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const std::string& there = reports[i].environment.host;
+    if (there == own_host()) continue;
+    return Status::invalid_argument(
+        fmt::format("--hosts: the name {} leads back to this host ({}), and the remote shell to {}; say with "
+                    "--listen-address where the hosts reach this one",
+                    others[i], listen_address, printable(there)));
+  }
+  return {};
+}
+
+}  // namespace
+
 // Returns the first address that leads out of this host; the host's own name does not.
 Result<std::string> listen_address_of(const RunRequest& config) {
   if (config.cluster == ClusterKind::kNamespaces) return std::string(kSwitchAddress);
@@ -48,7 +75,7 @@ Result<std::string> listen_address_of(const RunRequest& config) {
                       towards.status().message()));
     }
     address = *towards;
-    if (!address.starts_with("127.")) break;
+    if (!is_loopback(address)) break;
   }
   return address;
 }
@@ -78,6 +105,7 @@ Result<Survey> survey(const RunRequest& config) {
                                           .with_gpus = with_gpus,
                                           .towards = survey.listen_address,
                                           .timeout = from_seconds(config.timeout_seconds)}));
+  SYNCOPATE_RETURN_IF_ERROR(check_names(config, others, reports, survey.listen_address));
   auto next = reports.begin();
   for (const HostSlots& host : hosts) {
     if (host.remote()) {

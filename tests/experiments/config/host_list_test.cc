@@ -30,6 +30,20 @@ TEST(HostList, HasASlotUnlessMoreAreGiven) {
               ElementsAre(HostSlots{"node1", 2}, HostSlots{"me@10.0.0.7", 1}, HostSlots{"localhost", 3}));
 }
 
+TEST(HostList, HasIpv6AddressesInBrackets) {
+  const Result<std::vector<HostSlots>> hosts = parse_hosts("[fd00::7]:2,me@[fd00::8],node1:3");
+  ASSERT_TRUE(hosts.ok()) << hosts.status().message();
+  EXPECT_THAT(*hosts, ElementsAre(HostSlots{"fd00::7", 2}, HostSlots{"me@fd00::8", 1}, HostSlots{"node1", 3}));
+  EXPECT_EQ(to_text(*hosts), "[fd00::7]:2,me@[fd00::8]:1,node1:3");
+  EXPECT_EQ(*parse_hosts(to_text(*hosts)), *hosts);
+  EXPECT_EQ(*parse_host_file("[fd00::7] slots=2\n[fd00::8]\n"), *parse_hosts("[fd00::7]:2,[fd00::8]"));
+  EXPECT_THAT(host_refusal("fd00::7"), HasSubstr("write 'fd00::7' as [fd00::7]"));
+  for (const char* wrong : {"[fd00::7", "[node1]", "[fd00::7]2", "[fd00::7]:", "[]:2", "[fd00::7]:x", "-[fd00::7]",
+                            "fd00::7%eth0", "[fd00::7%eth0]", "[-fd00::7]"}) {
+    EXPECT_FALSE(parse_hosts(wrong).ok()) << wrong;
+  }
+}
+
 TEST(HostList, ComesBackFromItsText) {
   EXPECT_EQ(to_text(*parse_hosts("a,b:2")), "a:1,b:2");
   EXPECT_EQ(*parse_hosts(to_text(*parse_hosts("a,b:2"))), *parse_hosts("a,b:2"));
@@ -42,7 +56,7 @@ TEST(HostList, TakesThisHostByItsUsualName) {
 
 TEST(HostList, SaysWhatIsWrong) {
   EXPECT_EQ(host_refusal(""), "there must be one at least");
-  EXPECT_EQ(host_refusal("a,,b"), "'' must be a name or an IPv4 address of a host");
+  EXPECT_EQ(host_refusal("a,,b"), "'' must be a name or an address of a host, of IPv6 in brackets, as in [fd00::7]");
   EXPECT_EQ(host_refusal("a:"), "'a:' lacks its number of slots, as in HOST:2");
   EXPECT_EQ(host_refusal("a:0"), "slots of a must be 1 to 1024, not '0'");
   EXPECT_EQ(host_refusal("a:two"), "slots of a must be 1 to 1024, not 'two'");
