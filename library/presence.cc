@@ -42,8 +42,8 @@ Result<Presence> Presence::of_this_process(const std::string& meets_at, const st
   Presence presence{.host = host_name(), .kernel = kernel_name(), .pid = getpid(), .address = address};
   if (!address.empty()) SYNCOPATE_RETURN_IF_ERROR(check_own_address(address));
   if (meets_at.empty()) return presence;
-  SYNCOPATE_ASSIGN_OR_RETURN(const sockaddr_in place, resolve(meets_at + ":0"));
-  presence.meets_at = host_text_of(place);
+  SYNCOPATE_ASSIGN_OR_RETURN(const SocketAddress place, resolve(meets_at + ":0"));
+  presence.meets_at = place.host();
   if (!address.empty()) return presence;
   SYNCOPATE_ASSIGN_OR_RETURN(presence.address, local_address_towards(presence.meets_at));
   return presence;
@@ -80,6 +80,9 @@ Result<Presence> Presence::parse(const std::string& text) {
   return Status::data_loss("a rank says of itself what this version does not understand");
 }
 
-bool is_loopback(const std::string& address) { return address.starts_with("127."); }
+bool is_loopback(const std::string& address) {
+  const Result<SocketAddress> parsed = SocketAddress::of_host(address);
+  return parsed.ok() && parsed->is_loopback();
+}
 
 }  // namespace syncopate::library

@@ -32,24 +32,23 @@ bool read_number(const std::string& text, int& number) {
 }  // namespace
 
 Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const std::string& address) {
-  SYNCOPATE_ASSIGN_OR_RETURN(sockaddr_in own, resolve(address));
-  FileDescriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  SYNCOPATE_ASSIGN_OR_RETURN(const SocketAddress own, resolve(address));
+  FileDescriptor listener(socket(own.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!listener.open() || !wake.open()) {
     return Status::resource_exhausted(fmt::format("opening a socket: {}", std::strerror(errno)));
   }
   const int on = 1;
   setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  socklen_t size = sizeof(own);
-  if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&own), size) != 0 ||
-      listen(listener.get(), SOMAXCONN) != 0 ||
-      getsockname(listener.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
+  if (bind(listener.get(), own.get(), own.size()) != 0 || listen(listener.get(), SOMAXCONN) != 0) {
     return Status::invalid_argument(
         fmt::format("rank 0 cannot listen at {} ({}): it must be an address of this host, and a port that no other "
                     "program has",
                     address, std::strerror(errno)));
   }
-  return std::unique_ptr<RendezvousServer>(new RendezvousServer(std::move(listener), std::move(wake), text_of(own)));
+  std::string bound = SocketAddress::of_socket(listener.get()).to_string();
+  return std::unique_ptr<RendezvousServer>(
+      new RendezvousServer(std::move(listener), std::move(wake), std::move(bound)));
 }
 
 RendezvousServer::RendezvousServer(FileDescriptor listener, FileDescriptor wake, std::string address)

@@ -1,21 +1,16 @@
-// Addresses of TCP sockets, IPv4.
+// The address at which ranks meet.
 #pragma once
-
-#include <netinet/in.h>
 
 #include <string>
 
+#include "common/os/socket_address.h"
 #include "common/status.h"
 
 namespace syncopate::library {
 
-// Reads "HOST:PORT", where HOST may be a name. Fails with invalid argument, and with not found for a name that nobody
-// knows.
-Result<sockaddr_in> resolve(const std::string& text);
-
-// "10.0.0.7"
-std::string host_text_of(const sockaddr_in& address);
-// "10.0.0.7:4711"
-std::string text_of(const sockaddr_in& address);
+// Reads "HOST:PORT", where HOST may be a name, or an address of IPv6 with or without brackets; of a name's addresses it
+// is the first that others can use, of IPv4 if there is one. Fails with invalid argument, and with not found for a name
+// that nobody knows.
+Result<SocketAddress> resolve(const std::string& text);
 
 }  // namespace syncopate::library

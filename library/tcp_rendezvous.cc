@@ -71,24 +71,19 @@ Result<std::vector<std::string>> TcpRendezvous::exchange(const std::string& grou
 }
 
 Result<FileDescriptor> TcpRendezvous::connect(TimePoint deadline) const {
-  SYNCOPATE_ASSIGN_OR_RETURN(const sockaddr_in address, resolve(address_));
+  SYNCOPATE_ASSIGN_OR_RETURN(const SocketAddress address, resolve(address_));
   int error = ETIMEDOUT;
   do {
-    FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    FileDescriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket.open()) return Status::resource_exhausted(fmt::format("opening a socket: {}", std::strerror(errno)));
-    error = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
+    error = ::connect(socket.get(), address.get(), address.size()) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
       SYNCOPATE_RETURN_IF_ERROR(wait(socket.get(), POLLOUT, deadline));
       socklen_t length = sizeof(error);
       getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
     }
     // A port that nobody listens at may be the caller's own: it would talk to itself.
-    sockaddr_in own{};
-    socklen_t size = sizeof(own);
-    if (error == 0 && getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-        (own.sin_port != address.sin_port || own.sin_addr.s_addr != address.sin_addr.s_addr)) {
-      return socket;
-    }
+    if (error == 0 && SocketAddress::of_socket(socket.get()).to_string() != address.to_string()) return socket;
     if (has_met_) return Status::peer_lost("rank 0 is gone");
     if (const Status waited = wait(kNobody, 0, std::min(deadline, clock_.now() + kRetry));
         waited.code() == Code::kCancelled) {

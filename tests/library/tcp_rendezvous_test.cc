@@ -32,9 +32,9 @@ class TcpRendezvousTest : public testing::Test {
 
   // Connects to the server and sends `bytes`, as anybody may.
   FileDescriptor send_bytes(const std::string& bytes) {
-    const Result<sockaddr_in> address = resolve(server_->address());
+    const Result<SocketAddress> address = resolve(server_->address());
     FileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
-    EXPECT_EQ(connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)), 0);
+    EXPECT_EQ(connect(socket.get(), address->get(), address->size()), 0);
     EXPECT_EQ(send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
     return socket;
   }
@@ -127,11 +127,21 @@ TEST_F(TcpRendezvousTest, RefusesAnAddressThatIsTaken) {
   EXPECT_THAT(second.status().message(), HasSubstr("a port that no other program has"));
 }
 
-TEST(SocketAddress, SaysWhatItMustBe) {
+TEST_F(TcpRendezvousTest, MeetsOverIpv6) {
+  Result<std::unique_ptr<RendezvousServer>> server = RendezvousServer::start("[::1]:0");
+  if (!server.ok()) GTEST_SKIP() << "no IPv6 here: " << server.status().message();
+  server_ = std::move(*server);
+  EXPECT_THAT(server_->address(), testing::StartsWith("[::1]:"));
+  expect_exchange("ranks");
+}
+
+TEST(MeetingPlace, SaysWhatItMustBe) {
   for (const char* text : {"", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:80x"}) {
     EXPECT_EQ(resolve(text).status().code(), Code::kInvalidArgument) << text;
   }
-  EXPECT_EQ(text_of(*resolve("127.0.0.1:80")), "127.0.0.1:80");
+  EXPECT_EQ(resolve("127.0.0.1:80")->to_string(), "127.0.0.1:80");
+  EXPECT_EQ(resolve("[fd00::7]:80")->to_string(), "[fd00::7]:80");
+  EXPECT_EQ(resolve("fd00::7:80")->to_string(), "[fd00::7]:80") << "as MASTER_ADDR and MASTER_PORT are put together";
 }
 
 }  // namespace
