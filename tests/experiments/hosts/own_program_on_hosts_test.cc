@@ -165,6 +165,18 @@ TEST_F(OwnProgramOnHosts, IsToldWhereItIsWhereTheOthersAreAndTheSecretOfTheRun) 
   EXPECT_EQ(alone.at("WIRE"), "shm") << "nobody is on another host than its peers";
 }
 
+TEST_F(OwnProgramOnHosts, IsToldAddressesOfIpv6) {
+  if (!hosts_->has_ipv6()) GTEST_SKIP() << "the kernel has no IPv6";
+  const std::string script = "echo OWN=$SYNCOPATE_ADDRESS; echo FIRST=$MASTER_ADDR; exec " + kProgram + " 5";
+  Program& program = program_.emplace(Flags{"--mode=allreduce", "--hosts=[fd77::2]:1,[fd77::3]:1",
+                                            hosts_->remote_shell(), "--command=sh -c '" + script + "'"},
+                                      hosts_->on("home"));
+  ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+  const auto told = variables_in(text_of(program.output() / "logs/worker-1.log"));
+  EXPECT_EQ(told.at("OWN"), "fd77::3");
+  EXPECT_EQ(told.at("FIRST"), "fd77::2");
+}
+
 TEST_F(OwnProgramOnHosts, IsComparedUnderModes) {
   Program& program = start("a:1,b:1", {"compare", "--modes=allreduce,ps:async", "--repeat=1", "--warmup-steps=2",
                                        "--command=" + kProgram + " 20"});
