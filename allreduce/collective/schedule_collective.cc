@@ -14,36 +14,14 @@
 #include <tuple>
 #include <vector>
 
+#include "allreduce/collective/part_header.h"
 #include "allreduce/collective/receive_buffers.h"
+#include "allreduce/schedule/algorithms.h"
+#include "allreduce/schedule/part_marks.h"
 #include "common/float_loops.h"
 
 namespace syncopate::allreduce {
 namespace {
-
-// The header of a part, as its bytes lie in memory: all ranks are the same program on the same kind of machine.
-struct PartHeader {
-  enum Kind : std::uint32_t { kOfAll, kOfPair, kBytes };
-  static constexpr std::int64_t kKinds = kBytes + 1;
-
-  std::uint64_t operation = 0;  // its number among those of all ranks, or among those of two
-  Kind kind = kOfAll;           // whose; kBytes: of all ranks, and an all_to_all
-  std::uint32_t part = 0;       // its number among the parts of the operation from this sender to this receiver
-  std::uint64_t begin = 0;      // elements of the buffer; bytes of what is given
-  std::uint64_t end = 0;
-
-  bool operator==(const PartHeader&) const = default;
-};
-static_assert(sizeof(PartHeader) == 32 && sizeof(PartHeader) <= kMaxHeaderBytes);
-
-// "part 2 of operation 7, elements 0 to 16"
-std::string describe(const PartHeader& header) {
-  const bool is_bytes = header.kind == PartHeader::kBytes;
-  return fmt::format("part {} of {}operation {}, {} {} to {}", header.part,
-                     header.kind == PartHeader::kOfPair ? "pair "
-                     : is_bytes                         ? "all_to_all "
-                                                        : "",
-                     header.operation, is_bytes ? "bytes" : "elements", header.begin, header.end);
-}
 
 void take_into(std::span<float> buffer, const ReceivePart& part, std::span<const float> values) {
   const std::span<float> own = slice(buffer, part.range);
@@ -95,6 +73,19 @@ class TransportCollective final : public ScheduleCollective {
     const PartHeader operation{.operation = ++link(partner).pair_operations, .kind = PartHeader::kOfPair};
     return run(schedule, operation, buffer, deadline).in("reduce_pair");
   }
+  Status all_reduce_across_hosts(std::span<float> buffer, PartwiseSum& sum, TimePoint deadline) override {
+    const Schedule& schedule = kept({Operation::kAcrossHosts, 0, buffer.size()}, [&] {
+      Schedule ring;
+      const OwnedChunk chunk = owned_chunk(rank(), buffer.size(), options_.ranks_by_host);
+      if (!chunk.owners.empty()) append_ring(ring, chunk.owners, chunk.host, {0, buffer.size()}, segment_);
+      return ring;
+    });
+    if (schedule.empty() && !buffer.empty()) {  // one host
+      sum.contribute({0, buffer.size()});
+      sum.take_sum({0, buffer.size()});
+    }
+    return run(schedule, {.operation = ++operations_}, buffer, deadline, &sum).in("all_reduce");
+  }
   Status all_to_all(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) override {
     return exchange(given, taken, deadline).in("all_to_all");
   }
@@ -113,7 +104,7 @@ class TransportCollective final : public ScheduleCollective {
   }
 
  private:
-  enum class Operation { kAllReduce, kBroadcast, kBarrier, kReducePair };
+  enum class Operation { kAllReduce, kAcrossHosts, kBroadcast, kBarrier, kReducePair };
   using Key = std::tuple<Operation, int, std::size_t>;  // what, with root or partner, of how many elements
 
   // Where a part stands among all that come from one rank to another.
@@ -163,14 +154,21 @@ class TransportCollective final : public ScheduleCollective {
     return found->second;
   }
 
-  Status run(const Schedule& schedule, const PartHeader& operation, std::span<float> buffer, TimePoint deadline) {
+  // `sum`, unless null, fills the buffer and takes what is in it.
+  Status run(const Schedule& schedule, const PartHeader& operation, std::span<float> buffer, TimePoint deadline,
+             PartwiseSum* sum = nullptr) {
     SYNCOPATE_RETURN_IF_ERROR(make_room_for_copies(schedule));
     for (const auto& each : links_) {
       if (each) each->sent = each->received = 0;
     }
-    for (const ScheduleStep& step : schedule) {
+    const std::vector<PartMarks> marks = sum != nullptr ? marks_of(schedule) : std::vector<PartMarks>();
+    for (std::size_t i = 0; i < schedule.size(); ++i) {
+      const ScheduleStep& step = schedule[i];
+      if (sum != nullptr && marks[i].send_is_first) sum->contribute(step.send->range);
       if (step.send) SYNCOPATE_RETURN_IF_ERROR(send(*step.send, operation, buffer, deadline));
+      if (sum != nullptr && marks[i].receive_is_first) sum->contribute(step.receive->range);
       if (step.receive) SYNCOPATE_RETURN_IF_ERROR(receive(*step.receive, operation, buffer, deadline));
+      if (sum != nullptr && marks[i].receive_is_last) sum->take_sum(step.receive->range);
     }
     return wait_for_sends(deadline);
   }

@@ -20,8 +20,25 @@ struct ScheduleOptions {
   int number = 0;                           // which of the collectives that one tracer records, the same on all ranks
 };
 
+// A sum whose buffer is filled and emptied part by part, while other parts are on their way. Both functions are called
+// on the thread of the operation, once for each element of the buffer.
+class PartwiseSum {
+ public:
+  virtual ~PartwiseSum() = default;
+  // Writes this rank's contribution to these elements of the buffer.
+  virtual void contribute(Range range) = 0;
+  // These elements of the buffer are the sum of all contributions, and must stay so until the operation has returned.
+  virtual void take_sum(Range range) = 0;
+};
+
 class ScheduleCollective : public Collective {
  public:
+  // What an all_reduce by kHierarchical does between hosts: a ring of this rank and the ranks that own the same chunk
+  // (owned_chunk) on the other hosts. `buffer` is that chunk; it lies in memory from allocate(), and what is in it
+  // before does not matter. An operation of all ranks of the group, also of those that own no chunk; these give no
+  // buffer.
+  virtual Status all_reduce_across_hosts(std::span<float> buffer, PartwiseSum& sum, TimePoint deadline) = 0;
+
   // From now on all_reduce uses the schedule that choose_schedule returns for the buffer's size, and name() is "auto".
   // All ranks must call this with the same figures after the same operation.
   virtual void choose_by(const LinkModel& link) = 0;

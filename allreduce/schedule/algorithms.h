@@ -41,6 +41,18 @@ Schedule binomial_tree_all_reduce(int rank, int size, std::size_t length, std::s
 // messages and 2(n-1)·S in all; no rank sends more than 4 messages, 2·S.
 Schedule tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
+// What a rank owns of a buffer that hosts sum together: there are as many chunks as the smallest host has ranks, and
+// the first ranks of each host own one each.
+struct OwnedChunk {
+  Range range;              // without elements if this rank owns none
+  std::vector<int> owners;  // of the same chunk, one on each host, in the order of hosts; empty if this rank owns none
+  int host = 0;             // of this rank
+  int place = 0;            // of this rank on its host
+};
+OwnedChunk owned_chunk(int rank, std::size_t length, const RanksByHost& hosts);
+// Returns the number of those chunks.
+std::size_t owners_on_each_host(const RanksByHost& hosts);
+
 // Reduce-scatter inside each host, a ring of each chunk's owners across hosts, and allgather inside; inside as
 // `direct`. There are as many chunks as the smallest host has ranks, m; ranks beyond the first m of a host only send
 // their buffer and receive the sum. On h hosts of m ranks each, a rank sends 2(m-1)/m of S inside its host and 2(h-1)/h

@@ -77,27 +77,35 @@ Schedule direct_all_reduce(int rank, int size, std::size_t length, std::size_t s
   return schedule;
 }
 
+std::size_t owners_on_each_host(const RanksByHost& hosts) {
+  const auto by_size = [](const auto& one, const auto& other) { return one.size() < other.size(); };
+  return std::ranges::min_element(hosts, by_size)->size();
+}
+
+OwnedChunk owned_chunk(int rank, std::size_t length, const RanksByHost& hosts) {
+  OwnedChunk chunk;
+  const auto is_here = [&](const std::vector<int>& ranks) { return std::ranges::find(ranks, rank) != ranks.end(); };
+  const auto host = std::ranges::find_if(hosts, is_here);
+  assert(host != hosts.end());  // every rank is on one
+  chunk.host = static_cast<int>(host - hosts.begin());
+  const auto place = static_cast<std::size_t>(std::ranges::find(*host, rank) - host->begin());
+  chunk.place = static_cast<int>(place);
+  const std::size_t count = owners_on_each_host(hosts);
+  if (place >= count) return chunk;
+  chunk.range = cut({0, length}, count)[place];
+  for (const std::vector<int>& ranks : hosts) chunk.owners.push_back(ranks[place]);
+  return chunk;
+}
+
 Schedule hierarchical_all_reduce(int rank, std::size_t length, std::size_t segment, const RanksByHost& hosts) {
-  std::size_t owner_count = hosts.front().size();
-  std::size_t host = hosts.size(), place = 0;
-  for (std::size_t h = 0; h < hosts.size(); ++h) {
-    owner_count = std::min(owner_count, hosts[h].size());
-    const auto found = std::find(hosts[h].begin(), hosts[h].end(), rank);
-    if (found == hosts[h].end()) continue;
-    host = h;
-    place = static_cast<std::size_t>(found - hosts[h].begin());
-  }
-  assert(host < hosts.size());  // every rank is on one
-  const Group group(hosts[host], static_cast<int>(place), {0, length}, owner_count, segment);
+  const OwnedChunk chunk = owned_chunk(rank, length, hosts);
+  const Group group(hosts[static_cast<std::size_t>(chunk.host)], chunk.place, {0, length}, owners_on_each_host(hosts),
+                    segment);
   Schedule schedule;
   Timetable inward(group.lag());
   reduce_scatter(group, inward);
   inward.append_to(schedule);
-  if (place < owner_count) {
-    std::vector<int> owners;  // of this rank's chunk, on each host
-    for (const std::vector<int>& ranks : hosts) owners.push_back(ranks[place]);
-    append_ring(schedule, owners, static_cast<int>(host), cut({0, length}, owner_count)[place], segment);
-  }
+  if (!chunk.owners.empty()) append_ring(schedule, chunk.owners, chunk.host, chunk.range, segment);
   Timetable outward(group.lag());
   allgather(group, 0, outward);
   outward.append_to(schedule);

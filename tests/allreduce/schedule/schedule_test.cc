@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "allreduce/schedule/algorithms.h"
 #include "tests/support/schedule_simulation.h"
 
 namespace syncopate::allreduce {
@@ -283,6 +284,20 @@ TEST(HierarchicalAllReduce, SendsAcrossHostsOnlyTheRingOfEachChunk) {
     EXPECT_EQ(inside, (Sent{2 * 2, 2 * 2 * length / 3}));
     EXPECT_EQ(across, (Sent{2 * 3, 2 * 3 * (length / 3) / 4}));
   }
+}
+
+TEST(OwnedChunk, IsOfTheFirstRanksOfEachHostAsManyAsTheSmallestHas) {
+  const RanksByHost hosts = {{0, 1, 2}, {5, 3}, {4, 6, 7, 8}};
+  EXPECT_EQ(owners_on_each_host(hosts), 2u);
+  const OwnedChunk second = owned_chunk(3, 100, hosts);
+  EXPECT_EQ(second.owners, (std::vector<int>{1, 3, 6}));
+  EXPECT_EQ(second.host, 1);
+  EXPECT_EQ(second.place, 1);
+  EXPECT_EQ(second.range, (Range{owned_chunk(5, 100, hosts).range.end, 100}));
+  const OwnedChunk none = owned_chunk(8, 100, hosts);
+  EXPECT_TRUE(none.owners.empty());
+  EXPECT_EQ(none.range.size(), 0u);
+  EXPECT_EQ(none.place, 3);
 }
 
 TEST(PairSchedule, LeavesTheSumOfTwoBuffersInBothAndConcernsNobodyElse) {
