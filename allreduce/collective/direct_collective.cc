@@ -52,16 +52,21 @@ bool has_come(const std::atomic<std::uint32_t>& counter, std::uint32_t number) {
   return static_cast<std::int32_t>(counter.load(std::memory_order_acquire) - number) >= 0;
 }
 
-class DirectCollective final : public Collective {
+class SharedBuffers final : public DirectCollective {
  public:
-  DirectCollective(const TransportOptions& options, SharedMemory board)
+  SharedBuffers(const TransportOptions& options, SharedMemory board, std::vector<int> called)
       : rank_(options.rank),
+        called_(std::move(called)),
         patience_(options.patience ? options.patience : std::make_shared<Patience>()),
         board_memory_(std::move(board)),
         board_(*::new (board_memory_.bytes().data()) DirectBoard),
         waiter_(board_.doorbell),
         peers_(static_cast<std::size_t>(options.size)),
-        pairs_(static_cast<std::size_t>(options.size)) {}
+        pairs_(static_cast<std::size_t>(options.size)) {
+    if (!called_.empty()) return;
+    called_.resize(peers_.size());
+    std::iota(called_.begin(), called_.end(), 0);
+  }
 
   Status connect(const TransportOptions& options, Rendezvous& rendezvous, TimePoint deadline) {
     const std::uint64_t run = hash_of(options.run_id + "/" + options.group);
@@ -72,7 +77,7 @@ class DirectCollective final : public Collective {
       if (rank == rank_) continue;
       SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory board, SharedMemory::map(links_->take_inbox_of(rank), true));
       if (board.bytes().size() < DirectBoard::bytes_for(size())) {
-        return Status::data_loss(fmt::format("the board of rank {} is too small", rank));
+        return Status::data_loss(fmt::format("the board of rank {} is too small", called(rank)));
       }
       peer(rank).board.emplace(std::move(board));
     }
@@ -94,6 +99,11 @@ class DirectCollective final : public Collective {
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
     return sum(all_, buffer, deadline).in("all_reduce");
+  }
+
+  Status all_reduce_by_parts(std::span<float> buffer, std::size_t owners, const PartFunction& work,
+                             TimePoint deadline) override {
+    return sum_by_parts(all_, buffer, owners, work, deadline).in("all_reduce");
   }
 
   Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
@@ -124,6 +134,7 @@ class DirectCollective final : public Collective {
     bool lost = false;
   };
 
+  int called(int rank) const { return called_[static_cast<std::size_t>(rank)]; }
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   DirectBoard& board_of(int rank) {
     return rank == rank_ ? board_ : *reinterpret_cast<DirectBoard*>(peer(rank).board->bytes().data());
@@ -152,19 +163,31 @@ class DirectCollective final : public Collective {
 
   Status sum(RankGroup& group, std::span<float> buffer, TimePoint deadline) {
     if (group.members.size() < 2) return Status();
+    if (&group == &all_ && buffer.size() <= kDirectSmallFloats) return sum_small(buffer, deadline);
+    const auto sum_part = [](std::span<float* const> parts, std::size_t count) {
+      sum_everywhere(parts, count);
+      return Status();
+    };
+    return sum_by_parts(group, buffer, group.members.size(), sum_part, deadline);
+  }
+
+  template <typename Work>
+  Status sum_by_parts(RankGroup& group, std::span<float> buffer, std::size_t owners, const Work& work,
+                      TimePoint deadline) {
     SYNCOPATE_ASSIGN_OR_RETURN(DirectOperation operation, operation_on(DirectOperation::kAllReduce, buffer));
     count(group, buffer.size_bytes());
-    if (&group == &all_ && buffer.size() <= kDirectSmallFloats) return sum_small(operation, buffer, deadline);
     SYNCOPATE_RETURN_IF_ERROR(enter(group, operation, deadline));
     SYNCOPATE_RETURN_IF_ERROR(find_buffers(group, operation));
     const auto place = static_cast<std::size_t>(std::ranges::find(group.members, rank_) - group.members.begin());
-    const Range part = balanced_ranges(buffer.size(), group.members.size())[place];
+    const Range part = place < owners ? balanced_ranges(buffer.size(), owners)[place] : Range();
     for (float*& each : group.buffers) each += part.begin;
-    sum_everywhere(group.buffers, part.size());
+    SYNCOPATE_RETURN_IF_ERROR(work(std::span<float* const>(group.buffers), part.size()));
     return leave(group, deadline);
   }
 
-  Status sum_small(const DirectOperation& operation, std::span<float> buffer, TimePoint deadline) {
+  Status sum_small(std::span<float> buffer, TimePoint deadline) {
+    SYNCOPATE_ASSIGN_OR_RETURN(DirectOperation operation, operation_on(DirectOperation::kAllReduce, buffer));
+    count(all_, buffer.size_bytes());
     const std::size_t side = (all_.number + 1) % 2;
     std::ranges::copy(buffer, board_.small[side]);
     SYNCOPATE_RETURN_IF_ERROR(enter(all_, operation, deadline));
@@ -216,8 +239,8 @@ class DirectCollective final : public Collective {
     if (place.length == 0) return Bytes();
     SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> arena, arena_of(member, place.arena));
     if (place.offset > arena.size_bytes() || place.length > arena.size_bytes() - place.offset) {
-      return Status::data_loss(fmt::format("rank {} gives bytes {} to {} of an arena of {} bytes", member, place.offset,
-                                           place.offset + place.length, arena.size_bytes()));
+      return Status::data_loss(fmt::format("rank {} gives bytes {} to {} of an arena of {} bytes", called(member),
+                                           place.offset, place.offset + place.length, arena.size_bytes()));
     }
     return Bytes(std::as_bytes(arena).subspan(place.offset, place.length));
   }
@@ -250,7 +273,8 @@ class DirectCollective final : public Collective {
       const auto other = read_once<DirectOperation>(&group.places[i]->operations[group.number % 2]);
       if (other == operation) continue;
       return Status::data_loss(fmt::format("rank {} is in {} where rank {} is in {}: ranks disagree on what they do",
-                                           group.members[i], describe(other), rank_, describe(operation)));
+                                           called(group.members[i]), describe(other), called(rank_),
+                                           describe(operation)));
     }
     return Status();
   }
@@ -268,7 +292,7 @@ class DirectCollective final : public Collective {
       const std::atomic<std::uint32_t>& other = group.places[i]->*counter;
       if (has_come(other, group.number)) continue;
       const int member = group.members[i];
-      waiting_for_.store(member, std::memory_order_relaxed);
+      waiting_for_.store(called(member), std::memory_order_relaxed);
       Status status = wait_patiently(
           [&](TimePoint until) {
             return waiter_.wait_for([&] { return has_come(other, group.number) || peer(member).lost; }, until,
@@ -277,7 +301,9 @@ class DirectCollective final : public Collective {
           deadline);
       waiting_for_.store(-1, std::memory_order_relaxed);
       if (status.ok() && !has_come(other, group.number)) status = Status::peer_lost("it is gone");
-      if (!status.ok()) return waited_for(member, status.in(fmt::format("waiting for rank {}", member)));
+      if (!status.ok()) {
+        return waited_for(called(member), status.in(fmt::format("waiting for rank {}", called(member))));
+      }
     }
     return Status();
   }
@@ -304,8 +330,9 @@ class DirectCollective final : public Collective {
     for (int member : group.members) {
       SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> arena, arena_of(member, operation.arena));
       if (operation.offset + operation.length > arena.size()) {
-        return Status::data_loss(fmt::format("rank {} has {} elements where rank {} has {}: ranks disagree", member,
-                                             arena.size(), rank_, floats_of(arenas_[operation.arena]).size()));
+        return Status::data_loss(fmt::format("rank {} has {} elements where rank {} has {}: ranks disagree",
+                                             called(member), arena.size(), called(rank_),
+                                             floats_of(arenas_[operation.arena]).size()));
       }
       group.buffers.push_back(arena.data() + operation.offset);
     }
@@ -317,7 +344,7 @@ class DirectCollective final : public Collective {
     std::vector<SharedMemory>& arenas = member == rank_ ? arenas_ : peer(member).arenas;
     while (arenas.size() <= number) {
       std::optional<ReceivedParcel> received = links_->next_from(member);
-      if (!received) return Status::peer_lost(fmt::format("rank {} has not shown its memory", member));
+      if (!received) return Status::peer_lost(fmt::format("rank {} has not shown its memory", called(member)));
       SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory memory, SharedMemory::map(std::move(received->file), true));
       arenas.push_back(std::move(memory));
     }
@@ -333,6 +360,7 @@ class DirectCollective final : public Collective {
   }
 
   const int rank_;
+  std::vector<int> called_;  // the numbers of ranks in messages
   const std::shared_ptr<Patience> patience_;
   const SteadyClock clock_;
   SharedMemory board_memory_;
@@ -350,12 +378,13 @@ class DirectCollective final : public Collective {
 
 }  // namespace
 
-Result<std::unique_ptr<Collective>> make_direct_collective(const TransportOptions& options, Rendezvous& rendezvous,
-                                                           TimePoint deadline) {
+Result<std::unique_ptr<DirectCollective>> make_direct_collective(const TransportOptions& options,
+                                                                 Rendezvous& rendezvous, TimePoint deadline,
+                                                                 std::vector<int> called) {
   SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory board, SharedMemory::create(DirectBoard::bytes_for(options.size)));
-  auto collective = std::make_unique<DirectCollective>(options, std::move(board));
+  auto collective = std::make_unique<SharedBuffers>(options, std::move(board), std::move(called));
   SYNCOPATE_RETURN_IF_ERROR(collective->connect(options, rendezvous, deadline));
-  return std::unique_ptr<Collective>(std::move(collective));
+  return std::unique_ptr<DirectCollective>(std::move(collective));
 }
 
 }  // namespace syncopate::allreduce

@@ -19,7 +19,7 @@ std::vector<std::unique_ptr<allreduce::Collective>> connect_direct(int size) {
   std::vector<std::unique_ptr<allreduce::Collective>> group(static_cast<std::size_t>(size));
   InProcRendezvous rendezvous;
   run_ranks(size, [&](int rank) {
-    Result<std::unique_ptr<allreduce::Collective>> direct = allreduce::make_direct_collective(
+    auto direct = allreduce::make_direct_collective(
         {.run_id = run, .group = "test", .rank = rank, .size = size, .keys = test_keys()}, rendezvous, soon());
     ASSERT_TRUE(direct.ok()) << direct.status().message();
     group[static_cast<std::size_t>(rank)] = std::move(*direct);
