@@ -60,11 +60,17 @@ std::optional<ScheduleKind> schedule_kind_of(const ResolvedRun& config) {
   return kind.ok() ? std::optional(*kind) : std::nullopt;
 }
 
+bool sums_on_two_levels(const ResolvedRun& config) {
+  return is_allreduce(config) && config.collective == CollectiveKind::kHierarchical && spans_hosts(config);
+}
+
 const char* transport_that_runs(const ResolvedRun& config) {
   if (config.cluster == ClusterKind::kSimulated && config.mode != Mode::kLocal) return "a simulated wire";
   if (config.mode == Mode::kLocal) return "none";
   if (config.mode == Mode::kAllreduce && !has_own_collective(config)) return name_of(config.collective);
-  return name_of(config.transport);
+  if (!sums_on_two_levels(config)) return name_of(config.transport);
+  return config.transport == TransportKind::kTcp ? "shm inside a host, tcp between hosts"
+                                                 : "shm inside a host, sockets between hosts";
 }
 
 bool generates_data(const RunSettings& config) {

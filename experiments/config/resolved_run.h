@@ -53,7 +53,10 @@ bool is_staged(const ResolvedRun& config);
 bool has_own_collective(const ResolvedRun& config);
 // Returns the schedule that sums gradients; none where a library sums them, or where the size decides (auto).
 std::optional<allreduce::ScheduleKind> schedule_kind_of(const ResolvedRun& config);
-// Returns "shm", "ipc" or "tcp"; "mpi" or "nccl" where these carry the gradients; "none" under local.
+// Returns whether gradients are summed in shared memory inside each host, and over the transport between hosts.
+bool sums_on_two_levels(const ResolvedRun& config);
+// Returns "shm", "ipc" or "tcp"; "shm inside a host, tcp between hosts"; "mpi" or "nccl" where these carry the
+// gradients; "none" under local.
 const char* transport_that_runs(const ResolvedRun& config);
 // Returns whether the data set is generated, in the sizes that are asked for, rather than read.
 bool generates_data(const RunSettings& config);

@@ -9,6 +9,7 @@
 #include "allreduce/collective/link_measurement.h"
 #include "allreduce/collective/mpi_collective.h"
 #include "allreduce/collective/schedule_collective.h"
+#include "allreduce/collective/two_level_collective.h"
 #include "common/text/log.h"
 #include "experiments/cluster/measurement/wire_measurement.h"
 #include "experiments/cluster/process/data_endpoint.h"
@@ -82,6 +83,22 @@ Status choose_by_size(const RoleContext& context, allreduce::ScheduleCollective&
   return {};
 }
 
+// Connects this rank in shared memory with the others of its host.
+Result<std::unique_ptr<allreduce::DirectCollective>> connect_inside_host(const RoleContext& context,
+                                                                         const RankAssignment& assignment,
+                                                                         const allreduce::RanksByHost& ranks_by_host,
+                                                                         TimePoint deadline) {
+  const auto is_here = [&](const std::vector<int>& ranks) {
+    return std::ranges::find(ranks, assignment.rank) != ranks.end();
+  };
+  const auto host = std::ranges::find_if(ranks_by_host, is_here);
+  TransportOptions options = endpoint_options(context, assignment);
+  options.group = fmt::format("host-{}@{}", host - ranks_by_host.begin(), assignment.membership_epoch);
+  options.rank = static_cast<int>(std::ranges::find(*host, assignment.rank) - host->begin());
+  options.size = static_cast<int>(host->size());
+  return allreduce::make_direct_collective(options, context.control, deadline, *host);
+}
+
 template <typename Made>
 Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collective) {
   if (!collective.ok()) return collective.status();
@@ -114,10 +131,19 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                            .clock = &clock,
                                            .tracer = context.tracer};
   HostCollective connected;
+  if (sums_on_two_levels(config)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(connected.inside,
+                               connect_inside_host(context, assignment, options.ranks_by_host,
+                                                   clock.now() + from_seconds(config.timeout_seconds)));
+  }
   connected.transport = std::move(transport);
   if (gossips_asynchronously(config)) connected.channels = std::make_unique<TransportChannels>(*connected.transport, 2);
-  std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(
-      connected.channels ? connected.channels->channel(kCollectiveChannel) : *connected.transport, options);
+  Transport& wire = connected.channels ? connected.channels->channel(kCollectiveChannel) : *connected.transport;
+  if (connected.inside) {
+    connected.collective = allreduce::make_two_level_collective(*connected.inside, wire, options);
+    return connected;
+  }
+  std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(wire, options);
   if (config.collective == CollectiveKind::kBySize) {
     SYNCOPATE_RETURN_IF_ERROR(choose_by_size(context, *collective, clock, connected));
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "allreduce/collective.h"
+#include "allreduce/collective/direct_collective.h"
 #include "common/clock.h"
 #include "common/transport/transport.h"
 #include "common/transport/transport_channels.h"
@@ -14,6 +15,8 @@
 namespace syncopate::experiments {
 
 struct HostCollective {
+  // The ranks of this worker's host, if they sum in shared memory first. The transport sends from its memory.
+  std::unique_ptr<allreduce::DirectCollective> inside;
   std::unique_ptr<Transport> transport;  // null if the collective has its own
   // Channels of the transport, if workers also send each other messages besides the collective's; else null.
   std::unique_ptr<TransportChannels> channels;

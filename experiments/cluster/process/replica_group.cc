@@ -96,6 +96,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
                                        const Clock& clock) {
   const ResolvedRun& config = context.config;
   SYNCOPATE_ASSIGN_OR_RETURN(HostCollective connected, connect_host_collective(context, membership, clock));
+  inside_host_ = std::move(connected.inside);
   transport_ = std::move(connected.transport);
   channels_ = std::move(connected.channels);
   collective_ = std::move(connected.collective);

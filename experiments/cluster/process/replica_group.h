@@ -6,6 +6,7 @@
 
 #include "allreduce/collective.h"
 #include "allreduce/collective/collective_activity.h"
+#include "allreduce/collective/direct_collective.h"
 #include "allreduce/device_collective.h"
 #include "allreduce/strategy/async_gossip_strategy.h"
 #include "common/device/device.h"
@@ -49,6 +50,7 @@ class ReplicaGroup {
   std::vector<int> workers_;  // workers of the membership epoch
   // Each of the following may use those before it.
   allreduce::CollectiveActivity activity_;
+  std::unique_ptr<allreduce::DirectCollective> inside_host_;  // set if collective_ sums in shared memory first
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<TransportChannels> channels_;  // set if the collective does not use all of the transport
   std::unique_ptr<allreduce::Collective> collective_;

@@ -1,0 +1,81 @@
+// Allreduce on two levels, on hosts that are network namespaces of this machine: in shared memory inside a host, over
+// sockets between hosts.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/faults/failing_run.h"
+#include "tests/support/network_hosts.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::NetworkHosts;
+
+const Flags kTwoLevels{"--mode=allreduce", "--collective=hierarchical"};
+
+class TwoLevels : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = NetworkHosts::why_not(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+// In a simulated cluster the schedule sends everything over one wire. 4 workers are 2 on each host, 3 are 2 and 1.
+TEST_F(TwoLevels, TrainTheWeightsOfTheScheduleOverOneWireBitForBit) {
+  for (const int workers : {4, 3}) {
+    const Flags job =
+        kTwoLevels + Flags{"--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096",
+                           "--test-samples=512",    "--epochs=1",      fmt::format("--workers={}", workers)};
+    Program real(job + Flags{"--cluster=namespaces:2x2"}), simulated(job + Flags{"--cluster=simulated", "--hosts=2x2"});
+    const ProgramEnd end = real.wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(end.out, HasSubstr("on 2 namespaces, shm inside a host, sockets between hosts"));
+    ASSERT_EQ(simulated.wait().exit_code, 0) << simulated.errors();
+    EXPECT_THAT(real.weights(), Not(IsEmpty()));
+    EXPECT_TRUE(real.weights() == simulated.weights()) << workers << " workers";
+  }
+}
+
+TEST_F(TwoLevels, NameAKilledWorkerToItsHostAndToTheOther) {
+  Program program(training(kTwoLevels + Flags{"--cluster=namespaces:2x2"}));
+  ASSERT_TRUE(program.wait_until_training(4));
+  const pid_t victim = program.process("worker", 3);
+  kill(victim, SIGKILL);
+  expect_verdict(program, ExitCode::kProcessLost,
+                 naming_at("worker 3", fmt::format("host-1, pid {}", victim)) + "was killed by signal 9 \\(Killed\\)");
+}
+
+TEST_F(TwoLevels, EndTheRunInTimeWhenAWorkerIsStopped) {
+  Program program(training(kTwoLevels + Flags{"--cluster=namespaces:2x2"}));
+  ASSERT_TRUE(program.wait_until_training(4));
+  const pid_t victim = program.process("worker", 3);
+  kill(victim, SIGSTOP);
+  expect_verdict(program, ExitCode::kTimeout,
+                 naming_at("worker 3", fmt::format("host-1, pid {}", victim)) + "has stopped answering");
+}
+
+// The others form groups anew on both levels: of two ranks and of one.
+TEST_F(TwoLevels, GoOnWithoutAKilledWorkerAndWithItAgain) {
+  Program program(training(kTwoLevels + Flags{"--elastic", "--respawn=0", "--cluster=namespaces:2x2"}));
+  ASSERT_TRUE(program.wait_until_training(4));
+  kill(program.process("worker", 3), SIGKILL);
+  const auto steps = [&] { return std::ranges::count(program.column("steps.csv", "worker"), "3"); };
+  ASSERT_TRUE(program.wait_until("worker 3 is back",
+                                 [&] { return program.errors().find("worker 3 is back") != std::string::npos; }));
+  ASSERT_TRUE(program.wait_until("worker 3 trains", [&, before = steps()] { return steps() > before; }));
+  program.signal(SIGINT);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kInterrupted)) << end.err;
+  EXPECT_THAT(end.err, ContainsRegex("worker 3 .*; 3 workers go on"));
+  EXPECT_THAT(program.processes(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
