@@ -54,5 +54,19 @@ TEST(DescriptorNeed, CountsWhatIsOnItsWayOverSharedMemoryUnlessRootSendsIt) {
   EXPECT_EQ(descriptors_on_their_way(config), 0);
 }
 
+TEST(DescriptorNeed, CountsTheMemoryThatRanksOfTheLargestHostShowEachOtherOnTwoLevels) {
+  RunRequest request;
+  request.mode = Mode::kAllreduce;
+  request.hosts = {{.name = "a", .slots = 3}, {.name = "b", .slots = 4}};
+  request.workers = 6;
+  request.collective = CollectiveKind::kRing;
+  const ResolvedRun ring = resolved(request);
+  EXPECT_EQ(descriptors_on_their_way(ring), 0);
+  request.collective = CollectiveKind::kHierarchical;
+  const ResolvedRun two_levels = resolved(request);
+  EXPECT_EQ(descriptors_on_their_way(two_levels), 3 * (1 + 2 * 3)) << "3 pairs on each host";
+  EXPECT_GT(descriptors_of_process(two_levels), descriptors_of_process(ring));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
