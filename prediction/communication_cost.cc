@@ -44,6 +44,13 @@ double halving_doubling_seconds(double bytes, const Network& network) {
   return folded + 2 * (std::log2(p) * network.alpha + parts * bytes / network.bytes_per_second);
 }
 
+double hierarchical_seconds(double bytes, const Network& network) {
+  return ring_seconds(bytes, {.alpha = network.alpha,
+                              .bytes_per_second = network.bytes_per_second,
+                              .workers = network.hosts(),
+                              .workers_per_host = 1});
+}
+
 double byteps_seconds(double bytes, const Network& network, int server_hosts) {
   const double n = network.hosts();
   const double k = std::min<double>(server_hosts, n);

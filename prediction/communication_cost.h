@@ -37,6 +37,10 @@ double tree_seconds(double bytes, const Network& network);
 // host: 2 w (p-w) S / (pB) for w a power of two.
 double halving_doubling_seconds(double bytes, const Network& network);
 
+// 2(h-1) alpha + 2(h-1) S / (hB) for h hosts: the ranks of a host add their gradients up first, each one a part, and
+// the rings of these parts, which run at the same time, share the host's link. What stays on a host costs nothing.
+double hierarchical_seconds(double bytes, const Network& network);
+
 // BytePS's optimum for n hosts, whose workers add their gradients up first, and k hosts with a server alone (Jiang et
 // al., "A Unified Architecture for Accelerating Distributed DNN Training", OSDI 2020, section 3): 2n(n-1) M / ((n^2 +
 // kn - 2k) B). It takes the parts of M below, and is 2(n-1) M / (nB) for k = 0 and M/B for k = n. For k > n all bytes

@@ -15,6 +15,7 @@ double exchange_seconds(double bytes, const Network& network, const ExchangePlan
   if (plan.exchange == Exchange::kRing) return ring_seconds(bytes, network);
   if (plan.exchange == Exchange::kTree) return tree_seconds(bytes, network);
   if (plan.exchange == Exchange::kHalvingDoubling) return halving_doubling_seconds(bytes, network);
+  if (plan.exchange == Exchange::kHierarchical) return hierarchical_seconds(bytes, network);
   return byteps_seconds(bytes, network, plan.servers);
 }
 

@@ -20,7 +20,7 @@
 
 namespace syncopate::prediction {
 
-enum class Exchange { kRing, kTree, kHalvingDoubling, kServers, kByteps };
+enum class Exchange { kRing, kTree, kHalvingDoubling, kHierarchical, kServers, kByteps };
 enum class Sharding { kEven, kWhole };  // each tensor cut into equal parts, or each on one server (place_greedily)
 
 struct ExchangePlan {

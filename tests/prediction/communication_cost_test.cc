@@ -41,7 +41,9 @@ TEST(CommunicationCost, RanksOfAHostShareItsLink) {
   EXPECT_NEAR(tree_seconds(400, network), 2 * 5 * 0.5 + 2 * (8 + 8) * 4, kExact);
   EXPECT_NEAR(ring_seconds(400, network), 2 * 31 * (0.5 + 4.0 / 32),
               kExact);  // the last of a host alone sends to another
+  EXPECT_NEAR(hierarchical_seconds(400, network), 2 * 3 * (0.5 + 4.0 / 4), kExact);  // a ring of hosts
   const Network one_host{.alpha = 0.5, .bytes_per_second = 100, .workers = 8, .workers_per_host = 8};
+  EXPECT_EQ(hierarchical_seconds(400, one_host), 0);
   EXPECT_NEAR(halving_doubling_seconds(400, one_host), 2 * 3 * 0.5, kExact);
   EXPECT_NEAR(tree_seconds(400, one_host), 2 * 3 * 0.5, kExact);
 }

@@ -15,6 +15,8 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
       return "tree allreduce";
     case Exchange::kHalvingDoubling:
       return "halving-doubling allreduce";
+    case Exchange::kHierarchical:
+      return "hierarchical allreduce";
     case Exchange::kServers:
       if (!plan.colocated) return fmt::format("servers: {}, {}", plan.servers, shards);
       return plan.servers == hosts ? fmt::format("a server on each host, {}", shards)

@@ -18,12 +18,17 @@ using prediction::Network;
 
 std::vector<ExchangePlan> plans_for(const PredictRequest& request, const Network& network) {
   const double bucket = request.bucket_bytes;
-  return {{.exchange = Exchange::kRing, .bucket_bytes = bucket},
-          {.exchange = Exchange::kTree, .bucket_bytes = bucket},
-          {.exchange = Exchange::kHalvingDoubling, .bucket_bytes = bucket},
-          {.exchange = Exchange::kServers, .servers = request.servers, .sharding = request.sharding},
-          {.exchange = Exchange::kServers, .servers = network.hosts(), .sharding = request.sharding, .colocated = true},
-          {.exchange = Exchange::kByteps, .bucket_bytes = bucket, .servers = request.servers}};
+  std::vector<ExchangePlan> plans = {{.exchange = Exchange::kRing, .bucket_bytes = bucket},
+                                     {.exchange = Exchange::kTree, .bucket_bytes = bucket},
+                                     {.exchange = Exchange::kHalvingDoubling, .bucket_bytes = bucket}};
+  // With a worker on each host it is a ring.
+  if (network.workers_per_host > 1) plans.push_back({.exchange = Exchange::kHierarchical, .bucket_bytes = bucket});
+  plans.insert(
+      plans.end(),
+      {{.exchange = Exchange::kServers, .servers = request.servers, .sharding = request.sharding},
+       {.exchange = Exchange::kServers, .servers = network.hosts(), .sharding = request.sharding, .colocated = true},
+       {.exchange = Exchange::kByteps, .bucket_bytes = bucket, .servers = request.servers}});
+  return plans;
 }
 
 // The simulated step in ms, and the form's step beside it, as "+3.1 %": longer than simulated.

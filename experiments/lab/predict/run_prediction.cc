@@ -39,6 +39,8 @@ std::optional<Exchange> exchange_of(allreduce::ScheduleKind kind) {
       return Exchange::kTree;
     case allreduce::ScheduleKind::kHalvingDoubling:
       return Exchange::kHalvingDoubling;
+    case allreduce::ScheduleKind::kHierarchical:
+      return Exchange::kHierarchical;
     default:
       return std::nullopt;
   }
@@ -62,6 +64,8 @@ bool set_allreduce(const ResolvedRun& config, FormOfRun& form) {
   form.plan.bucket_bytes = static_cast<double>(*config.bucket_bytes);
   if (config.collective == CollectiveKind::kBySize) return true;  // the ring stands for all of them
   const std::optional<allreduce::ScheduleKind> kind = schedule_kind_of(config);
+  // Where no host has several workers it is `direct`, which has no form.
+  if (kind == allreduce::ScheduleKind::kHierarchical && form.network.workers_per_host < 2) return false;
   const std::optional<Exchange> exchange = kind ? exchange_of(*kind) : std::nullopt;
   if (exchange) form.plan.exchange = *exchange;
   return exchange.has_value();

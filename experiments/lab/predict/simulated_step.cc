@@ -31,6 +31,8 @@ bool set_exchange(const prediction::ExchangePlan& plan, const prediction::Networ
       return allreduce(CollectiveKind::kBinomialTree);
     case Exchange::kHalvingDoubling:
       return allreduce(CollectiveKind::kHalvingDoubling);
+    case Exchange::kHierarchical:
+      return allreduce(CollectiveKind::kHierarchical);
     case Exchange::kByteps:
       return false;
     case Exchange::kServers:

@@ -90,6 +90,20 @@ TEST(PredictedRate, OfARingWithoutOverlapIsItsFormula) {
   EXPECT_NEAR(*predicted_rate(run, 0.010), 8 * run.batch_size / step, 0.005 * 8 * run.batch_size / step);
 }
 
+// 2 hosts of 4: one half of the bytes in each of 2 messages.
+TEST(PredictedRate, OfTwoLevelsIsThatOfARingOfHosts) {
+  RunRequest request = simulated(Mode::kAllreduce);
+  request.collective = CollectiveKind::kHierarchical;
+  request.overlap = false;
+  request.bucket_bytes = 1 << 20;
+  EXPECT_FALSE(form_of(resolved(request)).has_value()) << "no host has several workers";
+  request.hosts = *parse_hosts("2x4");
+  const ResolvedRun run = resolved(request);
+  const double bytes = 25'450 * 4.0;
+  const double step = 0.010 + 2 * 1e-3 + bytes / run.shape->payload_bytes_per_second();
+  EXPECT_NEAR(*predicted_rate(run, 0.010), 8 * run.batch_size / step, 0.005 * 8 * run.batch_size / step);
+}
+
 TEST(PredictedRate, TakesTheFastestFormWhereTheSizeDecides) {
   RunRequest request = simulated(Mode::kAllreduce);
   request.collective = CollectiveKind::kBySize;

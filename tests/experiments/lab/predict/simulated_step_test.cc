@@ -69,6 +69,24 @@ TEST(ARunLikeAPlan, IsNotThereWhereNothingIsLikeIt) {
   EXPECT_FALSE(there(resnet_job(2), 5, kRing));
 }
 
+TEST(ARunLikeAPlan, TakesAsLongOnTwoLevelsAsTheFormSays) {
+  Interrupts interrupts;
+  SoloTimes solo;
+  const JobRunner run = [&](const ResolvedRun& config) {
+    Console quiet(true);
+    return run_job(config, Survey(), solo, interrupts, quiet);
+  };
+  const ExchangePlan two_levels{.exchange = prediction::Exchange::kHierarchical, .bucket_bytes = 25e6};
+  for (const int workers_per_host : {2, 4}) {
+    const ScaledJob job = resnet_job(workers_per_host);
+    const Result<double> step = simulated_step(*run_like(job, 8, two_levels, NetworkModel::kFluid), run);
+    ASSERT_TRUE(step.ok()) << step.status().message();
+    const auto form = predict_step(job.profile, job.step_seconds, job.network(8), two_levels);
+    ASSERT_TRUE(form.ok());
+    EXPECT_NEAR(*step / form->step, 1, 0.05) << workers_per_host << " workers a host";
+  }
+}
+
 // The ring's form is exact but for what overlaps.
 TEST(PredictText, PutsTheSimulatedStepBesideTheForm) {
   Interrupts interrupts;
