@@ -109,10 +109,11 @@ class Transport {
   // lives as long as it does. Fails with resource exhausted.
   virtual Result<std::span<std::byte>> allocate(std::size_t bytes) = 0;
 
-  // Sends a message to `peer`. The payload (possibly empty) must lie in memory from allocate() and must not change
-  // until `pending` has counted it done; the header is copied. Blocks only while the peer's inbox is full, until
-  // `deadline`: deadline exceeded, peer lost, cancelled. Over a wire without threads, what the network does not accept
-  // at once is sent inside later calls of this endpoint, so a sender must call again, at least wait().
+  // Sends a message to `peer`. The payload (possibly empty) must lie in memory from allocate(), or, over any wire but
+  // shared memory, in other memory that outlives the endpoint. It must not change until `pending` has counted it done;
+  // the header is copied. Blocks only while the peer's inbox is full, until `deadline`: deadline exceeded, peer lost,
+  // cancelled. Over a wire without threads, what the network does not accept at once is sent inside later calls of this
+  // endpoint, so a sender must call again, at least wait().
   virtual Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
                       TimePoint deadline) = 0;
 
