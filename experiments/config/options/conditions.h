@@ -89,7 +89,7 @@ inline const Condition kOrdersPushes{
 
 // Allreduce
 inline const Condition kAllreduce{"--mode=allreduce", [](const Run& r) { return is_allreduce(r); }};
-inline const Condition kGoesOnWithout{"--mode=allreduce, or a program of your own under --mode=ps",
+inline const Condition kGoesOnWithout{"--mode=allreduce, or a program of your own (--command) under --mode=ps",
                                       [](const Run& r) { return is_allreduce(r) || (is_ps(r) && runs_command(r)); }};
 inline const Condition kSumsGradients{"--mode=allreduce, and without --sync-every and --gossip",
                                       [](const Run& r) { return is_allreduce(r) && !averages_weights(r); }};

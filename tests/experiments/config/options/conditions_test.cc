@@ -183,6 +183,8 @@ const std::map<std::string, Promise> kPromises = {
       {{"dataset=clicks", "model=wide-deep"},
        {"dataset=zipf-ratings", "model=ncf"},
        {"model=profile:resnet50", "cluster=simulated", "compute=100ms"}}}},
+    {"--mode=allreduce, or a program of your own (--command) under --mode=ps",
+     {{{"mode=allreduce"}, {"mode=ps", "command=train"}, {"mode=allreduce", "command=train"}}, {{"mode=ps"}}}},
     {"--target-accuracy", {{{"target-accuracy=0.9"}}, {{}, {"target-accuracy=0"}}}},
     {"--checkpoint-every", {{{"checkpoint-every=100"}}, {{}, {"resume=there"}}}},
     {"--checkpoint-every or --resume", {{{"checkpoint-every=100"}, {"resume=there"}}, {{}}}},
