@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "experiments/checkpoint/checkpoint_store.h"
 #include "tests/faults/failing_run.h"
 #include "tests/support/build_paths.h"
 
@@ -134,14 +135,8 @@ TEST_F(SlurmTest, ARequeuedRunGoesOnFromItsCheckpoint) {
   const std::string job = submit(
       {"--nodes=1", "--ntasks=2", "--requeue"},
       training({"--mode=allreduce", "--launcher=slurm", "--checkpoint-every=50", "--resume=auto"}, "--steps=12000"));
-  const auto has_checkpoint = [&] {  // an older one goes when the next is there
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(output() / "checkpoints", none)) {
-      if (entry.path().extension() != ".part" && entry.path().filename() >= "step-000100") return true;
-    }
-    return false;
-  };
-  ASSERT_TRUE(wait_for(has_checkpoint)) << printed();
+  const CheckpointStore checkpoints((output() / "checkpoints").string());
+  ASSERT_TRUE(wait_for([&] { return !checkpoints.steps().empty(); })) << printed();
   EXPECT_EQ(slurm_->output_of("scontrol requeue " + job), "");
   // A requeued job may begin only after a while.
   wait_for([&] { return state_of(job) == "PENDING"; });
