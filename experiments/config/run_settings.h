@@ -182,6 +182,7 @@ struct RunSettings {
   // Checkpoints
   std::optional<CheckpointInterval> checkpoint_every;  // none: never
   int keep = 2;                                        // how many of the newest checkpoints are kept
+  double grace_seconds = 15;                           // for one more, after SIGTERM
   // the folder of the checkpoints to resume from; none: the run begins anew
   std::optional<std::string> resume;
   // the file of the key that authenticates checkpoints; none: they are not authenticated

@@ -20,7 +20,6 @@ ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHo
   spec.remote = host.remote;
   spec.task = host.task;
   spec.arguments = {fmt::format("--role={}", name_of(role)), fmt::format("--rank={}", rank), "--run=" + run_id};
-  if (host.is_task) spec.arguments.emplace_back(kLeftToCoordinator);
   // One thread per process: libraries that start a pool of their own would make replicas compete for the cores.
   spec.environment = {{"OMP_NUM_THREADS", "1"}};
   return spec;

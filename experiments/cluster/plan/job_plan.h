@@ -13,10 +13,6 @@ namespace syncopate::experiments {
 
 enum class Role { kWorker, kServer, kStandby, kEvaluator };
 
-// The argument of a process whose launcher sends SIGTERM to everything that it has started: the process ignores that,
-// since the coordinator has it, too, and ends the run in order.
-inline constexpr const char* kLeftToCoordinator = "--left-to-coordinator";
-
 // "worker", "server", "standby", "evaluator"
 const char* name_of(Role role);
 

@@ -153,6 +153,28 @@ TEST_F(SlurmTest, ASignalBeforeTheTimeLimitEndsARunInOrder) {
   EXPECT_THAT(printed(), HasSubstr("interrupted at step"));
 }
 
+// Slurm sends the signal some time before it would kill.
+TEST_F(SlurmTest, ASignalBeforeTheTimeLimitLeavesALastCheckpoint) {
+  const std::string job = submit({"--nodes=2", "--ntasks=2", "--time=1", "--signal=B:TERM@50"},
+                                 training({"--mode=allreduce", "--launcher=slurm", "--listen-address=127.0.0.1",
+                                           "--checkpoint-every=1000000000", "--grace=40", "--resume=auto"}));
+  EXPECT_EQ(end_of(job), "143:0") << printed();
+  EXPECT_THAT(printed(), HasSubstr("ended by SIGTERM; a last checkpoint is kept, of step "));
+  EXPECT_EQ(CheckpointStore((output() / "checkpoints").string()).steps().size(), 1u);
+}
+
+// Slurm sends it to all processes of the job, on both hosts, and kills what is left after its KillWait.
+TEST_F(SlurmTest, ACancelledJobLeavesALastCheckpoint) {
+  const std::string job =
+      submit({"--nodes=2", "--ntasks=3"}, training({"--mode=ps", "--launcher=slurm", "--listen-address=127.0.0.1",
+                                                    "--checkpoint-every=1000000000", "--grace=4", "--resume=auto"}));
+  ASSERT_TRUE(wait_for([&] { return text_of(output() / "steps.csv").size() > 1000; })) << printed();
+  slurm_->output_of("scancel " + job);
+  EXPECT_TRUE(wait_for([&] { return printed().find("run_experiment: ended by SIGTERM") != std::string::npos; }))
+      << printed();
+  EXPECT_EQ(CheckpointStore((output() / "checkpoints").string()).steps().size(), 1u) << printed();
+}
+
 TEST_F(SlurmTest, WithoutAnAllocationTheLauncherSaysSo) {
   Program program({"--mode=allreduce", "--launcher=slurm"});
   const ProgramEnd end = program.wait();
