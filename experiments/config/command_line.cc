@@ -308,7 +308,11 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv, const 
   CLI::App* submit = app.add_subcommand("submit")->fallthrough();
   for (CLI::App* command : {profile, calibrate, submit}) command->set_help_flag();
   for (const OptionSpec& option : submit_options()) {
-    submit->add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+    if (option.placeholder.empty()) {
+      submit->add_flag("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    } else {
+      submit->add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+    }
   }
   try {
     app.parse(own_words, argv);

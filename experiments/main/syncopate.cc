@@ -370,7 +370,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     write_out(stdout, version_text(this_environment()));
     return ExitCode::kSuccess;
   }
-  if (command->action == CommandLine::Action::kSubmit) return show(submission_text(*command));
+  if (command->action == CommandLine::Action::kSubmit) return show(submission_text(*command, own_program()));
   if (const Status allowed = settle_rights(*command); !allowed.ok()) {
     complain(allowed.message());
     return exit_code_of(allowed);

@@ -153,6 +153,33 @@ TEST_F(SlurmTest, ASignalBeforeTheTimeLimitEndsARunInOrder) {
   EXPECT_THAT(printed(), HasSubstr("interrupted at step"));
 }
 
+// What submit prints is handed to sbatch as it is.
+TEST_F(SlurmTest, RunsWhatSubmitHasPrintedAndGoesOnWithTheSameScript) {
+  const Flags run = training({"--mode=ps", "--workers=3", "--servers=1", "--listen-address=127.0.0.1", "--device=cpu",
+                              "--data-dir=" + testing_support::shared_data_dir(), "--checkpoint-every=1000000000",
+                              "--output=" + output().string()});
+  const ProgramEnd submit = testing_support::run_program(
+      Flags{"submit", "--slurm", "--nodes=2", "--name=printed", "--cpus=2", "--time-limit=10m"} + run);
+  ASSERT_EQ(submit.exit_code, 0) << submit.err;
+  const std::filesystem::path script = slurm_->folder() / "printed.sbatch";
+  std::ofstream(script) << submit.out;
+  const auto start = [&] {
+    return slurm_->output_of("sbatch --parsable --chdir=" + slurm_->folder().string() + " " + script.string());
+  };
+  const auto out = [&] { return text_of(slurm_->folder() / "printed.out"); };
+  const auto trains = [&] { return text_of(output() / "steps.csv").size() > 1000; };
+  const std::string first = start();
+  ASSERT_TRUE(wait_for(trains)) << first << out();
+  EXPECT_EQ(slurm_->output_of("scancel --batch --signal=TERM " + first), "");
+  EXPECT_EQ(end_of(first), "143:0") << out();
+  EXPECT_THAT(text_of(output() / "config.toml"), HasSubstr("\nhosts = \"localhost:1,node2:2\""));
+  const std::string second = start();
+  ASSERT_TRUE(wait_for([&] { return std::filesystem::exists(output() / "before-1") && trains(); })) << out();
+  EXPECT_EQ(slurm_->output_of("scancel --batch --signal=TERM " + second), "");
+  EXPECT_EQ(end_of(second), "143:0") << out();
+  EXPECT_THAT(text_of(output() / "summary.json"), HasSubstr("\"resumed_from\"")) << out();
+}
+
 // Slurm sends the signal some time before it would kill.
 TEST_F(SlurmTest, ASignalBeforeTheTimeLimitLeavesALastCheckpoint) {
   const std::string job = submit({"--nodes=2", "--ntasks=2", "--time=1", "--signal=B:TERM@50"},

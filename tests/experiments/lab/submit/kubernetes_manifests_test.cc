@@ -208,7 +208,7 @@ TEST(ATrainJob, FollowsTheRulesOfItsApi) {
 
 TEST(ASubmission, BeginsWithTheCommandsAroundIt) {
   const CommandLine line = line_of(all_flags("--kubernetes=job"));
-  const std::string text = submission_text(line);
+  const std::string text = submission_text(line, "/opt/syncopate");
   EXPECT_THAT(text, AllOf(StartsWith("# Made by: run_experiment submit --image=registry.example/syncopate:1.0"),
                           HasSubstr("\n#   kubectl create secret generic -n ml train-ssh "),
                           HasSubstr("\n#   kubectl apply -f train.yaml\n"), HasSubstr("\n#   kubectl logs -n ml -f "),
