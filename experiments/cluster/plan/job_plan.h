@@ -38,8 +38,9 @@ struct ProcessSpec {
 
 struct JobPlan {
   std::string run_id;
-  std::vector<ProcessSpec> processes;  // servers, workers, evaluator if there is one; each by rank
-  RemoteShell remote_shell = {};       // starts those that are remote
+  std::vector<ProcessSpec> processes;         // servers, workers, evaluator if there is one; each by rank
+  RemoteShell remote_shell = {};              // starts those that are remote
+  std::vector<std::string> mpi_options = {};  // more words for mpirun
 };
 
 // A host that workers and servers are placed on.

@@ -111,6 +111,7 @@ void add_host_options(std::vector<OptionSpec>& table) {
                  .range = "an address of this host, of IPv4 or IPv6",
                  .usual = "the one that the route to them uses"},
                 &C::listen_address, &ResolvedRun::listen_address, "address"));
+  add_pass_through_options(table);
 }
 
 }  // namespace syncopate::experiments

@@ -121,11 +121,13 @@ TEST_F(SlurmTest, ARunTakesTheHostsOfItsAllocation) {
 }
 
 TEST_F(SlurmTest, AKilledProcessOfAnotherHostEndsTheRun) {
-  const std::string job = submit({"--nodes=2", "--ntasks=2"},
-                                 training({"--mode=allreduce", "--launcher=slurm", "--listen-address=127.0.0.1"}));
+  const std::string job = submit(
+      {"--nodes=2", "--ntasks=2"},
+      training({"--mode=allreduce", "--launcher=slurm", "--listen-address=127.0.0.1", "--environment=PASSED_ON=far"}));
   ASSERT_TRUE(wait_for([&] { return text_of(output() / "steps.csv").size() > 1000; })) << printed();
   const pid_t worker = slurm_->process("worker", 1);
   ASSERT_GT(worker, 0);
+  EXPECT_THAT(text_of(fmt::format("/proc/{}/environ", worker)), HasSubstr("PASSED_ON=far"));
   kill(worker, SIGKILL);
   EXPECT_EQ(end_of(job), "5:0") << printed();
   EXPECT_THAT(printed(), HasSubstr("worker 1 (host"));
