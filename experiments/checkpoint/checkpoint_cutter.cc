@@ -37,10 +37,9 @@ std::optional<std::int64_t> CheckpointCutter::due(std::int64_t steps_done) {
   const std::lock_guard lock(mutex_);
   steps_done_ = steps_done;
   if (!share_) return std::nullopt;
+  if (ordered_ && (!options_.together || *ordered_ == steps_done)) return std::exchange(ordered_, std::nullopt);
   const bool counts = options_.interval.steps > 0 && options_.together;
-  if (counts) return steps_done % options_.interval.steps == 0 ? std::optional(steps_done) : std::nullopt;
-  if (!ordered_ || (options_.together && *ordered_ != steps_done)) return std::nullopt;
-  return std::exchange(ordered_, std::nullopt);
+  return counts && steps_done % options_.interval.steps == 0 ? std::optional(steps_done) : std::nullopt;
 }
 
 void CheckpointCutter::step_done(std::int64_t steps_done, const std::function<Status(TrainingState&)>& take) {

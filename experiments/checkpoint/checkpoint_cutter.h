@@ -36,7 +36,8 @@ class CheckpointCutter {
   // From now on steps are those of this membership epoch; `first_step` is the next one. `share` says what this worker
   // writes, if anything.
   void begin(std::int64_t membership_epoch, std::int64_t first_step, std::optional<Share> share);
-  // Any thread: take a checkpoint at `step`, or, if workers do not move together, after the next step.
+  // Any thread: take a checkpoint at `step`, or, if workers do not move together, after the next step; besides those of
+  // the interval.
   void on_order(std::int64_t membership_epoch, std::int64_t step);
   // This many steps are done. If a checkpoint is due, `take` fills the state, whose step is already set. Its failure is
   // reported and does not affect training.

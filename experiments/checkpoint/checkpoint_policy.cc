@@ -14,6 +14,8 @@ constexpr Duration kPaceOver = std::chrono::milliseconds(300);
 // The furthest that an order is given ahead.
 constexpr Duration kFurthestAhead = std::chrono::seconds(2);
 constexpr std::int64_t kLeastAhead = 2;
+// The last one waits for nothing: where steps take longer than orders do, that is often enough, and else tried again.
+constexpr std::int64_t kLastAhead = 1;
 
 constexpr const char* kLonger = "a longer --checkpoint-every";
 
@@ -27,6 +29,7 @@ void CheckpointPolicy::on_membership(std::int64_t membership_epoch, std::vector<
   heard_.clear();
   next_step_.reset();
   pace_since_.reset();
+  last_from_ = 0;  // all may go back
   if (interval_.steps == 0 && !next_) next_ = now + from_seconds(interval_.seconds);
   if (!begun_) begun_ = last_heard_ = now;
 }
@@ -55,12 +58,17 @@ std::int64_t CheckpointPolicy::heard() const {
 
 bool CheckpointPolicy::is_due(TimePoint now) const {
   if (ordered_ || writers_.empty() || heard_.empty()) return false;
+  if (awaits_last()) {
+    const bool knows_pace = steps_a_second_ > 0 || now - *last_since_ >= kPaceOver;
+    return attempts_.empty() && completing_ == 0 && (!together_ || knows_pace);
+  }
   if (interval_.steps > 0) return !together_ && heard() >= *next_step_;
   return next_ && now >= *next_ && (!together_ || steps_a_second_ > 0);
 }
 
 std::int64_t CheckpointPolicy::steps_within(Duration duration) const {
-  return std::max(kLeastAhead, static_cast<std::int64_t>(std::ceil(steps_a_second_ * seconds(duration))));
+  return std::max(awaits_last() ? kLastAhead : kLeastAhead,
+                  static_cast<std::int64_t>(std::ceil(steps_a_second_ * seconds(duration))));
 }
 
 void CheckpointPolicy::order(TimePoint now) {
@@ -74,6 +82,13 @@ void CheckpointPolicy::order(TimePoint now) {
   ordered_ = step;
   attempts_.try_emplace(step);
   actions_.push_back({.kind = CheckpointAction::Kind::kOrder, .membership_epoch = membership_epoch_, .step = step});
+}
+
+void CheckpointPolicy::on_last_wanted(TimePoint now) {
+  if (!begun_ || last_since_) return;
+  last_since_ = now;
+  last_from_ = furthest_;
+  if (last_step_ && *last_step_ >= last_from_) last_ = last_step_;
 }
 
 void CheckpointPolicy::on_tick(TimePoint now) {
@@ -103,6 +118,7 @@ void CheckpointPolicy::on_report(const std::string& writer, const CheckpointRepo
       .kind = CheckpointAction::Kind::kComplete, .membership_epoch = membership_epoch_, .step = report.step};
   for (auto& [name, part] : attempt.parts) action.parts.push_back(std::move(part));
   actions_.push_back(std::move(action));
+  ++completing_;
   attempts_.erase(report.step);
   if (ordered_ == report.step) ordered_.reset();
 }
@@ -113,10 +129,12 @@ void CheckpointPolicy::on_lost(const std::string& writer) {
 }
 
 void CheckpointPolicy::on_complete(std::int64_t step, const Status& status) {
+  --completing_;
   if (!status.ok()) return give_up(step, status.message(), {status.message(), ""});
   ++completed_;
   last_step_ = std::max(last_step_.value_or(step), step);
   reported_ = false;
+  if (awaits_last() && step >= last_from_) last_ = step;
 }
 
 // If `report` is empty, nothing is shown. Checkpoints left out repeatedly are reported once.

@@ -78,7 +78,13 @@ class CheckpointPolicy {
   void on_lost(const std::string& writer);
   // Reports the result of writing the manifest.
   void on_complete(std::int64_t step, const Status& status);
+  // One more is wanted, as soon as it can be had, whatever the interval. Is ignored before training has begun.
+  void on_last_wanted(TimePoint now);
   void on_tick(TimePoint now);
+
+  // Returns the step of the one that was wanted, once it is complete: it has all steps that were heard of until then.
+  std::optional<std::int64_t> last_wanted() const { return last_; }
+  bool has_begun() const { return begun_.has_value(); }
 
   // Returns the actions to carry out, in order, and empties the list.
   std::vector<CheckpointAction> take_actions();
@@ -92,6 +98,7 @@ class CheckpointPolicy {
   // Returns a step over all workers that have reported: the furthest if they move together, since an order must be
   // ahead of it; else the slowest, which the checkpoint is counted by.
   std::int64_t heard() const;
+  bool awaits_last() const { return last_since_ && !last_; }
   bool is_due(TimePoint now) const;
   void order(TimePoint now);
   // The reason for leaving one out. For the figures, `why` can be shared by many, and `remedy` says what would help.
@@ -125,6 +132,11 @@ class CheckpointPolicy {
   std::optional<TimePoint> pace_since_;
   std::int64_t pace_from_ = 0;
   double steps_a_second_ = 0;
+
+  std::optional<TimePoint> last_since_;  // when one more was wanted
+  std::int64_t last_from_ = 0;           // the steps that it is to have at least
+  std::optional<std::int64_t> last_;     // its step, once it is complete
+  int completing_ = 0;                   // how many are to be completed, and on_complete has not been called yet
 
   std::int64_t completed_ = 0, left_out_ = 0;
   std::map<Reason, std::int64_t> reasons_;  // how many were left out for each reason

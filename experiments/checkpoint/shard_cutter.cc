@@ -13,7 +13,7 @@ void ShardCutter::begin(std::int64_t membership_epoch, std::int64_t first_step, 
     membership_epoch_ = membership_epoch;
     save_when_ = std::move(save_when);
   }
-  if (counts()) ask(membership_epoch, next_after(first_step));
+  if (counts()) ask(membership_epoch, next_after(first_step), true);
 }
 
 void ShardCutter::end() {
@@ -22,23 +22,24 @@ void ShardCutter::end() {
 }
 
 void ShardCutter::on_order(std::int64_t membership_epoch, std::int64_t step) {
-  if (!counts()) ask(membership_epoch, step);
+  if (counts() && step % options_.interval.steps == 0) return;  // it is asked for already
+  ask(membership_epoch, step, false);
 }
 
 std::int64_t ShardCutter::next_after(std::int64_t step) const {
   return (step / options_.interval.steps + 1) * options_.interval.steps;
 }
 
-void ShardCutter::ask(std::int64_t membership_epoch, std::int64_t step) {
+void ShardCutter::ask(std::int64_t membership_epoch, std::int64_t step, bool then_next) {
   const std::lock_guard lock(mutex_);
   if (membership_epoch != membership_epoch_ || !save_when_) return;
   TrainingState memory;
   if (TrainingState* idle = writer_.begin()) memory = std::move(*idle);
   save_when_(options_.together ? step / options_.period : 0, std::move(memory),
-             [this, membership_epoch, step](Result<TrainingState> state) {
+             [this, membership_epoch, step, then_next](Result<TrainingState> state) {
                const bool is_over = state.status().code() == Code::kCancelled;
                on_state({.membership_epoch = membership_epoch, .step = step}, std::move(state));
-               if (counts() && !is_over) ask(membership_epoch, next_after(step));
+               if (then_next && !is_over) ask(membership_epoch, next_after(step), true);
              });
 }
 

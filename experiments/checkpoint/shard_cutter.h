@@ -36,7 +36,7 @@ class ShardCutter {
   // From now on the shard is served in this membership epoch, and goes on after `first_step` steps. `save_when` is
   // called until end().
   void begin(std::int64_t membership_epoch, std::int64_t first_step, SaveWhen save_when);
-  // Any thread: take part in the checkpoint of this step.
+  // Any thread: take part in the checkpoint of this step, besides those of the interval.
   void on_order(std::int64_t membership_epoch, std::int64_t step);
   // Call it before what save_when refers to is destroyed, and once it has called back for all requests.
   void end();
@@ -45,7 +45,8 @@ class ShardCutter {
 
  private:
   std::int64_t next_after(std::int64_t step) const;
-  void ask(std::int64_t membership_epoch, std::int64_t step);
+  // `then_next`: whether to ask for the next one of the count behind it.
+  void ask(std::int64_t membership_epoch, std::int64_t step, bool then_next);
   void on_state(CheckpointReport report, Result<TrainingState> state);
   // Returns whether checkpoints are due by the count of updates, without orders.
   bool counts() const { return options_.interval.steps > 0 && options_.together; }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/os/regular_file.h"
+#include "common/text/printable_text.h"
 #include "experiments/config/compare_line.h"
 #include "experiments/config/help_text.h"
 #include "experiments/config/measure_line.h"
@@ -21,6 +22,7 @@
 #include "experiments/config/started_by/slurm_allocation.h"
 #include "experiments/config/started_by/task_options.h"
 #include "experiments/config/submit_line.h"
+#include "experiments/config/variable_list.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -308,7 +310,11 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv, const 
   CLI::App* submit = app.add_subcommand("submit")->fallthrough();
   for (CLI::App* command : {profile, calibrate, submit}) command->set_help_flag();
   for (const OptionSpec& option : submit_options()) {
-    submit->add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+    if (option.placeholder.empty()) {
+      submit->add_flag("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    } else {
+      submit->add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+    }
   }
   try {
     app.parse(own_words, argv);
@@ -358,6 +364,11 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv, const 
     return drawn(study_line(asked.given, asked.words));
   }
   GivenOptions given = merge(line, file);
+  if (const auto variables = given.find("environment"); variables != given.end()) {
+    Result<std::string> settled = with_values_of(environment, variables->second);
+    if (!settled.ok()) return settled.status().in("--environment=" + printable(variables->second));
+    variables->second = std::move(*settled);
+  }
   if (!submit->parsed()) SYNCOPATE_RETURN_IF_ERROR(settle_slurm(environment, given));
   if (plots && (profile->parsed() || calibrate->parsed() || submit->parsed())) {
     return Status::invalid_argument("--plot: profile, calibrate and submit have no curves; leave it out");

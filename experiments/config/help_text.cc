@@ -106,10 +106,11 @@ const std::vector<Topic>& topics() {
        "submit",
        {"submit --kubernetes=job --image=registry.example/syncopate --mode=allreduce --workers=4 --cpus=2 "
         "--memory=4GiB",
-        "submit --kubernetes=mpijob --image=registry.example/syncopate --mode=ps --workers=4 --servers=2"},
-       "submit prints what a scheduler of your machines takes to start a run: for Kubernetes manifests, which begin "
-       "with "
-       "the commands that apply, watch and delete them. It starts nothing. Beside these options it takes those of the "
+        "submit --kubernetes=mpijob --image=registry.example/syncopate --mode=ps --workers=4 --servers=2",
+        "submit --slurm --nodes=2 --time-limit=2h --mode=ps --workers=6 --servers=2 --checkpoint-every=30s"},
+       "submit prints what a scheduler of your machines takes to start a run: for Kubernetes manifests, for Slurm a "
+       "script for sbatch. They begin with the commands that start, watch and stop it. It starts nothing. Beside these "
+       "options it takes those of the "
        "run.",
        {"submit"}},
       {"why",
@@ -378,7 +379,7 @@ std::string usage_text(int columns) {
          "  run_experiment compare [OPTIONS]  the same job in several modes\n"
          "  run_experiment compare FOLDER...  finished runs, by their results\n"
          "  run_experiment study [OPTIONS]    modes over the values of options: scaling, crossovers\n"
-         "  run_experiment submit [OPTIONS]   manifests for Kubernetes that start a job\n"
+         "  run_experiment submit [OPTIONS]   what Slurm or Kubernetes takes to start a job\n"
          "  run_experiment why FOLDER...      where the time of a finished run went\n"
          "  run_experiment report FOLDER...   a page of a finished run or comparison, for a browser\n"
          "  run_experiment demo [NAME]        a question, runs that answer it, and exercises\n"

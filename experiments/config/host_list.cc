@@ -94,6 +94,23 @@ std::string entry_text(const HostSlots& host) {
   return fmt::format("{}[{}]:{}", host.name.substr(0, begin), host.name.substr(begin), host.slots);
 }
 
+// Adds what a line of a file has, if anything. Open MPI's max_slots allows mpirun more processes; workers fill slots
+// alone.
+Status add_line(std::vector<HostSlots>& hosts, const std::string& line) {
+  constexpr std::string_view kSlots = "slots=";
+  std::istringstream words(line);
+  std::string name, slots;
+  if (!(words >> name)) return {};
+  for (std::string word; words >> word;) {
+    if (word.starts_with("max_slots=") || word.starts_with("max-slots=")) continue;
+    if (!word.starts_with(kSlots) || word.size() == kSlots.size() || !slots.empty()) {
+      return Status::invalid_argument("must be HOST, HOST:SLOTS or HOST slots=SLOTS");
+    }
+    slots = word.substr(kSlots.size());
+  }
+  return slots.empty() ? add(hosts, name) : add_with_slots(hosts, name, slots);
+}
+
 std::string numbered(std::size_t host) { return fmt::format("host-{}", host); }
 
 // Returns whether the text is a number, an x, and another number or nothing: "16x4", and "16x", which lacks something.
@@ -128,20 +145,12 @@ Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
 }
 
 Result<std::vector<HostSlots>> parse_host_file(std::string_view text) {
-  constexpr std::string_view kSlots = "slots=";
   std::vector<HostSlots> hosts;
   std::istringstream lines{std::string(text)};
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string entry, slots, rest;
-    if (!(words >> entry)) continue;
-    const bool two = static_cast<bool>(words >> slots);
-    Status added = !two ? add(hosts, entry)
-                   : slots.starts_with(kSlots) && !(words >> rest)
-                       ? add_with_slots(hosts, entry, slots.substr(kSlots.size()))
-                       : Status::invalid_argument("must be HOST, HOST:SLOTS or HOST slots=SLOTS");
+    const Status added = add_line(hosts, line.substr(0, line.find('#')));
     if (!added.ok()) return added.in(fmt::format("line {}", number));
   }
   if (hosts.empty()) return Status::invalid_argument("there must be one at least");

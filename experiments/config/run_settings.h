@@ -24,6 +24,7 @@
 #include "experiments/config/optimizer_choice.h"
 #include "experiments/config/simulated_cluster.h"
 #include "experiments/config/trace_range.h"
+#include "experiments/config/variable_list.h"
 #include "ps/compression.h"
 #include "ps/policy/consistency.h"
 #include "ps/policy/push_scheduler.h"
@@ -89,9 +90,12 @@ struct RunSettings {
   Mode mode = Mode::kLocal;
   std::vector<std::string> command;  // a program of the person's own, which each worker runs; empty: ours
   LauncherKind launcher = LauncherKind::kLocal;
-  int connections = 1;             // to each peer, over ipc and tcp
-  std::optional<LinkShape> shape;  // none: the link is not emulated
-  bool share_gpu = false;          // placement switches it off where no GPU has to be shared
+  std::optional<std::string> mpi_options;  // more words for mpirun, quoted as for a shell
+  VariableList environment;                // that processes have besides their own
+  VariableList nccl_options;               // the same, of NCCL
+  int connections = 1;                     // to each peer, over ipc and tcp
+  std::optional<LinkShape> shape;          // none: the link is not emulated
+  bool share_gpu = false;                  // placement switches it off where no GPU has to be shared
   worker::Stragglers stragglers;
   FaultSchedule faults;
   CodecConfig compress;  // gradient compression: kind, ratio and rank; codec_of() has all settings
@@ -182,6 +186,7 @@ struct RunSettings {
   // Checkpoints
   std::optional<CheckpointInterval> checkpoint_every;  // none: never
   int keep = 2;                                        // how many of the newest checkpoints are kept
+  double grace_seconds = 15;                           // for one more, after SIGTERM
   // the folder of the checkpoints to resume from; none: the run begins anew
   std::optional<std::string> resume;
   // the file of the key that authenticates checkpoints; none: they are not authenticated

@@ -7,7 +7,7 @@
 
 namespace syncopate::experiments {
 
-enum class SubmitTarget { kKubernetes };
+enum class SubmitTarget { kKubernetes, kSlurm };
 
 // The kinds of Kubernetes objects that a job can be made of.
 enum class KubernetesForm {
@@ -23,14 +23,19 @@ struct Submission {
   SubmitTarget target = SubmitTarget::kKubernetes;
 
   std::string name = "syncopate";  // the job's: a label of DNS that begins with a letter, of at most 40 characters
-  int slots = 1;                   // workers on a host
   // What a host of the job is to have; none: not asked for.
   std::optional<std::int64_t> thousandths_of_cpus;
   std::optional<std::int64_t> memory_bytes;
   std::optional<int> gpus;
   std::optional<std::int64_t> time_limit_seconds;  // after which the job is ended; none: never
 
+  // Slurm
+  int nodes = 1;                         // hosts over which workers and servers are spread
+  std::optional<std::string> partition;  // none: Slurm's own choice
+  std::optional<std::string> account;    // whom it charges; none: the person's own
+
   // Kubernetes
+  int slots = 1;  // workers on a host
   KubernetesForm form = KubernetesForm::kJob;
   std::string image;
   std::optional<std::string> kube_namespace;  // none: the one that kubectl is set to

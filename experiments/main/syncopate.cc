@@ -370,7 +370,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     write_out(stdout, version_text(this_environment()));
     return ExitCode::kSuccess;
   }
-  if (command->action == CommandLine::Action::kSubmit) return show(submission_text(*command));
+  if (command->action == CommandLine::Action::kSubmit) return show(submission_text(*command, own_program()));
   if (const Status allowed = settle_rights(*command); !allowed.ok()) {
     complain(allowed.message());
     return exit_code_of(allowed);
@@ -380,7 +380,8 @@ ExitCode run_person(int argc, const char* const* argv) {
   }
   if (command->place && (command->place->rank > 0 || command->place->evaluates)) {
     if (command->config.dry_run) return ExitCode::kSuccess;
-    return task_main(*command->place, from_seconds(command->config.timeout_seconds));
+    return task_main(*command->place, from_seconds(command->config.timeout_seconds),
+                     from_seconds(command->config.grace_seconds));
   }
   std::optional<LauncherWatch> launcher;
   if (command->place) launcher.emplace();

@@ -60,8 +60,9 @@ class ClusterRuntime {
   // Wait at most this long, for any news, or for a message alone.
   virtual void wait_for_news(Duration at_most) = 0;
   virtual void wait_for_message(Duration at_most) = 0;
-  // Returns whether a person has asked since the last call to end the run.
-  virtual bool take_interrupt() = 0;
+  // Returns the signal (SIGINT, SIGTERM, SIGHUP) by which a person or a scheduler has asked since the last call to end
+  // the run, if they have.
+  virtual std::optional<int> take_interrupt() = 0;
   // Returns, once, what this program has run out of and a person should know; empty: nothing.
   virtual std::string take_shortage() = 0;
 };

@@ -20,6 +20,7 @@
 #include "experiments/cluster/coordinator/rendezvous_groups.h"
 #include "experiments/cluster/coordinator/run_checkpoints.h"
 #include "experiments/cluster/coordinator/shared_batches.h"
+#include "experiments/cluster/coordinator/termination.h"
 #include "experiments/cluster/coordinator/training_terms.h"
 #include "experiments/cluster/coordinator/worker_weights.h"
 #include "experiments/config/toml.h"
@@ -61,6 +62,7 @@ class Coordinator {
                  !config.faults.may(LinkFault::kReorder) && !config.faults.may(LinkFault::kDelay), monitor_, control_,
                  observer),
         checkpoints_(config, options.local_state_size > 0),
+        termination_(config.grace_seconds, monitor_, checkpoints_, [this](const std::string& line) { report(line); }),
         faults_(config, options.total_steps, plan, hands_on(runtime, monitor_, observer)),
         ends_(runtime, monitor_,
               {.last_words = options.last_words_time, .finished = from_seconds(config.timeout_seconds) / 2},
@@ -78,7 +80,7 @@ class Coordinator {
     while (!monitor_.over() || !runtime_.empty()) {
       wait_for_news();
       ends_.forgive(monitor_.notice_absence(clock_.now()));
-      if (runtime_.take_interrupt()) monitor_.on_interrupt(clock_.now());
+      if (const auto signal = runtime_.take_interrupt()) termination_.on_signal(*signal, clock_.now());
       receive_all();
       ends_.take();
       carry_out_actions();
@@ -93,6 +95,7 @@ class Coordinator {
       faults_.act(now);
       carry_out_actions();
       checkpoints_.act(now);
+      termination_.act(now);
       weights_.pass_on();
       terms_.tell_changes();
       ends_.end_carriers(now);
@@ -414,6 +417,7 @@ class Coordinator {
   TrainingTerms terms_;
   WorkerWeights weights_;
   RunCheckpoints checkpoints_;
+  Termination termination_;
   FaultInjector faults_;
   ProcessEnds ends_;
   std::optional<SharedBatches> batches_;  // set if workers share the job's batches

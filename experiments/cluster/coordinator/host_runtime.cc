@@ -68,7 +68,7 @@ class HostRuntime final : public ClusterRuntime {
     zmq::pollitem_t item = control_.incoming();
     zmq::poll(&item, 1, rounded_up(at_most));
   }
-  bool take_interrupt() override { return interrupts_.take(); }
+  std::optional<int> take_interrupt() override { return interrupts_.take(); }
 
   // Connections that were rejected, say, may use up all descriptors that there can be.
   std::string take_shortage() override {

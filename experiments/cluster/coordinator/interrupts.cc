@@ -18,9 +18,10 @@ Interrupts::~Interrupts() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-bool Interrupts::take() {
+std::optional<int> Interrupts::take() {
   signalfd_siginfo info;
-  return read(handle_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info));
+  if (read(handle_.get(), &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info))) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
 }
 
 }  // namespace syncopate::experiments

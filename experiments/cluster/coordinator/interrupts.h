@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include <optional>
+
 #include "common/os/file_descriptor.h"
 
 namespace syncopate::experiments {
@@ -15,8 +17,8 @@ class Interrupts {
 
   // Returns a descriptor that is readable when a signal has arrived.
   int handle() const { return handle_.get(); }
-  // Takes a signal, if one has arrived, and returns whether one had.
-  bool take();
+  // Takes a signal, if one has arrived, and returns its number.
+  std::optional<int> take();
 
  private:
   sigset_t before_;

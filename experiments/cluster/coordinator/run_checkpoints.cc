@@ -35,6 +35,16 @@ void RunCheckpoints::on_worker_lost(int worker) {
   if (keeper_) keeper_->policy().on_lost(worker_writer(worker));
 }
 
+bool RunCheckpoints::take_last(TimePoint now) {
+  if (!keeper_ || !keeper_->policy().has_begun()) return false;
+  keeper_->policy().on_last_wanted(now);
+  return true;
+}
+
+std::optional<std::int64_t> RunCheckpoints::last_taken() const {
+  return keeper_ ? keeper_->policy().last_wanted() : std::nullopt;
+}
+
 void RunCheckpoints::act(TimePoint now) {
   if (keeper_) keeper_->act(now);
 }

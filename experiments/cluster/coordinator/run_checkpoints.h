@@ -34,6 +34,11 @@ class RunCheckpoints {
   void on_job_steps(std::int64_t steps_done, TimePoint now);
   void on_report(const std::string& writer, const CheckpointReport& report);
   void on_worker_lost(int worker);
+  // Has one more checkpoint taken, as soon as it can be had. Returns false if there can be none: the run writes none,
+  // or training has not begun.
+  bool take_last(TimePoint now);
+  // Returns the step of that one, once it is complete.
+  std::optional<std::int64_t> last_taken() const;
   // Carries out what is due. Call it about every 100 ms.
   void act(TimePoint now);
   // Call it once all processes have ended. Returns none if the run wrote no checkpoints.

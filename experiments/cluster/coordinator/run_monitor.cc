@@ -176,6 +176,11 @@ void RunMonitor::on_interrupt(TimePoint now) {
            now);
 }
 
+void RunMonitor::on_last_checkpoint(std::int64_t step, TimePoint now) {
+  if (stopping()) return;
+  conclude({ExitCode::kTerminated, fmt::format("ended by SIGTERM; a last checkpoint is kept, of step {}", step)}, now);
+}
+
 // Time.
 
 void RunMonitor::on_tick(TimePoint now) {

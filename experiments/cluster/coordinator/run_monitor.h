@@ -79,6 +79,8 @@ class RunMonitor {
   // The results cannot be written.
   void on_output_failure(const Status& status, TimePoint now);
   void on_interrupt(TimePoint now);
+  // The run was asked to end, and its last checkpoint, after `step` steps, is complete.
+  void on_last_checkpoint(std::int64_t step, TimePoint now);
   // Returns how long the coordinator has not looked until now, if that was longer than it should be. That much silence
   // is forgiven to all processes. Call it before the events that have arrived meanwhile.
   Duration notice_absence(TimePoint now);

@@ -99,6 +99,7 @@ std::vector<std::string> mpirun_command(const JobPlan& plan, const LaunchOptions
   std::vector<std::string> command{"mpirun", "--oversubscribe",     "--bind-to", "none",
                                    "--mca",  "mpi_yield_when_idle", "1"};
   if (has_remote_processes(plan)) add_remote_options(command, options.program);
+  command.insert(command.end(), plan.mpi_options.begin(), plan.mpi_options.end());
   bool first = true;
   for (const ProcessSpec& process : plan.processes) {
     if (process.role == Role::kEvaluator) continue;

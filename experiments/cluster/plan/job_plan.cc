@@ -20,7 +20,6 @@ ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHo
   spec.remote = host.remote;
   spec.task = host.task;
   spec.arguments = {fmt::format("--role={}", name_of(role)), fmt::format("--rank={}", rank), "--run=" + run_id};
-  if (host.is_task) spec.arguments.emplace_back(kLeftToCoordinator);
   // One thread per process: libraries that start a pool of their own would make replicas compete for the cores.
   spec.environment = {{"OMP_NUM_THREADS", "1"}};
   return spec;
@@ -36,7 +35,8 @@ void put_on_gpu(ProcessSpec& spec, const ResolvedRun& config, const PlanHost& ho
                                                       .shares_gpu = config.share_gpu,
                                                       .log_file = log,
                                                       .interface = spans_hosts(config) ? host.interface : ""});
-  spec.environment.insert(spec.environment.end(), variables.begin(), variables.end());
+  set_variables(spec.environment, variables);
+  set_variables(spec.environment, config.nccl_options);
 }
 
 ProcessSpec own_program(const ResolvedRun& config, int rank, const std::string& run_id, const PlanHost& host) {
@@ -100,7 +100,9 @@ std::string program_of(const ProcessSpec& process, const std::string& program) {
   return process.gpu ? gpu_program_of(program) : program;
 }
 
-JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster) {
+namespace {
+
+JobPlan plan_of_processes(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster) {
   JobPlan plan{.run_id = run_id, .processes = {}, .remote_shell = cluster.remote_shell};
   if (runs_command(config)) {
     int rank = 0;
@@ -133,6 +135,15 @@ JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cl
   if (!is_profile(config))
     plan.processes.push_back(
         process(Role::kEvaluator, 0, run_id, {.name = cluster.coordinator, .is_task = cluster.hosts.front().is_task}));
+  return plan;
+}
+
+}  // namespace
+
+JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster) {
+  JobPlan plan = plan_of_processes(config, run_id, cluster);
+  for (ProcessSpec& process : plan.processes) set_variables(process.environment, config.environment);
+  if (config.mpi_options) plan.mpi_options = *split_words(*config.mpi_options);
   return plan;
 }
 

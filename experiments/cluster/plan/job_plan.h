@@ -13,10 +13,6 @@ namespace syncopate::experiments {
 
 enum class Role { kWorker, kServer, kStandby, kEvaluator };
 
-// The argument of a process whose launcher sends SIGTERM to everything that it has started: the process ignores that,
-// since the coordinator has it, too, and ends the run in order.
-inline constexpr const char* kLeftToCoordinator = "--left-to-coordinator";
-
 // "worker", "server", "standby", "evaluator"
 const char* name_of(Role role);
 
@@ -42,8 +38,9 @@ struct ProcessSpec {
 
 struct JobPlan {
   std::string run_id;
-  std::vector<ProcessSpec> processes;  // servers, workers, evaluator if there is one; each by rank
-  RemoteShell remote_shell = {};       // starts those that are remote
+  std::vector<ProcessSpec> processes;         // servers, workers, evaluator if there is one; each by rank
+  RemoteShell remote_shell = {};              // starts those that are remote
+  std::vector<std::string> mpi_options = {};  // more words for mpirun
 };
 
 // A host that workers and servers are placed on.

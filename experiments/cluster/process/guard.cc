@@ -17,6 +17,7 @@
 #include "common/os/file_descriptor.h"
 #include "experiments/cluster/process/descendants.h"
 #include "experiments/cluster/process/private_memory.h"
+#include "experiments/cluster/process/process_main.h"
 #include "experiments/cluster/process/signal_orders.h"
 #include "experiments/cluster/starter.h"
 
@@ -63,11 +64,14 @@ bool is_guard_command_line(int argc, const char* const* argv) {
   return argc > 2 && (std::string_view(argv[1]) == "--guard" || std::string_view(argv[1]) == kLocal);
 }
 
-int guard_main(int, char** argv) {
+int guard_main(int argc, char** argv) {
   keep_memory_private();
   adopt_orphans();
+  // A process of a run leaves SIGTERM to the coordinator, and so does its guard.
+  const bool is_of_run = is_process_command_line(argc - 2, argv + 2);
   signal(SIGINT, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
+  if (is_of_run) signal(SIGTERM, SIG_IGN);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return kNotStarted;
   FileDescriptor input(ends[0]), output(ends[1]);
@@ -82,8 +86,8 @@ int guard_main(int, char** argv) {
   while (items[0].revents == 0) {
     if (poll(items, 2, -1) < 0) continue;
     if (items[1].revents == 0 || pass_on(output, orders, process)) continue;
-    kill(process, SIGTERM);
-    if (!ends_within(ended, kGraceMs)) kill(process, SIGKILL);
+    if (!is_of_run) kill(process, SIGTERM);
+    if (is_of_run || !ends_within(ended, kGraceMs)) kill(process, SIGKILL);
     break;
   }
   int status = 0;

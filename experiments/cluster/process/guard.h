@@ -2,7 +2,8 @@
 // another host, and mpirun, which must delete its files. The guard ends the process when its own standard input ends.
 // The coordinator, or the remote shell in its place, keeps that open as long as it lives and wants the process. The
 // guard sends SIGTERM, and then SIGKILL if the process does not end soon, because it is stopped or hangs; then it kills
-// what the process has left behind.
+// what the process has left behind. A worker, server or evaluator gets SIGKILL at once: it leaves SIGTERM, which a
+// scheduler sends to all processes of a job, to the coordinator, and so does its guard.
 //
 // The program has a single thread, so that it can fork:
 //   syncopate --guard PROGRAM ARGUMENTS...        on another host

@@ -54,8 +54,7 @@ struct ProcessArguments {
   ProcessIdentity self;
   std::string address, run_id;
   int gpu = 0;
-  bool shares_keys = false;
-  bool left_to_coordinator = false;
+  bool shares_keys = false;  // as processes of mpirun do
 };
 
 Status put(std::string_view name, std::string_view value, ProcessArguments& arguments) {
@@ -82,8 +81,6 @@ Status put(std::string_view name, std::string_view value, ProcessArguments& argu
     arguments.address = value;
   } else if (name == "--keys-shared" && value.empty()) {
     arguments.shares_keys = true;
-  } else if (name == kLeftToCoordinator && value.empty()) {
-    arguments.left_to_coordinator = true;
   } else {
     return Status::invalid_argument(fmt::format("{}={}: no option of a process of a run", name, value));
   }
@@ -164,7 +161,8 @@ bool is_process_command_line(int argc, const char* const* argv) {
 }
 
 int process_main(int argc, const char* const* argv, const Accelerator* accelerator) {
-  // A process must not outlive the one that started it, and only the coordinator handles Ctrl-C.
+  // A process must not outlive the one that started it, and only the coordinator handles what asks a run to end:
+  // schedulers and service managers send it to all processes of a job.
   die_with_parent();
   signal(SIGINT, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);  // a reader that closes this process's output does not end it
@@ -176,7 +174,7 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
     fmt::print(stderr, "{}\n", arguments.status().message());
     return static_cast<int>(ExitCode::kUsage);
   }
-  if (arguments->left_to_coordinator) {
+  if (!arguments->shares_keys) {  // mpirun ends its processes by it
     for (const int signal_number : {SIGTERM, SIGHUP}) signal(signal_number, SIG_IGN);
   }
   const ProcessIdentity& self = arguments->self;

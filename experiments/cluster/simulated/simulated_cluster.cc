@@ -73,7 +73,7 @@ class SimulatedRuntime final : public ClusterRuntime {
   void wait_for_message(Duration at_most) override {
     wait(at_most, [this] { return !control_.empty(); });
   }
-  bool take_interrupt() override { return interrupts_.take(); }
+  std::optional<int> take_interrupt() override { return interrupts_.take(); }
   std::string take_shortage() override { return {}; }
 
  private:

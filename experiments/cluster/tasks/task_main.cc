@@ -35,7 +35,7 @@ void leave_the_word_to_the_first() {
   poll(nullptr, 0, kMilliseconds);
 }
 
-ExitCode task_main(const TaskPlace& place, Duration patience) {
+ExitCode task_main(const TaskPlace& place, Duration patience, Duration grace) {
   if (place.evaluates) {
     fmt::print(stderr, "run_experiment: evaluation takes place beside the chief; there is nothing to do here\n");
     return ExitCode::kSuccess;
@@ -44,7 +44,8 @@ ExitCode task_main(const TaskPlace& place, Duration patience) {
                                            .address = local_address_of(place, place.rank),
                                            .launcher = launcher_of(place.by),
                                            .rank = place.rank,
-                                           .patience = patience}));
+                                           .patience = patience,
+                                           .grace = grace}));
 }
 
 }  // namespace syncopate::experiments

@@ -18,7 +18,8 @@ bool is_later_task();
 // Waits for as long as the first one needs to say what is wrong with the options of all.
 void leave_the_word_to_the_first();
 
-// Waits for the coordinator, and runs what it says (task_server.h); TF_CONFIG's evaluator has nothing to do.
-ExitCode task_main(const TaskPlace& place, Duration patience);
+// Waits for the coordinator, and runs what it says (task_server.h, with its durations); TF_CONFIG's evaluator has
+// nothing to do.
+ExitCode task_main(const TaskPlace& place, Duration patience, Duration grace);
 
 }  // namespace syncopate::experiments

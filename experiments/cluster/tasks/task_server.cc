@@ -37,7 +37,7 @@ constexpr int kLookEveryMs = 250;
 constexpr int kSignalled = 128;  // as in shells
 constexpr Duration kSendTimeout = std::chrono::seconds(5);
 // As long as Slurm and torchrun wait between SIGTERM and SIGKILL.
-constexpr Duration kGrace = std::chrono::seconds(30);
+constexpr Duration kEndsWithin = std::chrono::seconds(30);
 
 class TaskServer {
  public:
@@ -197,7 +197,7 @@ class TaskServer {
       asked_to_end_ = now;
       if (!holder_) exit_ = static_cast<int>(ExitCode::kInterrupted);
     }
-    if (asked_to_end_ && now - *asked_to_end_ >= kGrace && !exit_) {
+    if (asked_to_end_ && now - *asked_to_end_ >= kEndsWithin + options_.grace && !exit_) {
       say("the run has not ended in time; this process ends");
       exit_ = kSignalled + SIGTERM;
     }

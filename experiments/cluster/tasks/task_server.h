@@ -21,6 +21,7 @@ struct TaskServerOptions {
   std::string launcher;  // "srun", for messages
   int rank = 0;
   Duration patience = std::chrono::seconds(30);  // how long the coordinator may take to come
+  Duration grace{};                              // how long a run may take for a last checkpoint before it ends
 };
 
 // Returns the exit code of the task.

@@ -116,6 +116,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
               .unit = "bytes"},
              &C::segment_bytes, "segment size", std::int64_t{1024}, std::int64_t{1} << 30),
       conditions::kSegments));
+  add_nccl_options(table);
 }
 
 }  // namespace syncopate::experiments

@@ -45,6 +45,16 @@ void add_checkpoint_options(std::vector<OptionSpec>& table) {
            .unit = "checkpoints"},
           &C::keep, "kept checkpoints", 1, 1000000),
       conditions::kWritesCheckpoints));
+  table.push_back(option_kinds::only(
+      option_kinds::number({.group = kCheckpointGroup,
+                            .name = "grace",
+                            .placeholder = "SECONDS",
+                            .sentence = "How long a run that is asked to end by SIGTERM, as schedulers do some time "
+                                        "before they kill, may take for one more checkpoint; then it ends with 143, "
+                                        "else with 130. 0: it takes none. Asked again, it ends at once.",
+                            .unit = "seconds"},
+                           &C::grace_seconds, "grace", 0.0, 3600.0),
+      conditions::kWritesCheckpoints));
   // Not recorded: a record that named it would depend on another run's files. The run reaches the same result without
   // it.
   table.push_back(

@@ -39,6 +39,12 @@ inline const Condition kOnGpu{"--device=cuda", [](const Run& r) { return r.devic
 inline const Condition kOtherHosts{"--hosts that names another host",
                                    [](const Run& r) { return spans_hosts(r) && r.cluster == ClusterKind::kReal; }};
 
+inline const Condition kStartsProcesses{"--cluster=real or namespaces, which have processes",
+                                        [](const Run& r) { return r.cluster != ClusterKind::kSimulated; }};
+inline const Condition kByMpirun{"--launcher=mpirun", [](const Run& r) { return r.launcher == LauncherKind::kMpirun; }};
+inline const Condition kByNccl{"--mode=allreduce and --collective=nccl",
+                               [](const Run& r) { return is_allreduce(r) && r.collective == CollectiveKind::kNccl; }};
+
 inline const Condition kOwnFabric{"--cluster=simulated or namespaces",
                                   [](const Run& r) { return r.cluster != ClusterKind::kReal; }};
 inline const Condition kSimulated{"--cluster=simulated",

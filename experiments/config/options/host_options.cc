@@ -44,7 +44,9 @@ OptionSpec hostfile() {
   OptionSpec option{.group = "Several hosts",
                     .name = "hostfile",
                     .placeholder = "FILE",
-                    .sentence = "The same from a file: a host a line, HOST, HOST:SLOTS or HOST slots=SLOTS.",
+                    .sentence =
+                        "The same from a file, such as Open MPI's, MPICH's, Horovod's or DeepSpeed's: a host "
+                        "a line, HOST, HOST:SLOTS or HOST slots=SLOTS.",
                     .range = "a file that can be read",
                     .usual = "none",
                     .is_text = true,
@@ -109,6 +111,7 @@ void add_host_options(std::vector<OptionSpec>& table) {
                  .range = "an address of this host, of IPv4 or IPv6",
                  .usual = "the one that the route to them uses"},
                 &C::listen_address, &ResolvedRun::listen_address, "address"));
+  add_pass_through_options(table);
 }
 
 }  // namespace syncopate::experiments

@@ -8,6 +8,9 @@
 namespace syncopate::experiments {
 
 void add_command_option(std::vector<OptionSpec>& table);
+// What is passed on to programs on all hosts as it is, and what NCCL has of that.
+void add_pass_through_options(std::vector<OptionSpec>& table);
+void add_nccl_options(std::vector<OptionSpec>& table);
 void add_ps_options(std::vector<OptionSpec>& table);
 void add_data_options(std::vector<OptionSpec>& table);
 void add_recommender_options(std::vector<OptionSpec>& table);

@@ -23,6 +23,10 @@ constexpr std::size_t kMostPairs = 28;  // of eight hosts; of more the slowest
 
 std::string shown_name(const ExaminedHost& host) { return printable(host.name, kLongestName); }
 
+std::string latency_text(double microseconds) {
+  return microseconds < 1000 ? fmt::format("{:.3g} us", microseconds) : fmt::format("{:.3g} ms", microseconds / 1000);
+}
+
 std::string rate_text(double bytes_per_second) {
   const double megabits = 8e-6 * bytes_per_second;
   return megabits < 1000 ? fmt::format("{:.3g} Mb/s", megabits) : fmt::format("{:.3g} Gb/s", megabits / 1000);
@@ -52,7 +56,7 @@ Row pair_row(const Examination& examination, const ExaminedPair& pair) {
   const std::string between =
       fmt::format("{} - {}", shown_name(examination.hosts[pair.one]), shown_name(examination.hosts[pair.other]));
   if (!pair.failure.empty()) return {between, "-", "-", "-"};
-  return {between, rate_text(pair.there), rate_text(pair.back), fmt::format("{:.3g} us", pair.latency_us)};
+  return {between, rate_text(pair.there), rate_text(pair.back), latency_text(pair.latency_us)};
 }
 
 std::string pairs_text(const Examination& examination) {

@@ -32,9 +32,9 @@ namespace fs = std::filesystem;
 constexpr const char* kSettingsFile = "config.toml";
 constexpr std::uint64_t kMostResultBytes = 64 << 20;
 // These may differ between the parts of one run: how long it is, what is kept of it, and where it runs.
-constexpr std::array<std::string_view, 11> kMayDiffer{
-    "epochs",         "steps",        "checkpoint-every", "keep",           "evaluate-every", "hosts",
-    "listen-address", "remote-shell", "remote-program",   "wait-for-hosts", "transport",
+constexpr std::array<std::string_view, 12> kMayDiffer{
+    "epochs", "steps",          "checkpoint-every", "keep",           "grace",          "evaluate-every",
+    "hosts",  "listen-address", "remote-shell",     "remote-program", "wait-for-hosts", "transport",
 };
 // These say how long it is.
 constexpr std::array<std::string_view, 2> kLengths{"epochs", "steps"};

@@ -6,6 +6,7 @@
 
 #include "common/text/printable_text.h"
 #include "experiments/lab/submit/kubernetes_manifests.h"
+#include "experiments/lab/submit/slurm_script.h"
 #include "experiments/lab/submit/yaml_text.h"
 
 namespace syncopate::experiments {
@@ -18,7 +19,8 @@ std::string comment(std::string_view text) {
 
 }  // namespace
 
-std::string submission_text(const CommandLine& line) {
+std::string submission_text(const CommandLine& line, const std::string& program) {
+  if (line.submission->target == SubmitTarget::kSlurm) return slurm_script(line, program);
   const KubernetesManifests manifests = kubernetes_manifests(line);
   std::string text = comment("Made by: " + line.typed);
   for (const KubernetesManifests::Step& step : manifests.steps) {

@@ -33,12 +33,15 @@ ordered_json environment(const CommandLine& line) {
   for (const auto& [option, variable] : kVariables) {
     if (line.given.contains(option)) wanted.insert(variable);
   }
-  ordered_json variables = ordered_json::array();
+  VariableList variables;
   for (const auto& [name, value] : command_environment(presumed(line.config), 0)) {
-    if (wanted.contains(name)) variables.push_back({{"name", name}, {"value", value}});
+    if (wanted.contains(name)) variables.emplace_back(name, value);
   }
-  variables.push_back({{"name", "PYTHONUNBUFFERED"}, {"value", "1"}});
-  return variables;
+  variables.emplace_back("PYTHONUNBUFFERED", "1");
+  set_variables(variables, line.config.environment);
+  ordered_json documents = ordered_json::array();
+  for (const auto& [name, value] : variables) documents.push_back({{"name", name}, {"value", value}});
+  return documents;
 }
 
 ordered_json runtime(const Submission& submission, int nodes) {

@@ -83,6 +83,29 @@ TEST_F(ACutter, ByOrderAtTheStepThatWasNamed) {
   EXPECT_EQ(reports_[0].step, 4);
 }
 
+TEST_F(ACutter, ByOrderBesidesThoseThatAreCounted) {
+  const auto cutter = this->cutter({.steps = 3});
+  cutter->begin(0, 0, Share::kAll);
+  cutter->on_order(0, 4);
+  for (int step = 1; step <= 5; ++step) {
+    do_step(*cutter, step);
+    cutter->finish();
+  }
+  ASSERT_THAT(reports_, SizeIs(2));
+  EXPECT_EQ(reports_[0].step, 3);
+  EXPECT_EQ(reports_[1].step, 4);
+  EXPECT_EQ(reports_[1].kind, Kind::kWritten) << reports_[1].reason;
+}
+
+TEST_F(ACutter, TakesOneThatIsBothCountedAndOrderedOnce) {
+  const auto cutter = this->cutter({.steps = 3});
+  cutter->begin(0, 0, Share::kAll);
+  cutter->on_order(0, 3);
+  for (int step = 1; step <= 5; ++step) do_step(*cutter, step);
+  cutter->finish();
+  EXPECT_EQ(taken_, 1);
+}
+
 TEST_F(ACutter, SaysThatAnOrderCameTooLate) {
   const auto cutter = this->cutter({.seconds = 1});
   cutter->begin(0, 0, Share::kAll);

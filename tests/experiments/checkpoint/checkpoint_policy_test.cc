@@ -222,6 +222,105 @@ TEST(CheckpointPolicy, ForgetsTheMembershipBefore) {
   EXPECT_THAT(actions(policy), ElementsAre("complete 100"));
 }
 
+void complete(CheckpointPolicy& policy, std::int64_t step, std::int64_t membership_epoch = 0) {
+  for (const char* writer : {"worker-0", "worker-1"}) report(policy, writer, step, Kind::kWritten, membership_epoch);
+  policy.on_complete(step, Status());
+  actions(policy);
+}
+
+TEST(CheckpointPolicy, TakesALastOneOutsideOfItsInterval) {
+  CheckpointPolicy policy = by_steps();
+  for (int i = 0; i <= 5; ++i) policy.on_steps("worker-0", i * 10, at(0.1 * i));
+  EXPECT_FALSE(policy.last_wanted());
+  policy.on_last_wanted(at(0.5));
+  policy.on_tick(at(0.5));
+  EXPECT_THAT(actions(policy), ElementsAre("order 100")) << "0.5 s at 100 steps a second ahead of 50";
+  policy.on_tick(at(0.6));
+  EXPECT_THAT(actions(policy), IsEmpty());
+  for (const char* writer : {"worker-0", "worker-1"}) report(policy, writer, 100);
+  policy.on_tick(at(0.7));
+  EXPECT_THAT(actions(policy), ElementsAre("complete 100")) << "another one is not needed";
+  EXPECT_FALSE(policy.last_wanted());
+  policy.on_complete(100, Status());
+  EXPECT_EQ(policy.last_wanted(), 100);
+  policy.on_tick(at(9));
+  EXPECT_THAT(actions(policy), IsEmpty());
+}
+
+TEST(CheckpointPolicy, TriesAgainUntilTheLastOneIsComplete) {
+  CheckpointPolicy policy = by_seconds();
+  policy.on_last_wanted(at(1.5));
+  policy.on_tick(at(1.5));
+  report(policy, "worker-0", 200, Kind::kPassed);
+  EXPECT_THAT(actions(policy), ElementsAre("order 200", "give up 200"));
+  policy.on_tick(at(1.6));
+  for (const char* writer : {"worker-0", "worker-1"}) report(policy, writer, 250);
+  EXPECT_THAT(actions(policy), ElementsAre("order 250", "complete 250"));
+  policy.on_complete(250, Status::resource_exhausted("no room"));
+  EXPECT_FALSE(policy.last_wanted());
+  actions(policy);
+  policy.on_steps("worker-0", 260, at(1.7));
+  policy.on_tick(at(1.7));
+  EXPECT_EQ(actions(policy).size(), 1u) << "there may be room now";
+}
+
+TEST(CheckpointPolicy, TakesOneUnderWayForTheLast) {
+  CheckpointPolicy policy = by_seconds();
+  policy.on_tick(at(2));
+  EXPECT_THAT(actions(policy), ElementsAre("order 200"));
+  policy.on_last_wanted(at(2));
+  policy.on_tick(at(2.1));
+  EXPECT_THAT(actions(policy), IsEmpty());
+  complete(policy, 200);
+  EXPECT_EQ(policy.last_wanted(), 200);
+}
+
+TEST(CheckpointPolicy, DoesNotTakeAnEarlierOneForTheLast) {
+  CheckpointPolicy policy = by_steps();
+  policy.on_steps("worker-0", 150, at(1));
+  policy.on_last_wanted(at(1));
+  complete(policy, 100);
+  EXPECT_FALSE(policy.last_wanted()) << "it lacks 50 steps";
+}
+
+TEST(CheckpointPolicy, NeedsNoLastOneWhereNothingWasTrainedSinceTheOneBefore) {
+  CheckpointPolicy policy = by_steps();
+  policy.on_steps("worker-0", 100, at(1));
+  complete(policy, 100);
+  policy.on_last_wanted(at(2));
+  EXPECT_EQ(policy.last_wanted(), 100);
+}
+
+TEST(CheckpointPolicy, TakesALastOneWhereStepsAreSlowAndTheirPaceIsNotKnown) {
+  CheckpointPolicy policy = by_steps();
+  policy.on_steps("worker-0", 1, at(20));
+  policy.on_last_wanted(at(21));
+  policy.on_tick(at(21));
+  EXPECT_THAT(actions(policy), IsEmpty());
+  policy.on_tick(at(21.5));
+  EXPECT_THAT(actions(policy), ElementsAre("order 2")) << "the step that is under way";
+}
+
+TEST(CheckpointPolicy, TakesALastOneOfTheMembersThatAreLeft) {
+  CheckpointPolicy policy = by_steps();
+  policy.on_steps("worker-0", 150, at(1));
+  policy.on_last_wanted(at(2));
+  policy.on_membership(1, {"worker-0", "worker-1"}, at(3));
+  policy.on_steps("worker-0", 101, at(4));  // they went back
+  policy.on_tick(at(4));
+  EXPECT_THAT(actions(policy), ElementsAre("order 102"));
+  complete(policy, 102, 1);
+  EXPECT_EQ(policy.last_wanted(), 102);
+}
+
+TEST(CheckpointPolicy, HasNoLastOneBeforeTrainingHasBegun) {
+  CheckpointPolicy policy({.steps = 100}, true);
+  EXPECT_FALSE(policy.has_begun());
+  policy.on_last_wanted(at(1));
+  policy.on_tick(at(2));
+  EXPECT_THAT(actions(policy), IsEmpty());
+}
+
 TEST(CheckpointPolicy, IsNotDisturbedByWhoIsNoWriter) {
   CheckpointPolicy policy = by_steps();
   report(policy, "worker-9", 100);

@@ -62,8 +62,19 @@ TEST_F(AShard, IsAskedForTheNextOfEverySoManyUpdatesAheadOfIt) {
   EXPECT_EQ(reports_[0].kind, Kind::kWritten) << reports_[0].reason;
   EXPECT_EQ(reports_[0].step, 6);
   EXPECT_EQ(reports_[0].part.writer, "shard-1");
-  cutter->on_order(0, 9);
-  EXPECT_THAT(versions(), SizeIs(2)) << "nobody orders what is counted";
+  cutter->on_order(0, 12);
+  EXPECT_THAT(versions(), SizeIs(2)) << "what is counted is not asked for twice";
+}
+
+TEST_F(AShard, IsAskedForWhatIsOrderedBesidesWhatIsCounted) {
+  const auto cutter = this->cutter({.steps = 6}, true, 2);
+  cutter->on_order(0, 4);
+  EXPECT_THAT(versions(), ElementsAre(3, 2));
+  answer(1);
+  cutter->finish();
+  EXPECT_THAT(versions(), SizeIs(2)) << "the next of the count is asked for already";
+  ASSERT_THAT(reports_, SizeIs(1));
+  EXPECT_EQ(reports_[0].step, 4);
 }
 
 TEST_F(AShard, IsAskedForWhatIsOrdered) {

@@ -16,9 +16,10 @@ TEST(ExitCode, TellsClassesOfFailureApart) {
   EXPECT_EQ(exit_code_of(Status::internal("")), ExitCode::kInternal);
 }
 
-TEST(ExitCode, OfUsageAndInterruptAreThoseThatShellsExpect) {
+TEST(ExitCode, OfUsageAndSignalsAreThoseThatShellsExpect) {
   EXPECT_EQ(static_cast<int>(ExitCode::kUsage), 2);
   EXPECT_EQ(static_cast<int>(ExitCode::kInterrupted), 130);
+  EXPECT_EQ(static_cast<int>(ExitCode::kTerminated), 143);
 }
 
 }  // namespace

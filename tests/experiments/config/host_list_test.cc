@@ -78,6 +78,23 @@ TEST(HostList, IsReadFromAFileAsMpirunHasIt) {
   EXPECT_EQ(parse_host_file("# none\n").status().message(), "there must be one at least");
 }
 
+TEST(HostList, IsReadFromFilesOfOtherPrograms) {
+  // DeepSpeed's and Horovod's.
+  EXPECT_THAT(*parse_host_file("worker-1 slots=4\nworker-2 slots=4\n"),
+              ElementsAre(HostSlots{"worker-1", 4}, HostSlots{"worker-2", 4}));
+  // Open MPI's.
+  EXPECT_THAT(*parse_host_file("# nodes of the rack\nfoo.example.com\nbar.example.com slots=2\n"
+                               "yow.example.com slots=4 max-slots=4\r\nzip max_slots=8 slots=2\n"),
+              ElementsAre(HostSlots{"foo.example.com", 1}, HostSlots{"bar.example.com", 2},
+                          HostSlots{"yow.example.com", 4}, HostSlots{"zip", 2}));
+  // MPICH's, and what mpirun of Horovod takes behind -H, a line each.
+  EXPECT_THAT(*parse_host_file("host1:2\nhost2:4"), ElementsAre(HostSlots{"host1", 2}, HostSlots{"host2", 4}));
+  for (const char* wrong : {"a slots=", "a slots=1 slots=2", "a:1 b:1", "a:1,b:1 slots=2", "a:2 slots=2"}) {
+    EXPECT_THAT(parse_host_file(std::string("b\n\n") + wrong).status().message(), testing::StartsWith("line 3: "))
+        << wrong;
+  }
+}
+
 TEST(HostList, IsFilledInOrder) {
   EXPECT_THAT(hosts_of_workers(*parse_hosts("a:2,b:1,c:2"), 4), ElementsAre(0, 0, 1, 2));
   EXPECT_EQ(total_slots(*parse_hosts("a:2,b:1,c:2")), 5);

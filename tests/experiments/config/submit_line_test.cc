@@ -46,7 +46,7 @@ TEST(ASubmitLine, NamesTheHostsOfAnMpiJobAsItsOperatorDoes) {
 }
 
 TEST(ASubmitLine, NeedsATargetAndAnImage) {
-  EXPECT_THAT(refusal({"submit", kImage}), HasSubstr("--kubernetes is missing"));
+  EXPECT_THAT(refusal({"submit", kImage}), HasSubstr("--kubernetes or --slurm is missing"));
   EXPECT_THAT(refusal({"submit", kJob}), HasSubstr("--image is missing"));
   EXPECT_THAT(refusal({"submit", "--kubernetes=helm", kImage}),
               StartsWith("--kubernetes=helm: must be job, mpijob or trainer"));
@@ -95,6 +95,37 @@ TEST(ASubmitLine, RefusesARunThatCouldNotStartThere) {
   EXPECT_THAT(refusal({"submit", kJob, kImage, "--mode=ps", "--device=cuda"}), HasSubstr("as in --gpus=1"));
   EXPECT_THAT(refusal({"submit", kJob, kImage, "--mode=allreduce", "--servers=2"}), StartsWith("--servers=2:"));
   EXPECT_THAT(refusal({"submit", "--kubernetes=mpijob", kImage, "--mode=local"}), HasSubstr("use --kubernetes=job"));
+}
+
+TEST(ASubmitLine, MakesATaskOfSlurmsOfEachWorkerAndServer) {
+  const Result<CommandLine> line = parse({"submit", "--slurm", "--nodes=2", "--partition=long,gpu", "--account=vision",
+                                          "--time-limit=90s", "--mode=ps", "--workers=3", "--servers=2"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  const Submission& submission = *line->submission;
+  EXPECT_EQ(submission.target, SubmitTarget::kSlurm);
+  EXPECT_EQ(submission.nodes, 2);
+  EXPECT_EQ(submission.partition, "long,gpu");
+  EXPECT_EQ(submission.account, "vision");
+  EXPECT_EQ(tasks_of(line->config), 5);
+  EXPECT_EQ(line->config.launcher, LauncherKind::kSlurm);
+}
+
+TEST(ASubmitLine, RefusesWhatSlurmDoesNotTake) {
+  EXPECT_THAT(refusal({"submit", "--slurm", kJob, kImage}), StartsWith("--slurm: not beside --kubernetes"));
+  EXPECT_THAT(refusal({"submit", "--slurm", kImage}), HasSubstr("has an effect only with --kubernetes"));
+  EXPECT_THAT(refusal({"submit", "--slurm", "--slots=2"}), StartsWith("--slots=2: has an effect only with"));
+  EXPECT_THAT(refusal({"submit", kJob, kImage, "--nodes=2"}), StartsWith("--nodes=2: has an effect only with --slurm"));
+  EXPECT_THAT(refusal({"submit", "--slurm", "--nodes=3", "--mode=allreduce", "--workers=2"}), StartsWith("--nodes=3:"));
+  EXPECT_THAT(refusal({"submit", "--slurm", "--mode=allreduce", "--cpus=1.5"}), StartsWith("--cpus=1.5:"));
+  EXPECT_THAT(refusal({"submit", "--slurm", "--mode=allreduce", "--launcher=mpirun"}),
+              StartsWith("--launcher=mpirun:"));
+  EXPECT_THAT(refusal({"submit", "--slurm", "--mode=allreduce", "--hosts=a"}), StartsWith("--hosts=a:"));
+  EXPECT_THAT(refusal({"submit", "--slurm", "--mode=ps", "--device=cuda"}), HasSubstr("as in --gpus=1"));
+  EXPECT_THAT(refusal({"submit", "--slurm", "--mode=ps", "--", "python", "a.py"}), StartsWith("--slurm: starts"));
+  for (const char* option :
+       {"--nodes=0", "--nodes=1001", "--partition=a b", "--partition=-p", "--account=$(id)", "--account=a\nb"}) {
+    EXPECT_THAT(refusal({"submit", "--slurm", "--mode=allreduce", option}), HasSubstr(": must be ")) << option;
+  }
 }
 
 TEST(ASubmitLine, GivesAProgramOfOnesOwnToTheTrainerAlone) {

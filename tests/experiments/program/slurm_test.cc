@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "experiments/checkpoint/checkpoint_store.h"
 #include "tests/faults/failing_run.h"
 #include "tests/support/build_paths.h"
 
@@ -120,11 +121,13 @@ TEST_F(SlurmTest, ARunTakesTheHostsOfItsAllocation) {
 }
 
 TEST_F(SlurmTest, AKilledProcessOfAnotherHostEndsTheRun) {
-  const std::string job = submit({"--nodes=2", "--ntasks=2"},
-                                 training({"--mode=allreduce", "--launcher=slurm", "--listen-address=127.0.0.1"}));
+  const std::string job = submit(
+      {"--nodes=2", "--ntasks=2"},
+      training({"--mode=allreduce", "--launcher=slurm", "--listen-address=127.0.0.1", "--environment=PASSED_ON=far"}));
   ASSERT_TRUE(wait_for([&] { return text_of(output() / "steps.csv").size() > 1000; })) << printed();
   const pid_t worker = slurm_->process("worker", 1);
   ASSERT_GT(worker, 0);
+  EXPECT_THAT(text_of(fmt::format("/proc/{}/environ", worker)), HasSubstr("PASSED_ON=far"));
   kill(worker, SIGKILL);
   EXPECT_EQ(end_of(job), "5:0") << printed();
   EXPECT_THAT(printed(), HasSubstr("worker 1 (host"));
@@ -134,14 +137,8 @@ TEST_F(SlurmTest, ARequeuedRunGoesOnFromItsCheckpoint) {
   const std::string job = submit(
       {"--nodes=1", "--ntasks=2", "--requeue"},
       training({"--mode=allreduce", "--launcher=slurm", "--checkpoint-every=50", "--resume=auto"}, "--steps=12000"));
-  const auto has_checkpoint = [&] {  // an older one goes when the next is there
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(output() / "checkpoints", none)) {
-      if (entry.path().extension() != ".part" && entry.path().filename() >= "step-000100") return true;
-    }
-    return false;
-  };
-  ASSERT_TRUE(wait_for(has_checkpoint)) << printed();
+  const CheckpointStore checkpoints((output() / "checkpoints").string());
+  ASSERT_TRUE(wait_for([&] { return !checkpoints.steps().empty(); })) << printed();
   EXPECT_EQ(slurm_->output_of("scontrol requeue " + job), "");
   // A requeued job may begin only after a while.
   wait_for([&] { return state_of(job) == "PENDING"; });
@@ -156,6 +153,55 @@ TEST_F(SlurmTest, ASignalBeforeTheTimeLimitEndsARunInOrder) {
                                  training({"--mode=allreduce", "--launcher=slurm"}));
   EXPECT_EQ(end_of(job), "130:0") << printed();
   EXPECT_THAT(printed(), HasSubstr("interrupted at step"));
+}
+
+// What submit prints is handed to sbatch as it is.
+TEST_F(SlurmTest, RunsWhatSubmitHasPrintedAndGoesOnWithTheSameScript) {
+  const Flags run = training({"--mode=ps", "--workers=3", "--servers=1", "--listen-address=127.0.0.1", "--device=cpu",
+                              "--data-dir=" + testing_support::shared_data_dir(), "--checkpoint-every=1000000000",
+                              "--output=" + output().string()});
+  const ProgramEnd submit = testing_support::run_program(
+      Flags{"submit", "--slurm", "--nodes=2", "--name=printed", "--cpus=2", "--time-limit=10m"} + run);
+  ASSERT_EQ(submit.exit_code, 0) << submit.err;
+  const std::filesystem::path script = slurm_->folder() / "printed.sbatch";
+  std::ofstream(script) << submit.out;
+  const auto start = [&] {
+    return slurm_->output_of("sbatch --parsable --chdir=" + slurm_->folder().string() + " " + script.string());
+  };
+  const auto out = [&] { return text_of(slurm_->folder() / "printed.out"); };
+  const auto trains = [&] { return text_of(output() / "steps.csv").size() > 1000; };
+  const std::string first = start();
+  ASSERT_TRUE(wait_for(trains)) << first << out();
+  EXPECT_EQ(slurm_->output_of("scancel --batch --signal=TERM " + first), "");
+  EXPECT_EQ(end_of(first), "143:0") << out();
+  EXPECT_THAT(text_of(output() / "config.toml"), HasSubstr("\nhosts = \"localhost:1,node2:2\""));
+  const std::string second = start();
+  ASSERT_TRUE(wait_for([&] { return std::filesystem::exists(output() / "before-1") && trains(); })) << out();
+  EXPECT_EQ(slurm_->output_of("scancel --batch --signal=TERM " + second), "");
+  EXPECT_EQ(end_of(second), "143:0") << out();
+  EXPECT_THAT(text_of(output() / "summary.json"), HasSubstr("\"resumed_from\"")) << out();
+}
+
+// Slurm sends the signal some time before it would kill.
+TEST_F(SlurmTest, ASignalBeforeTheTimeLimitLeavesALastCheckpoint) {
+  const std::string job = submit({"--nodes=2", "--ntasks=2", "--time=1", "--signal=B:TERM@50"},
+                                 training({"--mode=allreduce", "--launcher=slurm", "--listen-address=127.0.0.1",
+                                           "--checkpoint-every=1000000000", "--grace=40", "--resume=auto"}));
+  EXPECT_EQ(end_of(job), "143:0") << printed();
+  EXPECT_THAT(printed(), HasSubstr("ended by SIGTERM; a last checkpoint is kept, of step "));
+  EXPECT_EQ(CheckpointStore((output() / "checkpoints").string()).steps().size(), 1u);
+}
+
+// Slurm sends it to all processes of the job, on both hosts, and kills what is left after its KillWait.
+TEST_F(SlurmTest, ACancelledJobLeavesALastCheckpoint) {
+  const std::string job =
+      submit({"--nodes=2", "--ntasks=3"}, training({"--mode=ps", "--launcher=slurm", "--listen-address=127.0.0.1",
+                                                    "--checkpoint-every=1000000000", "--grace=4", "--resume=auto"}));
+  ASSERT_TRUE(wait_for([&] { return text_of(output() / "steps.csv").size() > 1000; })) << printed();
+  slurm_->output_of("scancel " + job);
+  EXPECT_TRUE(wait_for([&] { return printed().find("run_experiment: ended by SIGTERM") != std::string::npos; }))
+      << printed();
+  EXPECT_EQ(CheckpointStore((output() / "checkpoints").string()).steps().size(), 1u) << printed();
 }
 
 TEST_F(SlurmTest, WithoutAnAllocationTheLauncherSaysSo) {

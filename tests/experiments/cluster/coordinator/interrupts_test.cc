@@ -24,7 +24,7 @@ TEST_P(InterruptsTest, AreTakenOnceInsteadOfEndingTheProgram) {
   EXPECT_FALSE(interrupts.take());
   raise(GetParam());
   EXPECT_TRUE(readable(interrupts));
-  EXPECT_TRUE(interrupts.take());
+  EXPECT_EQ(interrupts.take(), GetParam());
   EXPECT_FALSE(interrupts.take());
 }
 

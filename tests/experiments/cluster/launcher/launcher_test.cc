@@ -227,6 +227,15 @@ TEST(MpirunCommand, GivesEveryProcessButTheEvaluatorItsOwnRoleAndRank) {
                                                                                     "--rendezvous=tcp://here"}));
 }
 
+TEST(MpirunCommand, PassesMoreOptionsOnInFrontOfAllProcesses) {
+  JobPlan plan = two_workers();
+  plan.mpi_options = {"--mca", "btl", "self,tcp"};
+  const std::vector<std::string> command = mpirun_command(plan, {"/bin/syncopate", "tcp://here", "/logs"});
+  const auto first = std::ranges::find(command, "-n");
+  EXPECT_THAT(std::vector<std::string>(first - 3, first), testing::ElementsAre("--mca", "btl", "self,tcp"));
+  EXPECT_EQ(std::ranges::count(command, "self,tcp"), 1);
+}
+
 TEST(MpirunCommand, PutsEachProcessOnItsHostAndTheAgentInThePlaceOfSsh) {
   ResolvedRun config;
   config.mode = Mode::kAllreduce;

@@ -89,7 +89,7 @@ TEST(TaskRoles, ShowInAPlanWhatStandsForEachProcess) {
   const JobPlan plan = plan_of(run_of(2, 0), {"a", "a"});
   EXPECT_THAT(command_line_of(plan, plan.processes[1], "/bin/syncopate"),
               ElementsAre("/bin/syncopate", "--task-shell", "task-1", "OMP_NUM_THREADS=1", "--", "cpu", "--role=worker",
-                          "--rank=1", "--run=run-7", "--left-to-coordinator"));
+                          "--rank=1", "--run=run-7"));
 }
 
 }  // namespace

@@ -150,6 +150,25 @@ TEST_F(GuardTest, DiesOfWhatKilledTheProcessWhereItIsLocal) {
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
+// Schedulers send it to all processes of a job.
+TEST_F(GuardTest, OfAProcessOfARunLeavesSigtermToTheCoordinator) {
+  const std::string script = folder_.path() / "program";
+  std::ofstream(script) << "#!/bin/sh\ntrap 'echo heard' TERM; echo $$; while :; do sleep 0.01; done\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  Result<StartedChild> guard = start_child({testing_support::syncopate_program(), "--guard", script, "--role=worker"},
+                                           {}, "guard", log(), "a line\n");
+  ASSERT_TRUE(guard.ok());
+  guard_ = std::move(*guard);
+  const pid_t below = process();
+  kill(guard_.pid, SIGTERM);
+  pollfd item{.fd = guard_.handle.get(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&item, 1, 100), 0) << "it has ended";
+  guard_.input = FileDescriptor();
+  EXPECT_EQ(end(), 128 + SIGKILL) << "at once: it would not end by SIGTERM";
+  EXPECT_TRUE(ends(below));
+  EXPECT_THAT(testing_support::text_of(log()), testing::Not(testing::HasSubstr("heard")));
+}
+
 // Which could not end itself.
 TEST_F(GuardTest, KillsAProcessThatIsStopped) {
   start("trap 'exit 9' TERM; echo $$; while :; do sleep 0.01; done");

@@ -162,6 +162,17 @@ TEST(AnMpiJob, HasTheLauncherStartTheRunOverTheOperatorsHostFile) {
   EXPECT_EQ(worker["containers"][0]["readinessProbe"]["tcpSocket"]["port"], kSshPort);
 }
 
+TEST(ATrainJob, PassesAnEnvironmentOn) {
+  const std::vector<ordered_json> documents = documents_of(
+      {"--kubernetes=trainer", "--mode=ps", "--environment=A=two words,PYTHONUNBUFFERED=0", "--", "python", "a.py"});
+  std::map<std::string, std::string> variables;
+  for (const ordered_json& variable : documents.back()["spec"]["trainer"]["env"]) {
+    EXPECT_TRUE(variables.emplace(variable["name"], variable["value"]).second) << "once each";
+  }
+  EXPECT_EQ(variables["A"], "two words");
+  EXPECT_EQ(variables["PYTHONUNBUFFERED"], "0");
+}
+
 // The rules of TrainJobSpec and TrainingRuntimeSpec, from Kubeflow Trainer's API (trainer.kubeflow.org/v1alpha1).
 TEST(ATrainJob, FollowsTheRulesOfItsApi) {
   const std::vector<ordered_json> documents = documents_of(all_flags("--kubernetes=trainer"));
@@ -208,7 +219,7 @@ TEST(ATrainJob, FollowsTheRulesOfItsApi) {
 
 TEST(ASubmission, BeginsWithTheCommandsAroundIt) {
   const CommandLine line = line_of(all_flags("--kubernetes=job"));
-  const std::string text = submission_text(line);
+  const std::string text = submission_text(line, "/opt/syncopate");
   EXPECT_THAT(text, AllOf(StartsWith("# Made by: run_experiment submit --image=registry.example/syncopate:1.0"),
                           HasSubstr("\n#   kubectl create secret generic -n ml train-ssh "),
                           HasSubstr("\n#   kubectl apply -f train.yaml\n"), HasSubstr("\n#   kubectl logs -n ml -f "),
