@@ -284,8 +284,11 @@ std::size_t trace_capacity_of(const ResolvedRun& config) {
   return std::clamp(kOfAll / static_cast<std::size_t>(processes), kLeast, kMost);
 }
 
-std::int64_t steps_a_push_of(const ResolvedRun& config) {
-  return config.mode == Mode::kPs && config.consistency.pushes_weights() ? config.consistency.period() : 1;
+TracePlan trace_plan_of(const ResolvedRun& config) {
+  const bool pushes_weights = config.mode == Mode::kPs && config.consistency.pushes_weights();
+  return {.steps = traced_steps_of(config),
+          .capacity = trace_capacity_of(config),
+          .steps_a_push = pushes_weights ? config.consistency.period() : 1};
 }
 
 }  // namespace syncopate::experiments

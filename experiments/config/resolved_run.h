@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/trace/trace_plan.h"
 #include "experiments/config/run_settings.h"
 
 namespace syncopate::experiments {
@@ -156,7 +157,7 @@ ps::StalenessOptions staleness_of(const ResolvedRun& config);
 // Return the steps that a run traces, and how many events each process keeps of them. Requires config.trace.
 TraceSteps traced_steps_of(const RunSettings& config);
 std::size_t trace_capacity_of(const ResolvedRun& config);
-// Returns after how many steps a worker pushes to servers; 1 without servers.
-std::int64_t steps_a_push_of(const ResolvedRun& config);
+// What each process is told of both.
+TracePlan trace_plan_of(const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "common/trace/trace_plan.h"
-
 namespace syncopate::experiments {
 namespace {
 
@@ -45,12 +43,7 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
   const bool is_compressed = may_compress(config) && compresses(config);
   variables.emplace_back("SYNCOPATE_COMPRESS", is_compressed ? to_string(config.compress) : "none");
   if (config.elastic) variables.emplace_back("SYNCOPATE_ELASTIC", "1");
-  if (config.trace) {
-    const TracePlan plan{.steps = traced_steps_of(config),
-                         .capacity = trace_capacity_of(config),
-                         .steps_a_push = steps_a_push_of(config)};
-    variables.emplace_back("SYNCOPATE_TRACE", plan.to_text());
-  }
+  if (config.trace) variables.emplace_back("SYNCOPATE_TRACE", trace_plan_of(config).to_text());
   if (is_ps(config)) {
     variables.emplace_back("SYNCOPATE_CONSISTENCY", config.consistency.to_string());
     variables.emplace_back("SYNCOPATE_SERVERS", fmt::to_string(config.servers));

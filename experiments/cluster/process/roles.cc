@@ -24,8 +24,7 @@ Status run_role(const RoleContext& context) {
 std::unique_ptr<Tracer> tracer_of(const RoleContext& context) {
   const ResolvedRun& config = context.config;
   if (!config.trace || context.role == Role::kEvaluator) return nullptr;
-  return std::make_unique<Tracer>(context.host.clock(), traced_steps_of(config), trace_capacity_of(config),
-                                  steps_a_push_of(config));
+  return trace_plan_of(config).make_tracer(context.host.clock());
 }
 
 }  // namespace

@@ -25,6 +25,15 @@ class TwoLevels : public testing::Test {
   void SetUp() override {
     if (const std::string why = NetworkHosts::why_not(); !why.empty()) GTEST_SKIP() << why;
   }
+
+  // Sends the signal to a worker that trains; the run's verdict then names it, and says `what` became of it.
+  static void expect_verdict_of_signal(int signal, ExitCode code, const std::string& what) {
+    Program program(training(kTwoLevels + Flags{"--cluster=namespaces:2x2"}));
+    ASSERT_TRUE(program.wait_until_training(4));
+    const pid_t victim = program.process("worker", 3);
+    kill(victim, signal);
+    expect_verdict(program, code, naming_at("worker 3", fmt::format("host-1, pid {}", victim)) + what);
+  }
 };
 
 // In a simulated cluster the schedule sends everything over one wire. 4 workers are 2 on each host, 3 are 2 and 1.
@@ -44,21 +53,11 @@ TEST_F(TwoLevels, TrainTheWeightsOfTheScheduleOverOneWireBitForBit) {
 }
 
 TEST_F(TwoLevels, NameAKilledWorkerToItsHostAndToTheOther) {
-  Program program(training(kTwoLevels + Flags{"--cluster=namespaces:2x2"}));
-  ASSERT_TRUE(program.wait_until_training(4));
-  const pid_t victim = program.process("worker", 3);
-  kill(victim, SIGKILL);
-  expect_verdict(program, ExitCode::kProcessLost,
-                 naming_at("worker 3", fmt::format("host-1, pid {}", victim)) + "was killed by signal 9 \\(Killed\\)");
+  expect_verdict_of_signal(SIGKILL, ExitCode::kProcessLost, "was killed by signal 9 \\(Killed\\)");
 }
 
 TEST_F(TwoLevels, EndTheRunInTimeWhenAWorkerIsStopped) {
-  Program program(training(kTwoLevels + Flags{"--cluster=namespaces:2x2"}));
-  ASSERT_TRUE(program.wait_until_training(4));
-  const pid_t victim = program.process("worker", 3);
-  kill(victim, SIGSTOP);
-  expect_verdict(program, ExitCode::kTimeout,
-                 naming_at("worker 3", fmt::format("host-1, pid {}", victim)) + "has stopped answering");
+  expect_verdict_of_signal(SIGSTOP, ExitCode::kTimeout, "has stopped answering");
 }
 
 // The others form groups anew on both levels: of two ranks and of one.
