@@ -64,8 +64,8 @@ Status add(std::vector<HostSlots>& hosts, std::string_view name, std::string_vie
   HostSlots host{.name = std::string(name)};
   if (!slots.empty()) {
     const auto [end, error] = std::from_chars(slots.data(), slots.data() + slots.size(), host.slots);
-    if (error != std::errc() || end != slots.data() + slots.size() || host.slots < 1 || host.slots > kMostSlots) {
-      return Status::invalid_argument(fmt::format("slots of {} must be 1 to {}, not '{}'", name, kMostSlots, slots));
+    if (error != std::errc() || end != slots.data() + slots.size() || host.slots < 0 || host.slots > kMostSlots) {
+      return Status::invalid_argument(fmt::format("slots of {} must be 0 to {}, not '{}'", name, kMostSlots, slots));
     }
   }
   hosts.push_back(std::move(host));

@@ -14,7 +14,7 @@ inline constexpr int kMostSlots = kMostWorkers;  // of a host
 
 struct HostSlots {
   std::string name;  // as the remote shell takes it ("node7", "me@10.0.0.7"), or "localhost"
-  int slots = 1;     // the most workers that it may run
+  int slots = 1;     // the most workers that it may run; 0: servers alone
 
   // Returns whether the name is that of another host than the one where run_experiment runs.
   bool remote() const { return name != "localhost"; }

@@ -151,12 +151,12 @@ std::vector<PlannedRun> planned_rows(const std::vector<ComparedRun>& rows, std::
 // the first of the same. A dry run does not ask other hosts for what its plan does not show.
 Result<Survey> survey_for(const CommandLine& command, TaskGroup& tasks) {
   if (command.place) {
-    if (!command.config.dry_run) {
+    if (!command.config.dry_run || !command.place->one_host) {
       SYNCOPATE_ASSIGN_OR_RETURN(
           tasks, TaskGroup::gather(*command.place, {.with_gpus = command.config.device != DeviceKind::kCpu,
                                                     .timeout = from_seconds(command.config.timeout_seconds)}));
     }
-    return survey_of_tasks(command.config, *command.place, tasks.tasks());
+    return survey_of_tasks(command.config, *command.place, tasks);
   }
   const RunRequest* config = &command.config;
   for (const ComparedRun& run : command.runs) {
@@ -379,7 +379,7 @@ ExitCode run_person(int argc, const char* const* argv) {
     return compare_finished(command->folders, command->prices, command->config.output, command->typed, command->plot);
   }
   if (command->place && (command->place->rank > 0 || command->place->evaluates)) {
-    if (command->config.dry_run) return ExitCode::kSuccess;
+    if (command->config.dry_run && command->place->one_host) return ExitCode::kSuccess;
     return task_main(*command->place, from_seconds(command->config.timeout_seconds),
                      from_seconds(command->config.grace_seconds));
   }
@@ -387,6 +387,7 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (command->place) launcher.emplace();
   TaskGroup tasks;
   const Result<Survey> survey = survey_for(*command, tasks);
+  if (survey.ok() && !survey->task_hosts.empty()) command->config.hosts = survey->task_hosts;
   Result<std::vector<ResolvedRun>> resolved =
       survey.ok() ? resolve_all(*command, machines_of(*survey)) : Result<std::vector<ResolvedRun>>(survey.status());
   if (!resolved.ok()) {

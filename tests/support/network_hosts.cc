@@ -93,6 +93,12 @@ std::vector<std::string> NetworkHosts::on(const std::string& host) const {
   return {"/usr/bin/env", "ip", "netns", "exec", namespace_of(host)};
 }
 
+std::vector<std::string> NetworkHosts::named(const std::string& host) const {
+  std::vector<std::string> command = on(host);
+  command.insert(command.end(), {"unshare", "--uts", "sh", "-c", "hostname \"$0\" && exec \"$@\"", host});
+  return command;
+}
+
 std::vector<std::string> NetworkHosts::knowing_names(const std::string& names) const {
   const std::string file = (folder_.path() / "names").string();
   std::ofstream(file) << names;

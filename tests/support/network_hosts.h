@@ -33,7 +33,9 @@ class NetworkHosts {
 
   // The command line before a program's that has it run on `host`.
   std::vector<std::string> on(const std::string& host) const;
-  // The same for `home`, where names are those of this text, as /etc/hosts has it.
+  // The same, with the host's own name, which is `host`.
+  std::vector<std::string> named(const std::string& host) const;
+  // The same as on() for `home`, where names are those of this text, as /etc/hosts has it.
   std::vector<std::string> knowing_names(const std::string& names) const;
   // --remote-shell=…: what does for these hosts what ssh does.
   std::string remote_shell() const;

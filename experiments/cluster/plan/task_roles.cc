@@ -53,10 +53,25 @@ Cluster cluster_of_tasks(const ResolvedRun& config, const std::string& coordinat
   for (std::size_t rank = 0; rank < servers && config.replicas > 0; ++rank) {
     cluster.server_hosts.push_back(tasks[take_for_server(tasks, hosts, rank + 1, taken)]);
   }
-  for (std::size_t task = 0; task < tasks.size(); ++task) {
-    if (!taken[task]) cluster.hosts.push_back(tasks[task]);
+  for (const std::string& host : hosts) {
+    for (std::size_t task = 0; task < tasks.size(); ++task) {
+      if (!taken[task] && tasks[task].name == host) cluster.hosts.push_back(tasks[task]);
+    }
   }
   return cluster;
+}
+
+std::vector<HostSlots> hosts_of(const Cluster& cluster) {
+  std::vector<HostSlots> hosts;
+  const auto slots_of = [&hosts](const PlanHost& task) -> int& {
+    const std::string name = task.remote ? task.name : "localhost";
+    auto host = std::ranges::find(hosts, name, &HostSlots::name);
+    if (host == hosts.end()) host = hosts.insert(hosts.end(), {.name = name, .slots = 0});
+    return host->slots;
+  };
+  for (const PlanHost& task : cluster.hosts) ++slots_of(task);
+  for (const PlanHost& task : cluster.server_hosts) slots_of(task);
+  return hosts;
 }
 
 }  // namespace syncopate::experiments

@@ -6,15 +6,22 @@
 #include <sodium.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
+#include "common/text/number.h"
+#include "common/text/printable_text.h"
 #include "common/transport/local_socket.h"
+#include "experiments/cluster/tasks/task_identity.h"
+#include "experiments/cluster/tasks/task_socket.h"
 
 namespace syncopate::experiments {
 namespace {
 
 // Between two attempts to reach a task that is not there yet.
 constexpr int kRetryMilliseconds = 20;
+
+constexpr std::string_view kNetwork = "tcp://";
 
 }  // namespace
 
@@ -29,19 +36,58 @@ std::string local_address_of(const TaskPlace& place, int rank) {
          sodium_bin2hex(hexadecimal.data(), hexadecimal.size(), hash.data(), hash.size());
 }
 
-Result<TaskConnection> connect_to_task(const std::string& address, TimePoint deadline) {
-  const SteadyClock clock;
-  const auto check = [&] {
-    return clock.now() < deadline ? Status() : Status::deadline_exceeded("it does not accept the connection");
+std::string network_address_of(const TaskPlace& place, const SocketAddress& listener) {
+  return fmt::format("{}{}/{}/{}/{}", kNetwork, listener.to_string(), place.rank, place.size, place.job);
+}
+
+Result<NetworkTask> parse_network_address(const std::string& address) {
+  const auto wrong = [&] { return Status::invalid_argument("no address of a task: " + printable(address)); };
+  if (!address.starts_with(kNetwork)) return wrong();
+  std::string_view rest = std::string_view(address).substr(kNetwork.size());
+  const auto take = [&rest] {
+    const std::size_t end = std::min(rest.find('/'), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    return part;
   };
+  const Result<SocketAddress> listener = SocketAddress::parse(take());
+  const std::optional<int> rank = parse_number<int>(take());
+  const std::optional<int> size = parse_number<int>(take());
+  if (!listener.ok() || !rank || !size || *rank < 0 || *rank >= *size || rest.empty()) return wrong();
+  return NetworkTask{.listener = *listener, .rank = *rank, .size = *size, .job = std::string(rest)};
+}
+
+namespace {
+
+Result<TaskConnection> connect_locally_to(const std::string& name, TimePoint deadline) {
+  const auto check = [&] {
+    return SteadyClock().now() < deadline ? Status() : Status::deadline_exceeded("it does not accept the connection");
+  };
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, connect_locally(name, check));
+  fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+  return TaskConnection(make_plain_stream(std::move(socket)));
+}
+
+Result<TaskConnection> connect_over_network(const NetworkTask& task, const std::string& secret_file,
+                                            TimePoint deadline) {
+  // A task listens before anybody knows where: who comes later finds it, or it is gone.
+  SYNCOPATE_ASSIGN_OR_RETURN(const SocketHandshake::Member shell,
+                             task_identity(secret_file, task.job, task.size, task.size));
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, begin_connection(task.listener));
+  return shake_hands(SocketHandshake::connecting(std::move(socket), shell, task.rank), deadline);
+}
+
+}  // namespace
+
+Result<TaskConnection> connect_to_task(const std::string& address, const std::string& secret_file, TimePoint deadline) {
+  if (address.starts_with(kNetwork)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const NetworkTask task, parse_network_address(address));
+    return connect_over_network(task, secret_file, deadline);
+  }
   while (true) {
-    Result<FileDescriptor> socket = connect_locally(address, check);
-    if (socket.ok()) {
-      fcntl(socket->get(), F_SETFL, fcntl(socket->get(), F_GETFL) | O_NONBLOCK);
-      return TaskConnection(make_plain_stream(std::move(*socket)));
-    }
-    if (socket.status().code() != Code::kPeerLost) return socket.status();
-    if (clock.now() >= deadline) return Status::deadline_exceeded(socket.status().message());
+    Result<TaskConnection> task = connect_locally_to(address, deadline);
+    if (task.ok() || task.status().code() != Code::kPeerLost) return task;
+    if (SteadyClock().now() >= deadline) return Status::deadline_exceeded(task.status().message());
     poll(nullptr, 0, kRetryMilliseconds);
   }
 }

@@ -1,4 +1,4 @@
-// TaskCommand: what a task is to become: a process of the run. Pure.
+// What tasks are told: for whom they are held, and what to become, a process of the run. Pure.
 #pragma once
 
 #include <string>
@@ -10,6 +10,17 @@
 #include "common/transport/secret_text.h"
 
 namespace syncopate::experiments {
+
+// The bytes of TaskMessage::kHold: what the task's report of its host is to have.
+struct HoldOrder {
+  bool with_gpus = false;
+  std::string towards = {};  // where tasks on other hosts reach the coordinator's; empty if there are none
+
+  std::string to_text() const { return (with_gpus ? "gpus " : "cpu ") + towards; }
+  static HoldOrder parse(std::string_view text) {
+    return {.with_gpus = text.starts_with("gpus "), .towards = std::string(text.substr(text.find(' ') + 1))};
+  }
+};
 
 struct TaskCommand {
   std::vector<std::pair<std::string, std::string>> environment = {};  // in addition to the task's own

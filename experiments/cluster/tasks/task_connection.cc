@@ -65,7 +65,7 @@ Result<std::optional<TaskMessage>> TaskConnection::receive() {
   if (received_.size() >= sizeof(head)) {
     std::memcpy(&head, received_.data(), sizeof(head));
     if (head.kind < static_cast<std::uint8_t>(TaskMessage::Kind::kHold) ||
-        head.kind > static_cast<std::uint8_t>(TaskMessage::Kind::kSignal) || head.bytes > kLargest) {
+        head.kind > static_cast<std::uint8_t>(TaskMessage::Kind::kHere) || head.bytes > kLargest) {
       return Status::data_loss("bytes that are no message");
     }
     if (received_.size() >= sizeof(head) + head.bytes) {

@@ -1,5 +1,5 @@
 // TaskConnection: a connection between the coordinator's host and a task: messages of one kind each, whole and in
-// order. Both ends are this program, and know that before the first message (task_address.h).
+// order. Both ends are this program, and know that before the first message (task_entrance.h).
 //
 // Used by one thread. Nothing here waits, but send() until its deadline.
 #pragma once
@@ -24,6 +24,7 @@ struct TaskMessage {
     kOutput = 5,   // from the task: what it has printed
     kEnd = 6,      // from the task: its exit code, as a shell says it
     kSignal = 7,   // from a shell: the number of a signal to its process
+    kHere = 8,     // from a task on one of several hosts, first of all: its address
   };
   Kind kind = Kind::kHold;
   std::string bytes = {};

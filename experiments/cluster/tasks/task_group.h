@@ -25,7 +25,8 @@ class TaskGroup {
   };
 
   // Waits for all other tasks of `place`, whose rank is 0. Fails with deadline exceeded, naming the first that has not
-  // come, and with invalid argument if one is of another build.
+  // come, with invalid argument if one is of another build or cannot be told from another by its host's name, and as
+  // receive_tasks() does.
   static Result<TaskGroup> gather(const TaskPlace& place, const Options& options);
 
   TaskGroup() = default;
@@ -35,8 +36,15 @@ class TaskGroup {
 
   // By rank.
   const std::vector<Task>& tasks() const { return tasks_; }
+  // Where tasks on other hosts reach this one; empty if there are none.
+  const std::string& address() const { return address_; }
 
  private:
+  // Connects to the others, whose addresses it adds.
+  Status meet(const TaskPlace& place, Duration timeout);
+  TaskConnection& hold_of(int rank) { return holds_[static_cast<std::size_t>(rank) - 1]; }
+
+  std::string address_;
   std::vector<Task> tasks_;
   std::vector<TaskConnection> holds_;
 };

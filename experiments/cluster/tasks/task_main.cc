@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_server.h"
 
 namespace syncopate::experiments {
@@ -41,9 +40,7 @@ ExitCode task_main(const TaskPlace& place, Duration patience, Duration grace) {
     return ExitCode::kSuccess;
   }
   return static_cast<ExitCode>(serve_task({.program = std::filesystem::read_symlink("/proc/self/exe").string(),
-                                           .address = local_address_of(place, place.rank),
-                                           .launcher = launcher_of(place.by),
-                                           .rank = place.rank,
+                                           .place = place,
                                            .patience = patience,
                                            .grace = grace}));
 }

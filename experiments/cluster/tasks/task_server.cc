@@ -5,28 +5,30 @@
 #include <poll.h>
 #include <signal.h>
 #include <sodium.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
-#include "common/transport/acceptor.h"
 #include "common/transport/local_socket.h"
 #include "experiments/cluster/coordinator/interrupts.h"
 #include "experiments/cluster/exit_code.h"
 #include "experiments/cluster/host/host_report.h"
 #include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/process/private_memory.h"
+#include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_command.h"
 #include "experiments/cluster/tasks/task_connection.h"
+#include "experiments/cluster/tasks/task_entrance.h"
+#include "experiments/cluster/tasks/task_meeting.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -39,16 +41,38 @@ constexpr Duration kSendTimeout = std::chrono::seconds(5);
 // As long as Slurm and torchrun wait between SIGTERM and SIGKILL.
 constexpr Duration kEndsWithin = std::chrono::seconds(30);
 
+void say_as(const TaskPlace& place, const std::string& what) {
+  fmt::print(stderr, "run_experiment: rank {} of {}: {}\n", place.rank, launcher_of(place.by), what);
+}
+
+// How others come to this task, and the first one's connection if it is here already.
+struct Door {
+  std::unique_ptr<TaskEntrance> entrance;
+  std::optional<TaskConnection> first = {};
+};
+
+Result<Door> open_door(const TaskServerOptions& options) {
+  if (options.place.one_host) {
+    SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener,
+                               listen_locally(local_address_of(options.place, options.place.rank)));
+    return Door{local_entrance(std::move(listener))};
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(MeetingWithFirst met, meet_first_task(options.place, options.patience));
+  return Door{std::move(met.entrance), std::move(met.first)};
+}
+
 class TaskServer {
  public:
-  TaskServer(const TaskServerOptions& options, FileDescriptor listener)
-      : options_(options), acceptor_(std::move(listener), "the task"), give_up_(clock_.now() + options.patience) {}
+  TaskServer(const TaskServerOptions& options, Door door)
+      : options_(options), entrance_(std::move(door.entrance)), give_up_(clock_.now() + options.patience) {
+    if (door.first) newcomers_.push_back(std::move(*door.first));
+  }
   ~TaskServer() { end_process(); }
 
   int serve() {
     while (!exit_) {
       wait();
-      accept();
+      for (TaskConnection& newcomer : entrance_->admit()) newcomers_.push_back(std::move(newcomer));
       look_at_newcomers();
       look_at_holder();
       look_at_shell();
@@ -60,21 +84,14 @@ class TaskServer {
 
  private:
   void wait() {
-    std::vector<pollfd> items{{acceptor_.to_poll(), POLLIN, 0}, {interrupts_.handle(), POLLIN, 0}};
+    std::vector<pollfd> items{{interrupts_.handle(), POLLIN, 0}};
+    entrance_->add_to(items);
     for (const TaskConnection& newcomer : newcomers_) items.push_back({newcomer.descriptor(), POLLIN, 0});
     if (holder_) items.push_back({holder_->descriptor(), POLLIN, 0});
     if (shell_) items.push_back({shell_->descriptor(), POLLIN, 0});
     if (process_) items.push_back({process_->handle.get(), POLLIN, 0});
     if (output_.open()) items.push_back({output_.get(), POLLIN, 0});
     poll(items.data(), items.size(), kLookEveryMs);
-  }
-
-  void accept() {
-    while (true) {
-      FileDescriptor caller = acceptor_.accept(SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (!caller.open()) return;
-      if (is_of_own_user(caller.get())) newcomers_.emplace_back(make_plain_stream(std::move(caller)));
-    }
   }
 
   // A connection is the coordinator's or a shell's, as its first message says.
@@ -86,7 +103,8 @@ class TaskServer {
       if (!*message) {
         silent.push_back(std::move(newcomer));
       } else if ((*message)->kind == Kind::kHold && !holder_) {
-        const HostReport report = this_host((*message)->bytes == "gpus", "");
+        const HoldOrder order = HoldOrder::parse((*message)->bytes);
+        const HostReport report = this_host(order.with_gpus, order.towards);
         if (newcomer.send({Kind::kReport, to_json_line(report)}, clock_.now() + kSendTimeout).ok()) {
           holder_ = std::move(newcomer);
         }
@@ -103,7 +121,7 @@ class TaskServer {
     const Result<std::optional<TaskMessage>> message = holder_->receive();
     if (message.ok() && !*message) return;
     const bool is_over = message.ok() && (*message)->kind == Kind::kRelease;
-    if (!is_over) say("the process with rank 0 has ended before the run was over");
+    if (!is_over) say("the process with rank 0 has ended or is out of reach, and the run was not over");
     exit_ = static_cast<int>(is_over ? ExitCode::kSuccess : ExitCode::kProcessLost);
   }
 
@@ -207,15 +225,13 @@ class TaskServer {
     }
   }
 
-  void say(const std::string& what) const {
-    fmt::print(stderr, "run_experiment: rank {} of {}: {}\n", options_.rank, options_.launcher, what);
-  }
+  void say(const std::string& what) const { say_as(options_.place, what); }
 
   const TaskServerOptions& options_;
   const SteadyClock clock_;
   const pid_t parent_ = getppid();
   Interrupts interrupts_;
-  Acceptor acceptor_;
+  const std::unique_ptr<TaskEntrance> entrance_;
   TimePoint give_up_;
   std::vector<TaskConnection> newcomers_;
   std::optional<TaskConnection> holder_;  // the coordinator
@@ -231,13 +247,12 @@ class TaskServer {
 int serve_task(const TaskServerOptions& options) {
   keep_memory_private();
   signal(SIGPIPE, SIG_IGN);
-  Result<FileDescriptor> listener = listen_locally(options.address);
-  if (!listener.ok()) {
-    fmt::print(stderr, "run_experiment: rank {} of {}: {}\n", options.rank, options.launcher,
-               printable(listener.status().message()));
-    return static_cast<int>(exit_code_of(listener.status()));
+  Result<Door> door = open_door(options);
+  if (!door.ok()) {
+    say_as(options.place, printable(door.status().message()));
+    return static_cast<int>(exit_code_of(door.status()));
   }
-  return TaskServer(options, std::move(*listener)).serve();
+  return TaskServer(options, std::move(*door)).serve();
 }
 
 }  // namespace syncopate::experiments

@@ -12,14 +12,13 @@
 #include <string>
 
 #include "common/clock.h"
+#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
 
 struct TaskServerOptions {
-  std::string program;   // this program
-  std::string address;   // where it listens
-  std::string launcher;  // "srun", for messages
-  int rank = 0;
+  std::string program;                           // this program
+  TaskPlace place;                               // of this task, whose rank is not 0
   Duration patience = std::chrono::seconds(30);  // how long the coordinator may take to come
   Duration grace{};                              // how long a run may take for a last checkpoint before it ends
 };

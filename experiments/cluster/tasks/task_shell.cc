@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -103,7 +104,8 @@ int task_shell_main(int argc, const char* const* argv) {
   const TimePoint deadline = SteadyClock().now() + kConnectTimeout;
   const Result<TaskCommand> command = command_of(std::span(argv, static_cast<std::size_t>(argc)).subspan(3), deadline);
   if (!command.ok()) return fail(command.status());
-  Result<TaskConnection> task = connect_to_task(argv[2], deadline);
+  const char* const secret_file = std::getenv(kTaskSecretFile);
+  Result<TaskConnection> task = connect_to_task(argv[2], secret_file == nullptr ? "" : secret_file, deadline);
   if (!task.ok()) return fail(task.status());
   TaskMessage message{TaskMessage::Kind::kCommand, to_bytes(*command)};
   const Status sent = task->send(message, deadline);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/started_by/launcher_places.h"
+#include "experiments/config/started_by/slurm_allocation.h"
 
 namespace syncopate::experiments {
 
@@ -17,11 +18,14 @@ FoundPlace place_by_slurm(const Variables& environment) {
   SYNCOPATE_RETURN_IF_ERROR(check_rank("SLURM_PROCID", *rank, "SLURM_STEP_NUM_TASKS", *size));
   SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<int> local_rank, number_in(environment, "SLURM_LOCALID", 0));
   SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<int> nodes, number_in(environment, "SLURM_STEP_NUM_NODES", 1));
+  // Rank 0 is on the first of them.
+  const Result<std::vector<std::string>> hosts = parse_node_list(text_in(environment, "SLURM_STEP_NODELIST"));
   return std::optional(TaskPlace{.by = StartedBy::kSlurm,
                                  .rank = *rank,
                                  .size = *size,
                                  .local_rank = local_rank.value_or(0),
                                  .one_host = nodes == 1,
+                                 .first_host = hosts.ok() && !hosts->empty() ? hosts->front() : "",
                                  .job = fmt::format("slurm-{}.{}", job, step)});
 }
 

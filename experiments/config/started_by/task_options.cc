@@ -28,6 +28,30 @@ Status check_options(const TaskPlace& place, const GivenOptions& given) {
   return {};
 }
 
+// What tasks on several hosts must know of each other.
+Status check_several_hosts(const TaskPlace& place) {
+  const auto wrong = [&](const std::string& what) {
+    return Status::invalid_argument(fmt::format("{} on several hosts; {}", count_text(place), what));
+  };
+  // mpirun passes few variables on to other hosts.
+  const auto all_have = [&](const char* name, const char* value) {
+    return place.by == StartedBy::kOpenMpi ? fmt::format("mpirun -x {}={} ...", name, value)
+                                           : fmt::format("{}={} in the environment of all", name, value);
+  };
+  if (place.job.empty()) return wrong(fmt::format("it does not say which of its jobs they are; {}", kAlone));
+  if (place.first_host.empty()) {
+    return wrong(fmt::format("it does not say on which of them rank 0 is; name that one, with {}",
+                             all_have(kFirstHost, "HOST")));
+  }
+  if (place.secret_file.empty()) {
+    return wrong(
+        fmt::format("they need a secret in common: make one, (umask 077; head -c 32 /dev/urandom >FILE), copy it to "
+                    "all hosts, and name it, with {}",
+                    all_have(kTaskSecretFile, "FILE")));
+  }
+  return {};
+}
+
 Status put(GivenOptions& given, const std::string& name, int value, const std::string& why) {
   const std::string text = std::to_string(value);
   const auto [option, is_new] = given.emplace(name, text);
@@ -60,12 +84,7 @@ OptionSpec started_by_option() {
 
 Status settle_tasks(const TaskPlace& place, GivenOptions& given) {
   if (place.evaluates) return {};
-  if (!place.one_host) {
-    return Status::invalid_argument(fmt::format(
-        "{} on several hosts: only those of one host can be one run; let run_experiment start them instead, "
-        "with --started-by=none and {}",
-        count_text(place), place.by == StartedBy::kSlurm ? "--launcher=slurm" : "--hosts=A:2,B:2"));
-  }
+  if (!place.one_host) SYNCOPATE_RETURN_IF_ERROR(check_several_hosts(place));
   SYNCOPATE_RETURN_IF_ERROR(check_options(place, given));
   SYNCOPATE_ASSIGN_OR_RETURN(RunRequest request, apply_options(given));
   if (request.mode == Mode::kLocal) {

@@ -119,7 +119,12 @@ Result<std::optional<TaskPlace>> task_place(const Variables& environment, Starte
     }
     if (takes_part(place)) places.push_back(std::move(*place));
   }
-  return agreed(std::move(places), environment);
+  SYNCOPATE_ASSIGN_OR_RETURN(std::optional<TaskPlace> place, agreed(std::move(places), environment));
+  if (place) {
+    if (const std::string host = text_in(environment, kFirstHost); !host.empty()) place->first_host = host;
+    place->secret_file = text_in(environment, kTaskSecretFile);
+  }
+  return place;
 }
 
 Result<std::optional<int>> number_in(const Variables& environment, std::string_view name, int least) {

@@ -38,15 +38,19 @@ Result<Addresses> addresses_in(const Json& cluster) {
   return addresses;
 }
 
+// Without the brackets of an address of IPv6.
+std::string host_of(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+}
+
 bool is_one_host(const std::vector<std::string>& addresses) {
-  const auto host_of = [](const std::string& address) { return address.substr(0, address.rfind(':')); };
   return std::ranges::all_of(addresses,
                              [&](const auto& address) { return host_of(address) == host_of(addresses.front()); });
 }
 
 // The index among the tasks of its host, which come in the order of ranks.
 int local_rank_of(const std::vector<std::string>& addresses, std::size_t rank) {
-  const auto host_of = [](const std::string& address) { return address.substr(0, address.rfind(':')); };
   return static_cast<int>(
       std::count_if(addresses.begin(), addresses.begin() + static_cast<std::ptrdiff_t>(rank),
                     [&](const auto& address) { return host_of(address) == host_of(addresses[rank]); }));
@@ -99,6 +103,7 @@ FoundPlace place_by_tf_config(const Variables& environment) {
                                  .size = size,
                                  .local_rank = local_rank_of(all, static_cast<std::size_t>(rank)),
                                  .one_host = is_one_host(all),
+                                 .first_host = host_of(all.front()),
                                  .job = "tf-config-" + all.front(),
                                  .roles = FixedRoles{.workers = size - servers, .servers = servers}});
 }

@@ -34,6 +34,7 @@ FoundPlace place_by_torchrun(const Variables& environment) {
                                  .size = *size,
                                  .local_rank = local_rank.value_or(0),
                                  .one_host = local_size ? local_size == size : is_this_host(host),
+                                 .first_host = host,
                                  .job = fmt::format("torchrun-{}-{}-{}-{}", printable(host), printable(port),
                                                     printable(text_in(environment, "TORCHELASTIC_RUN_ID")),
                                                     printable(text_in(environment, "TORCHELASTIC_RESTART_COUNT")))});

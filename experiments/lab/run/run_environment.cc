@@ -19,14 +19,26 @@ std::vector<std::string> gpus_used(const JobPlan& plan, const std::string& host,
   return names;
 }
 
+// In the order of their reports. Each task is a host of the cluster, so that one's name may come several times.
+std::vector<std::string> names_of_hosts(const Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const auto* hosts : {&cluster.hosts, &cluster.server_hosts}) {
+    for (const PlanHost& host : *hosts) {
+      if (std::ranges::find(names, host.name) == names.end()) names.push_back(host.name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 Environment environment_of(const JobPlan& plan, const Cluster& cluster, const Survey& survey) {
   Environment environment = this_environment();
   if (survey.hosts.empty()) environment.gpus = gpus_used(plan, own_host(), survey.here);
+  const std::vector<std::string> names = names_of_hosts(cluster);
   // A comparison may have other rows on more hosts.
-  for (std::size_t i = 0; i < std::min(survey.hosts.size(), cluster.hosts.size()); ++i) {
-    const std::string& name = cluster.hosts[i].name;
+  for (std::size_t i = 0; i < std::min(survey.hosts.size(), names.size()); ++i) {
+    const std::string& name = names[i];
     const auto count = [&](Role role) {
       return static_cast<int>(std::ranges::count_if(
           plan.processes, [&](const ProcessSpec& process) { return process.host == name && process.role == role; }));

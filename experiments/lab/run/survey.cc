@@ -118,15 +118,46 @@ Result<Survey> survey(const RunRequest& config) {
   return survey;
 }
 
-Survey survey_of_tasks(const RunRequest& config, const TaskPlace& place, const std::vector<Task>& tasks) {
+namespace {
+
+// Tasks as hosts with one slot each.
+Cluster cluster_of_tasks_in(const Survey& survey, const ResolvedRun& config) {
+  std::map<std::string, int> on_host;  // tasks so far
+  std::vector<PlanHost> tasks;
+  for (const Task& task : survey.tasks) {
+    const std::string& host = task.report.environment.host;
+    tasks.push_back({.name = host,
+                     .remote = host != own_host(),
+                     .gpus = static_cast<int>(task.report.machine.gpus.size()),
+                     .interface = task.report.interface,
+                     .is_task = true,
+                     .task = task.address,
+                     .first_gpu = on_host[host]++});
+  }
+  return cluster_of_tasks(config, own_host(), tasks, survey.place->roles);
+}
+
+}  // namespace
+
+Survey survey_of_tasks(const RunRequest& config, const TaskPlace& place, const TaskGroup& group) {
   Survey survey;
   if (config.device != DeviceKind::kCpu) survey.here = this_machine();
   survey.place = place;
-  survey.tasks = tasks;
-  for (auto rank = static_cast<int>(tasks.size()); rank < place.size; ++rank) {
+  survey.tasks = group.tasks();
+  survey.listen_address = group.address();
+  for (auto rank = static_cast<int>(survey.tasks.size()); rank < place.size; ++rank) {
     survey.tasks.push_back({.address = rank == 0 ? "" : fmt::format("rank-{}", rank), .report = {}});
     survey.tasks.back().report.environment.host = own_host();
     survey.tasks.back().report.machine = survey.here;
+  }
+  const std::vector<HostSlots> hosts = hosts_of(cluster_of_tasks_in(survey, presumed(config)));
+  if (hosts.size() < 2) return survey;
+  survey.task_hosts = hosts;
+  for (const HostSlots& host : hosts) {
+    const auto is_there = [&](const Task& task) {
+      return task.report.environment.host == (host.remote() ? host.name : own_host());
+    };
+    survey.hosts.push_back(std::ranges::find_if(survey.tasks, is_there)->report);
   }
   return survey;
 }
@@ -145,19 +176,7 @@ Cluster cluster_of(const ResolvedRun& config, const Survey& survey) {
     for (const HostSlots& host : hosts_of(config)) cluster.hosts.push_back({.name = host.name, .slots = host.slots});
     return cluster;
   }
-  if (survey.place) {
-    std::map<std::string, int> on_host;  // tasks so far
-    std::vector<PlanHost> tasks;
-    for (const Task& task : survey.tasks) {
-      const std::string& host = task.report.environment.host;
-      tasks.push_back({.name = host,
-                       .gpus = gpus_of(task.report.machine),
-                       .is_task = true,
-                       .task = task.address,
-                       .first_gpu = on_host[host]++});
-    }
-    return cluster_of_tasks(config, own_host(), tasks, survey.place->roles);
-  }
+  if (survey.place) return cluster_of_tasks_in(survey, config);
   if (!spans_hosts(config)) {
     cluster.hosts = {{.name = own_host(), .slots = config.workers, .gpus = gpus_of(survey.here)}};
     return cluster;

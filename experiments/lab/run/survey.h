@@ -20,9 +20,11 @@ struct Survey {
   Machine here;                   // the host where this runs
   std::string listen_address;     // where other hosts reach this one; empty without others
   std::vector<HostReport> hosts;  // one for each of --hosts, in order; empty without others
-  // If somebody else has started the processes of the run: this one's place, and all tasks by rank.
+  // If somebody else has started the processes of the run: this one's place, and all tasks by rank; if these are on
+  // several hosts, also what --hosts is to other runs.
   std::optional<TaskPlace> place = {};
   std::vector<Task> tasks = {};
+  std::vector<HostSlots> task_hosts = {};
   // The hosts themselves, where they are namespaces: they last as long as the survey.
   std::shared_ptr<NamespaceHosts> namespaces;
 };
@@ -34,8 +36,8 @@ struct Survey {
 Result<Survey> survey(const RunRequest& config);
 
 // The same for a run whose processes somebody else has started. `tasks`: those that have been gathered, or none for a
-// dry run, which holds nobody.
-Survey survey_of_tasks(const RunRequest& config, const TaskPlace& place, const std::vector<Task>& tasks);
+// dry run on one host, which holds nobody.
+Survey survey_of_tasks(const RunRequest& config, const TaskPlace& place, const TaskGroup& tasks);
 
 // Return how processes are started on the other hosts, and where these reach this one. The latter fails as survey()
 // does.

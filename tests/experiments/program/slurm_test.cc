@@ -88,6 +88,19 @@ TEST_F(SlurmTest, SrunStartsOneRun) {
   EXPECT_THAT(text_of(program.output() / "config.toml"), HasSubstr("\nworkers = 2"));
 }
 
+TEST_F(SlurmTest, SrunStartsOneRunOnSeveralNodes) {
+  const std::filesystem::path secret = slurm_->folder() / "secret";
+  std::ofstream(secret) << std::string(32, 's');
+  std::filesystem::permissions(secret, std::filesystem::perms::owner_read);
+  // No name server knows this Slurm's nodes.
+  Flags before = slurm_->before({"env", "SYNCOPATE_SECRET_FILE=" + secret.string(), "MASTER_ADDR=127.0.0.1", "srun",
+                                 "--nodes=2", "--ntasks=4", "--ntasks-per-node=2"});
+  Program program(training({"--mode=ps", "--servers=1"}, "--steps=100"), before);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(text_of(program.output() / "config.toml"), HasSubstr("\nworkers = 3"));
+}
+
 TEST_F(SlurmTest, AKilledProcessOfSrunEndsTheRun) {
   Program program(training({"--mode=allreduce"}), srun({"--ntasks=3"}));
   ASSERT_TRUE(program.wait_until_training(3));

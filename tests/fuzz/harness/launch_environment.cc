@@ -1,6 +1,8 @@
-// What launchers put into the environment: TF_CONFIG, a list of Slurm's nodes, a rank; and the command of a task.
+// What launchers put into the environment: TF_CONFIG, a list of Slurm's nodes, a rank; and the command and the address
+// of a task.
 #include <string>
 
+#include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_command.h"
 #include "experiments/config/started_by/slurm_allocation.h"
 #include "experiments/config/started_by/task_place.h"
@@ -30,6 +32,8 @@ const Harness launch_environment("launch_environment", [](Bytes input) {
   const Result<std::vector<std::string>> nodes = parse_node_list(text);
   require(!nodes.ok() || !nodes->empty(), "a list that is taken has a node");
   (void)slurm_hosts({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", text}});
+  const Result<NetworkTask> task = parse_network_address("tcp://" + text);
+  require(!task.ok() || (task->rank >= 0 && task->rank < task->size), "an address is of one of the tasks");
   const Result<TaskCommand> command = parse_task_command(text);
   require(!command.ok() || to_bytes(*command) == text, "a command is what was sent");
 });

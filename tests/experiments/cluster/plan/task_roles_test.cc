@@ -50,6 +50,23 @@ TEST(TaskRoles, GiveServersTheLastTasksOfHostsInTurn) {
   EXPECT_THAT(tasks_of(plan, Role::kWorker), ElementsAre("", "task-1", "task-3", "task-4"));
 }
 
+TEST(TaskRoles, GiveTheRanksOfAHostToWorkersThatFollowEachOther) {
+  const std::vector<std::string> hosts{"box", "b", "box", "b", "box"};
+  const JobPlan plan = plan_of(run_of(5, 0), hosts);
+  EXPECT_THAT(tasks_of(plan, Role::kWorker), ElementsAre("", "task-2", "task-4", "task-1", "task-3"));
+}
+
+TEST(TaskRoles, SayHowManyWorkersEachHostHas) {
+  std::vector<PlanHost> tasks = tasks_on({"box", "b", "box", "c"});
+  for (PlanHost& task : tasks) task.remote = task.name != "box";
+  const auto hosts_with = [&](int workers, int servers, std::optional<FixedRoles> roles = {}) {
+    return to_text(hosts_of(cluster_of_tasks(run_of(workers, servers), "box", tasks, roles)));
+  };
+  EXPECT_EQ(hosts_with(4, 0), "localhost:2,b:1,c:1");
+  EXPECT_EQ(hosts_with(3, 1), "localhost:1,b:1,c:1");
+  EXPECT_EQ(hosts_with(3, 1, FixedRoles{.workers = 3, .servers = 1}), "localhost:2,b:1,c:0");  // a server alone
+}
+
 TEST(TaskRoles, GiveAStandbyTheHostAfterItsServers) {
   const JobPlan plan = plan_of(run_of(2, 2, 1), {"a", "a", "a", "b", "b", "b"});
   EXPECT_THAT(tasks_of(plan, Role::kServer), ElementsAre("task-2", "task-5"));

@@ -27,9 +27,7 @@ class TaskServerTest : public testing::Test {
     pid_ = fork();
     if (pid_ > 0) return;
     _exit(serve_task({.program = testing_support::syncopate_program(),
-                      .address = local_address_of(place_, 1),
-                      .launcher = "mpirun",
-                      .rank = 1,
+                      .place = {.by = place_.by, .rank = 1, .size = 2, .job = place_.job},
                       .patience = patience}));
   }
   ~TaskServerTest() override {
@@ -73,7 +71,7 @@ TEST_F(TaskServerTest, PassesOnWhatAProcessPrintsAndHowItEnds) {
   const Result<TaskGroup> group = gather();
   ASSERT_TRUE(group.ok());
   for (int round = 0; round < 2; ++round) {  // one process after the other
-    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), deadline());
+    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), "", deadline());
     ASSERT_TRUE(shell.ok());
     const TaskCommand command{.arguments = {"--role=worker", "--rank=x"}};  // which the program refuses
     ASSERT_TRUE(shell->send({TaskMessage::Kind::kCommand, to_bytes(command)}, deadline()).ok());
@@ -97,7 +95,7 @@ TEST_F(TaskServerTest, KillsItsProcessWhenTheShellIsGone) {
   ASSERT_TRUE(group.ok());
   // It waits for the run's secret, which does not come; the next command is taken once it is dead.
   for (int round = 0; round < 3; ++round) {
-    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), deadline());
+    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), "", deadline());
     ASSERT_TRUE(shell.ok());
     const TaskCommand command{.arguments = {"--role=worker", "--rank=1", "--run=r", "--rendezvous=ipc://@x"},
                               .input = SecretText("not the whole line")};
@@ -109,7 +107,7 @@ TEST_F(TaskServerTest, SignalsItsProcessAsTheShellSays) {
   start();
   const Result<TaskGroup> group = gather();
   ASSERT_TRUE(group.ok());
-  Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), deadline());
+  Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), "", deadline());
   ASSERT_TRUE(shell.ok());
   // It waits for a coordinator that does not come.
   const Result<RunKeys> keys = RunKeys::make();
@@ -129,7 +127,7 @@ TEST_F(TaskServerTest, SignalsItsProcessAsTheShellSays) {
 TEST_F(TaskServerTest, EndsWhenTheCoordinatorIsGoneWithoutARelease) {
   start();
   {
-    Result<TaskConnection> hold = connect_to_task(local_address_of(place_, 1), deadline());
+    Result<TaskConnection> hold = connect_to_task(local_address_of(place_, 1), "", deadline());
     ASSERT_TRUE(hold.ok());
     ASSERT_TRUE(hold->send({TaskMessage::Kind::kHold}, deadline()).ok());
     ASSERT_TRUE(hold->receive_by(deadline()).ok());
@@ -144,7 +142,7 @@ TEST_F(TaskServerTest, WaitsForTheCoordinatorOnlySoLong) {
 
 TEST_F(TaskServerTest, EndsAtOnceIfAskedToBeforeTheRunHasBegun) {
   start();
-  ASSERT_TRUE(connect_to_task(local_address_of(place_, 1), deadline()).ok());  // it listens
+  ASSERT_TRUE(connect_to_task(local_address_of(place_, 1), "", deadline()).ok());  // it listens
   kill(pid_, SIGTERM);
   EXPECT_EQ(end(), 130);
 }
@@ -156,7 +154,7 @@ TEST_F(TaskServerTest, LeavesSignalsToTheCoordinatorDuringARun) {
     ASSERT_TRUE(group.ok());
     kill(pid_, SIGTERM);
     // It still answers.
-    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), deadline());
+    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), "", deadline());
     ASSERT_TRUE(shell.ok());
     const TaskCommand command{.arguments = {"--role=x"}};
     ASSERT_TRUE(shell->send({TaskMessage::Kind::kCommand, to_bytes(command)}, deadline()).ok());

@@ -28,10 +28,29 @@ TEST(TaskOptions, RefuseANumberThatIsNotThatOfTheTasks) {
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "2"}, {"workers", "3"}}, place_of(6)),
             "--workers=3: mpirun has started 6 processes, of which 2 are servers; use --workers=4, or leave it out");
   EXPECT_THAT(workers_of({{"mode", "ps"}, {"servers", "4"}}, place_of(4)), HasSubstr("none is left for a worker"));
-  TaskPlace spread = place_of(4);
-  spread.one_host = false;
-  EXPECT_THAT(workers_of({{"mode", "allreduce"}}, spread), HasSubstr("4 processes on several hosts"));
   EXPECT_THAT(workers_of({{"mode", "local"}}, place_of(4)), HasSubstr("--mode=local: trains in one process"));
+}
+
+TEST(TaskOptions, WantOfTasksOnSeveralHostsWhatTheyMustKnowOfEachOther) {
+  TaskPlace place = place_of(4);
+  place.one_host = false;
+  const auto answer = [&] { return workers_of({{"mode", "allreduce"}}, place); };
+  EXPECT_EQ(answer(),
+            "mpirun has started 4 processes on several hosts; it does not say which of its jobs they are; "
+            "--started-by=none begins a run without the others");
+  place.job = "openmpi-7";
+  EXPECT_EQ(answer(),
+            "mpirun has started 4 processes on several hosts; it does not say on which of them rank 0 is; name that "
+            "one, with mpirun -x MASTER_ADDR=HOST ...");
+  place.first_host = "node1";
+  EXPECT_EQ(answer(),
+            "mpirun has started 4 processes on several hosts; they need a secret in common: make one, (umask 077; head "
+            "-c 32 /dev/urandom >FILE), copy it to all hosts, and name it, with mpirun -x SYNCOPATE_SECRET_FILE=FILE "
+            "...");
+  place.by = StartedBy::kTorchrun;
+  EXPECT_THAT(answer(), testing::EndsWith("with SYNCOPATE_SECRET_FILE=FILE in the environment of all"));
+  place.secret_file = "/home/me/secret";
+  EXPECT_EQ(answer(), "4");
 }
 
 TEST(TaskOptions, RefuseWhatTheStarterHasDecided) {

@@ -56,6 +56,7 @@ TEST(TaskPlace, IsOfATaskOfSrun) {
   expect_place(place, StartedBy::kSlurm, 1, 3, false);
   EXPECT_EQ(place->local_rank, 1);
   EXPECT_EQ(place->job, "slurm-1.0");
+  EXPECT_EQ(place->first_host, "node1");
   expect_place(place_in(captured("sbatch-srun-1")), StartedBy::kSlurm, 1, 3, false);
 }
 
@@ -86,6 +87,24 @@ TEST(TaskPlace, IsOfAProcessOfTorchrun) {
   const auto place = place_in(captured("torchrun-1"));
   expect_place(place, StartedBy::kTorchrun, 1, 2, true);
   EXPECT_THAT(place->job, HasSubstr(captured("torchrun-1").at("TORCHELASTIC_RUN_ID")));
+}
+
+TEST(TaskPlace, SaysWhereRank0IsAndWhatTheTasksHaveInCommon) {
+  const auto of_torchrun = place_in(captured("torchrun-1"));
+  ASSERT_TRUE(of_torchrun);
+  EXPECT_EQ(of_torchrun->first_host, captured("torchrun-1").at("MASTER_ADDR"));
+  EXPECT_EQ(of_torchrun->secret_file, "");
+  const auto of_mpirun = place_in(captured("mpirun-1"));
+  ASSERT_TRUE(of_mpirun);
+  EXPECT_EQ(of_mpirun->first_host, "");  // it does not say
+  // A person may say more.
+  const Variables said{{"MASTER_ADDR", "10.0.0.7"}, {"SYNCOPATE_SECRET_FILE", "/home/me/secret"}};
+  for (const char* launcher : {"srun-1", "mpirun-1"}) {
+    const auto place = place_in(captured(launcher) + said);
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->first_host, "10.0.0.7") << launcher;
+    EXPECT_EQ(place->secret_file, "/home/me/secret") << launcher;
+  }
 }
 
 TEST(TaskPlace, IsNoneOfAProcessAlone) {
@@ -158,6 +177,12 @@ TEST(TfConfig, KnowsWhetherTasksAreOnOneHost) {
       {{"TF_CONFIG", R"({"cluster": {"worker": ["a:1", "b:1", "b:2"]}, "task": {"type": "worker", "index": 2}})"}});
   expect_place(place, StartedBy::kTfConfig, 2, 3, false);
   EXPECT_EQ(place->local_rank, 1);
+  EXPECT_EQ(place->first_host, "a");
+  const auto of_ipv6 = place_in(
+      {{"TF_CONFIG",
+        R"({"cluster": {"worker": ["[fd00::1]:1", "[fd00::2]:1"]}, "task": {"type": "worker", "index": 1}})"}});
+  expect_place(of_ipv6, StartedBy::kTfConfig, 1, 2, false);
+  EXPECT_EQ(of_ipv6->first_host, "fd00::1");
 }
 
 TEST(TfConfig, RefusesWhatItCannotMean) {

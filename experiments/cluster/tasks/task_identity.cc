@@ -1,0 +1,38 @@
+#include "experiments/cluster/tasks/task_identity.h"
+
+#include <poll.h>
+#include <sodium.h>
+
+#include <utility>
+
+#include "common/hash.h"
+#include "common/transport/run_keys.h"
+#include "common/transport/secret_file.h"
+
+namespace syncopate::experiments {
+
+Result<SocketHandshake::Member> task_identity(const std::string& secret_file, const std::string& job, int rank,
+                                              int size) {
+  if (sodium_init() < 0) return Status::internal("libsodium cannot be used on this machine");
+  const std::string name = "tasks of " + job;
+  SYNCOPATE_ASSIGN_OR_RETURN(const SecretText secret, read_secret_file(secret_file));
+  SYNCOPATE_ASSIGN_OR_RETURN(RunKeys keys, RunKeys::of_job(secret, name));
+  return SocketHandshake::Member{
+      .run = hash_of(name), .rank = rank, .size = size + 1, .keys = std::move(keys), .encrypted = true};
+}
+
+Result<TaskConnection> shake_hands(SocketHandshake handshake, TimePoint deadline) {
+  while (true) {
+    const SocketHandshake::State state = handshake.advance();
+    if (state == SocketHandshake::State::kDone) return TaskConnection(handshake.take_stream());
+    if (state == SocketHandshake::State::kFailed) {
+      return Status::peer_lost("nobody with the secret of these tasks answers there");
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
+    if (left.count() <= 0) return Status::deadline_exceeded("nobody answers there");
+    pollfd item{.fd = handshake.descriptor(), .events = handshake.events(), .revents = 0};
+    poll(&item, 1, static_cast<int>(left.count()));
+  }
+}
+
+}  // namespace syncopate::experiments

@@ -1,0 +1,154 @@
+#include "experiments/cluster/tasks/task_meeting.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <list>
+#include <optional>
+#include <utility>
+
+#include "common/hash.h"
+#include "common/os/socket_address.h"
+#include "experiments/cluster/tasks/task_address.h"
+#include "experiments/cluster/tasks/task_identity.h"
+#include "experiments/cluster/tasks/task_socket.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Below those that kernels choose for connections.
+constexpr std::uint16_t kFirstPort = 20'000, kLastPort = 32'767;
+constexpr int kAwakeEveryMs = 250;
+constexpr int kRetryMs = 50;
+// One attempt to reach the first task: a firewall may swallow it, and another program at the port may be mute.
+constexpr Duration kAttempt = std::chrono::seconds(2);
+
+// All addresses of this host, of the family in which it is known by this name.
+Result<SocketAddress> anywhere_here(const std::string& name) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<SocketAddress> known, addresses_of(name));
+  return SocketAddress::of_host(known.front().family() == AF_INET6 ? "::" : "0.0.0.0");
+}
+
+Result<FileDescriptor> listen_at_a_port(const TaskPlace& place) {
+  SYNCOPATE_ASSIGN_OR_RETURN(SocketAddress address, anywhere_here(place.first_host));
+  for (const std::uint16_t port : meeting_ports(place.job)) {
+    address.set_port(port);
+    Result<FileDescriptor> listener = listen_at(address);
+    if (listener.ok() || listener.status().code() != Code::kResourceExhausted) return listener;
+  }
+  return Status::resource_exhausted(fmt::format("none of the ports {} is free on this host, where the tasks meet",
+                                                fmt::join(meeting_ports(place.job), ", ")));
+}
+
+// Waits for a connection of a task that has come in, or for what one says.
+void wait(const TaskEntrance& entrance, const std::list<TaskConnection>& silent) {
+  std::vector<pollfd> items;
+  entrance.add_to(items);
+  for (const TaskConnection& task : silent) items.push_back({task.descriptor(), POLLIN, 0});
+  poll(items.data(), items.size(), kAwakeEveryMs);
+}
+
+// Tries each address of the first task once. Fails with not found if its name is unknown, and with peer lost.
+Result<TaskConnection> try_to_reach(const TaskPlace& place, const SocketHandshake::Member& self, TimePoint deadline) {
+  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, addresses_of(place.first_host));
+  const auto ports = meeting_ports(place.job);
+  for (SocketAddress& address : addresses) {
+    for (const std::uint16_t port : ports) {
+      address.set_port(port);
+      Result<FileDescriptor> socket = begin_connection(address);
+      if (!socket.ok()) continue;
+      Result<TaskConnection> first = shake_hands(SocketHandshake::connecting(std::move(*socket), self, 0),
+                                                 std::min(deadline, SteadyClock().now() + kAttempt));
+      if (first.ok()) return first;
+    }
+  }
+  return Status::peer_lost(fmt::format("nobody with the same secret ({}={}) answers at port {}", kTaskSecretFile,
+                                       place.secret_file, fmt::join(ports, ", ")));
+}
+
+Result<TaskConnection> reach_first_task(const TaskPlace& place, const SocketHandshake::Member& self,
+                                        TimePoint deadline) {
+  while (true) {
+    Result<TaskConnection> first = try_to_reach(place, self, deadline);
+    if (first.ok() || SteadyClock().now() >= deadline) return first;
+    poll(nullptr, 0, kRetryMs);
+  }
+}
+
+// Who came, but not as one of the tasks, tells why these are missing.
+std::string turned_away_text(const TaskEntrance& entrance) {
+  if (!entrance.has_turned_away()) return "";
+  return fmt::format("; somebody came who did not show the same secret ({})", kTaskSecretFile);
+}
+
+}  // namespace
+
+std::array<std::uint16_t, 8> meeting_ports(const std::string& job) {
+  constexpr std::uint64_t kPorts = kLastPort - kFirstPort + 1;
+  std::array<std::uint16_t, 8> ports;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    ports[i] = static_cast<std::uint16_t>(kFirstPort + (hash_of(job) + i) % kPorts);
+  }
+  return ports;
+}
+
+Result<std::vector<MetTask>> receive_tasks(const TaskPlace& place, Duration timeout) {
+  const TimePoint deadline = SteadyClock().now() + timeout;
+  SYNCOPATE_ASSIGN_OR_RETURN(SocketHandshake::Member self,
+                             task_identity(place.secret_file, place.job, place.rank, place.size));
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener, listen_at_a_port(place));
+  const std::unique_ptr<TaskEntrance> entrance = network_entrance(std::move(listener), std::move(self), timeout);
+  std::vector<std::optional<MetTask>> tasks(static_cast<std::size_t>(place.size));
+  std::list<TaskConnection> silent;
+  const auto missing = [&] {
+    return std::ranges::find(tasks.begin() + 1, tasks.end(), false, &std::optional<MetTask>::has_value);
+  };
+  while (missing() != tasks.end()) {
+    if (SteadyClock().now() >= deadline) {
+      return Status::deadline_exceeded(
+          fmt::format("rank {} of the {} that {} has started has not come within {:.3g} s{}", missing() - tasks.begin(),
+                      place.size, launcher_of(place.by), seconds(timeout), turned_away_text(*entrance)));
+    }
+    wait(*entrance, silent);
+    for (TaskConnection& task : entrance->admit()) silent.push_back(std::move(task));
+    for (auto task = silent.begin(); task != silent.end();) {
+      const Result<std::optional<TaskMessage>> said = task->receive();
+      if (said.ok() && !*said) {
+        ++task;
+        continue;
+      }
+      if (said.ok() && (*said)->kind == TaskMessage::Kind::kHere) {
+        const Result<NetworkTask> where = parse_network_address((*said)->bytes);
+        if (where.ok() && where->size == place.size && where->rank > 0 &&
+            !tasks[static_cast<std::size_t>(where->rank)]) {
+          tasks[static_cast<std::size_t>(where->rank)] = MetTask{std::move(*task), (*said)->bytes};
+        }
+      }
+      task = silent.erase(task);
+    }
+  }
+  std::vector<MetTask> met;
+  for (std::size_t rank = 1; rank < tasks.size(); ++rank) met.push_back(std::move(*tasks[rank]));
+  return met;
+}
+
+Result<MeetingWithFirst> meet_first_task(const TaskPlace& place, Duration timeout) {
+  const TimePoint deadline = SteadyClock().now() + timeout;
+  SYNCOPATE_ASSIGN_OR_RETURN(SocketHandshake::Member self,
+                             task_identity(place.secret_file, place.job, place.rank, place.size));
+  Result<TaskConnection> first = reach_first_task(place, self, deadline);
+  if (!first.ok()) {
+    return Status::deadline_exceeded(fmt::format("the process with rank 0 has not been found on {} within {:.3g} s: {}",
+                                                 place.first_host, seconds(timeout), first.status().message()));
+  }
+  lose_when_silent(first->descriptor(), timeout);
+  SocketAddress own = SocketAddress::of_socket(first->descriptor());
+  own.set_port(0);
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener, listen_at(own));
+  const std::string address = network_address_of(place, SocketAddress::of_socket(listener.get()));
+  SYNCOPATE_RETURN_IF_ERROR(first->send({TaskMessage::Kind::kHere, address}, deadline));
+  return MeetingWithFirst{std::move(*first), network_entrance(std::move(listener), std::move(self), timeout)};
+}
+
+}  // namespace syncopate::experiments
