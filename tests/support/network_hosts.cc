@@ -122,6 +122,43 @@ bool NetworkHosts::limit(const std::string& host, const std::string& rate) const
 
 std::string NetworkHosts::remote_shell() const { return "--remote-shell=" + (folder_.path() / "shell").string(); }
 
+void NetworkHosts::add_second_network() const {
+  const std::string home = namespace_of("home");
+  must(fmt::format("ip -n {} link add switch2 type bridge", home));
+  must(fmt::format("ip -n {} addr add {}/24 dev switch2", home, second_address_of("home")));
+  must(fmt::format("ip -n {} link set switch2 up", home));
+  for (const char* name : {"a", "b"}) {
+    must(fmt::format("ip -n {} link add to2-{} type veth peer name net2 netns {}", home, name, namespace_of(name)));
+    must(fmt::format("ip -n {} link set to2-{} master switch2 up", home, name));
+    must(fmt::format("ip -n {} addr add {}/24 dev net2", namespace_of(name), second_address_of(name)));
+    must(fmt::format("ip -n {} link set net2 up", namespace_of(name)));
+  }
+}
+
+std::string NetworkHosts::second_address_of(const std::string& host) {
+  return host == "home" ? "10.78.0.1" : host == "a" ? "10.78.0.2" : "10.78.0.3";
+}
+
+std::int64_t NetworkHosts::bytes_sent(const std::string& host, Network network) const {
+  const fs::path file = folder_.path() / "bytes";
+  // Not /sys, which would have to be mounted anew in the namespace.
+  must(fmt::format("sh -c 'ip netns exec {} cat /proc/net/dev > {}'", namespace_of(host), file.string()));
+  std::ifstream lines(file);
+  const std::string device = network == Network::kFirst ? "net:" : "net2:";
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;
+    if (word != device) continue;
+    constexpr int kSent = 9;  // the column, behind eight of what has been received
+    std::int64_t bytes = 0;
+    for (int column = 1; column <= kSent; ++column) words >> bytes;
+    return bytes;
+  }
+  ADD_FAILURE() << host << " has no device " << device;
+  return 0;
+}
+
 void NetworkHosts::set_mtu(const std::string& host, int bytes) const {
   must(fmt::format("ip -n {} link set net mtu {}", namespace_of(host), bytes));
 }

@@ -7,6 +7,7 @@
 //   b       10.77.0.3, fd77::3
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,12 @@ class NetworkHosts {
   // From now on `host` sends and receives no faster than this, as tc writes it: "20mbit". Returns whether the kernel
   // can.
   bool limit(const std::string& host, const std::string& rate) const;
+  // Joins all hosts by a second network, in which each has another address.
+  void add_second_network() const;
+  static std::string second_address_of(const std::string& host);
+  // The bytes that a host has sent so far over one of its networks.
+  enum class Network { kFirst, kSecond };
+  std::int64_t bytes_sent(const std::string& host, Network network) const;
   // Sets the largest packet of `host`'s device.
   void set_mtu(const std::string& host, int bytes) const;
   // Nothing reaches `host` any more, nor comes from it.

@@ -1,4 +1,7 @@
 // Which addresses hosts of a run have for each other: of IPv6, by names, and where names lead astray.
+#include <tuple>
+#include <utility>
+
 #include "tests/experiments/hosts/several_hosts.h"
 
 namespace syncopate::experiments {
@@ -78,6 +81,47 @@ TEST_F(Addresses, AreThoseOfTheNetworkThatTheListenAddressIsIn) {
   ASSERT_EQ(end.exit_code, 0) << end.err << log_of_worker();
   EXPECT_THAT(record(), HasSubstr("listen-address = \"fd77::1\""));
 }
+
+// Hosts with two networks each, over one of which they are named.
+class TwoNetworks : public SeveralHosts, public testing::WithParamInterface<std::tuple<const char*, Flags>> {
+ protected:
+  using Network = testing_support::NetworkHosts::Network;
+
+  void SetUp() override {
+    if (std::string(std::get<0>(GetParam())) == "OpenMpi" && testing_support::kSanitized) {
+      GTEST_SKIP() << testing_support::kWhyNoMpi;
+    }
+    SeveralHosts::SetUp();
+    if (hosts_) hosts_->add_second_network();
+  }
+  // The megabytes that host a sends over each network.
+  std::pair<double, double> sent_with(const Flags& more) {
+    const auto now = [&](Network network) { return static_cast<double>(hosts_->bytes_sent("a", network)) / 1e6; };
+    const std::pair before{now(Network::kFirst), now(Network::kSecond)};
+    const ProgramEnd end = start("a:1,b:1", kSmall + std::get<1>(GetParam()) + more).wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return {now(Network::kFirst) - before.first, now(Network::kSecond) - before.second};
+  }
+};
+
+// An epoch has 128 steps a worker, of 102 kB each way.
+TEST_P(TwoNetworks, CarryARunOverTheOneThatTheListenAddressIsIn) {
+  const auto [first, second] = sent_with({});
+  EXPECT_GT(first, 10);
+  EXPECT_LT(second, 0.1);
+  const auto [unused, used] =
+      sent_with({"--listen-address=" + testing_support::NetworkHosts::second_address_of("home")});
+  EXPECT_GT(used, 10);
+  EXPECT_LT(unused, 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Under, TwoNetworks,
+    testing::Values(std::tuple("Ps", Flags{"--mode=ps", "--servers=2"}),
+                    std::tuple("Ring", Flags{"--mode=allreduce", "--collective=ring"}),
+                    std::tuple("Hierarchical", Flags{"--mode=allreduce", "--collective=hierarchical"}),
+                    std::tuple("OpenMpi", Flags{"--mode=allreduce", "--launcher=mpirun", "--collective=mpi"})),
+    [](const auto& test) { return std::string(std::get<0>(test.param)); });
 
 }  // namespace
 }  // namespace syncopate::experiments
