@@ -111,6 +111,12 @@ Status add_line(std::vector<HostSlots>& hosts, const std::string& line) {
   return slots.empty() ? add(hosts, name) : add_with_slots(hosts, name, slots);
 }
 
+Status check_slots(const std::vector<HostSlots>& hosts) {
+  if (hosts.empty()) return Status::invalid_argument("there must be one at least");
+  if (total_slots(hosts) == 0) return Status::invalid_argument("one at least must have a slot for a worker");
+  return {};
+}
+
 std::string numbered(std::size_t host) { return fmt::format("host-{}", host); }
 
 // Returns whether the text is a number, an x, and another number or nothing: "16x4", and "16x", which lacks something.
@@ -140,7 +146,7 @@ Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
   std::vector<HostSlots> hosts;
   std::istringstream entries{std::string(text)};
   for (std::string entry; std::getline(entries, entry, ',');) SYNCOPATE_RETURN_IF_ERROR(add(hosts, entry));
-  if (hosts.empty()) return Status::invalid_argument("there must be one at least");
+  SYNCOPATE_RETURN_IF_ERROR(check_slots(hosts));
   return hosts;
 }
 
@@ -153,7 +159,7 @@ Result<std::vector<HostSlots>> parse_host_file(std::string_view text) {
     const Status added = add_line(hosts, line.substr(0, line.find('#')));
     if (!added.ok()) return added.in(fmt::format("line {}", number));
   }
-  if (hosts.empty()) return Status::invalid_argument("there must be one at least");
+  SYNCOPATE_RETURN_IF_ERROR(check_slots(hosts));
   return hosts;
 }
 

@@ -92,11 +92,6 @@ Status check_pods(const Submission& submission, const RunRequest& run) {
 }
 
 Status check_tasks(const Submission& submission, const RunRequest& run) {
-  if (!run.command.empty()) {
-    return Status::invalid_argument(
-        "--slurm: starts Syncopate's own worker; for the program behind -- write a script of your own, in which srun "
-        "starts it");
-  }
   const int tasks = tasks_of(run);
   if (submission.nodes > tasks) {
     return Status::invalid_argument(
@@ -137,9 +132,7 @@ const char* name_of(KubernetesForm form) {
   return "";
 }
 
-int tasks_of(const RunRequest& run) {
-  return workers_of(run) + (run.mode == Mode::kPs ? run.servers * (1 + run.replicas) : 0);
-}
+int tasks_of(const RunRequest& run) { return workers_of(run) + server_processes_of(run); }
 
 // Slurm chooses hosts only when the job begins. Their names here stand for those.
 std::vector<HostSlots> slurm_hosts_of(const Submission& submission, int workers) {

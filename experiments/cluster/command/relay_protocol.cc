@@ -13,7 +13,8 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::string_view kMark = "\nsyncopate relay 1\n";
+constexpr std::string_view kMark = "\nsyncopate relay 2\n";
+constexpr char kMessageEnd = '\n';
 constexpr int kMostPort = 65535, kMostExitCode = 255, kMostSignal = 64;
 constexpr std::int64_t kMostTime = std::int64_t{1} << 53;  // 104 days, in nanoseconds
 constexpr std::int64_t kNone = -1;
@@ -31,6 +32,7 @@ void append(std::string& bytes, Kind kind, std::string_view payload) {
   const Header header{kind, static_cast<std::uint32_t>(payload.size())};
   bytes.append(reinterpret_cast<const char*>(&header), sizeof(header));
   bytes.append(payload);
+  bytes += kMessageEnd;
 }
 
 void append(std::string& bytes, Kind kind, std::span<const std::int64_t> numbers) {
@@ -152,11 +154,13 @@ Result<std::vector<RelayMessage>> RelayReader::read(std::string_view bytes) {
     Header header;
     std::memcpy(&header, rest.data(), sizeof(header));
     if (header.bytes > kMostRelayedBytes) return Status::data_loss("a message is too large");
-    if (rest.size() < sizeof(header) + header.bytes) break;
+    const std::size_t whole = sizeof(header) + header.bytes + sizeof(kMessageEnd);
+    if (rest.size() < whole) break;
+    if (rest[whole - 1] != kMessageEnd) return Status::data_loss("a message without an end");
     SYNCOPATE_ASSIGN_OR_RETURN(RelayMessage message,
                                message_of(header.kind, rest.substr(sizeof(header), header.bytes)));
     messages.push_back(std::move(message));
-    rest.remove_prefix(sizeof(header) + header.bytes);
+    rest.remove_prefix(whole);
   }
   unread_.erase(0, unread_.size() - rest.size());
   return messages;

@@ -1,7 +1,8 @@
 // RelayProtocol: what a relay (relay.h) and run_experiment, perhaps on another host, write to each other. Pure.
 //
-// The relay writes a mark, and then messages: a header of a kind and a number of bytes, and these bytes. A shell may
-// have printed something before the mark, which counts as output. run_experiment writes lines of text.
+// The relay writes a mark, and then messages: a header of a kind and a number of bytes, these bytes, and a line break,
+// with which a remote shell that passes whole lines on, as srun does, passes them on at once. A shell may have printed
+// something before the mark, which counts as output. run_experiment writes lines of text.
 #pragma once
 
 #include <cstdint>

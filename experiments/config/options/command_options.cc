@@ -14,10 +14,10 @@ namespace {
 // Most else is decided by the program itself: its model, its data, its update, how long it trains. What --cluster is
 // refused with, its rule says.
 constexpr std::string_view kWithCommand[] = {
-    "mode",           "command",        "workers",      "transport",       "shape",      "compress", "servers",
-    "consistency",    "chunk-bytes",    "bucket-bytes", "target-accuracy", "seed",       "repeat",   "warmup-steps",
-    "timeout",        "output",         "dry-run",      "cluster",         "hosts",      "hostfile", "remote-shell",
-    "remote-program", "listen-address", "trace",        "elastic",         "environment"};
+    "mode",         "launcher",       "command",        "workers",      "transport",       "shape",      "compress",
+    "servers",      "consistency",    "chunk-bytes",    "bucket-bytes", "target-accuracy", "seed",       "repeat",
+    "warmup-steps", "timeout",        "output",         "dry-run",      "cluster",         "hosts",      "hostfile",
+    "remote-shell", "remote-program", "listen-address", "trace",        "elastic",         "environment"};
 
 }  // namespace
 

@@ -23,8 +23,9 @@ OptionSpec hosts() {
       .name = "hosts",
       .placeholder = "LIST",
       .sentence =
-          "Where workers go, filling slots in order; servers go to these hosts in turn. localhost "
-          "is this one. Of a simulated cluster or of namespaces: 16x4, that many hosts of that many slots.",
+          "Where workers go, filling slots in order; servers go to these hosts in turn, also where there are "
+          "0 slots. localhost is this one. Of a simulated cluster or of namespaces: 16x4, that many hosts of that many "
+          "slots.",
       .range = "HOST[:SLOTS], as in A:2,B:2 or [fd00::7]:2, or HOSTSxSLOTS",
       .usual = "this host",
       .is_text = true,

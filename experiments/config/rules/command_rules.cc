@@ -17,9 +17,8 @@ Status validate_command(const ResolvedRun& config) {
   if (config.cluster == ClusterKind::kNamespaces) {
     return refused("--cluster=namespaces", "a program of your own is started on this host; leave it out");
   }
-  if (config.launcher != LauncherKind::kLocal) {
-    return refused(fmt::format("--launcher={}", name_of(config.launcher)),
-                   "Syncopate's own launcher starts a program of your own; leave it out");
+  if (config.launcher == LauncherKind::kMpirun) {
+    return refused("--launcher=mpirun", "Syncopate's own launcher starts a program of your own; leave it out");
   }
   if (!config.stragglers.empty()) return refused("--straggler", "is for Syncopate's own worker; leave it out");
   if (averages_weights(config)) {

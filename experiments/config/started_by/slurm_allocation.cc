@@ -140,7 +140,7 @@ Status settle_slurm(const Variables& environment, GivenOptions& given) {
   }
   SYNCOPATE_ASSIGN_OR_RETURN(std::vector<HostSlots> hosts, slurm_hosts(environment));
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest request, apply_options(given));
-  const int servers = request.mode == Mode::kPs ? request.servers * (1 + request.replicas) : 0;
+  const int servers = server_processes_of(request);
   const int tasks = total_slots(hosts);
   if (tasks - servers < 1) {
     return Status::invalid_argument(fmt::format(

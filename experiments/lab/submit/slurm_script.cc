@@ -50,6 +50,9 @@ std::vector<std::string> command_of(const CommandLine& line, const std::string& 
   }
   std::vector<std::string> words{program};
   for (std::string& word : run_words(options)) words.push_back(std::move(word));
+  const std::vector<std::string>& own = line.config.command;
+  if (!own.empty()) words.push_back("--");
+  words.insert(words.end(), own.begin(), own.end());
   return words;
 }
 

@@ -58,6 +58,7 @@ TEST(HostList, SaysWhatIsWrong) {
   EXPECT_EQ(host_refusal(""), "there must be one at least");
   EXPECT_EQ(host_refusal("a,,b"), "'' must be a name or an address of a host, of IPv6 in brackets, as in [fd00::7]");
   EXPECT_EQ(host_refusal("a:"), "'a:' lacks its number of slots, as in HOST:2");
+  EXPECT_EQ(host_refusal("a:0,b:0"), "one at least must have a slot for a worker");
   EXPECT_EQ(host_refusal("a:-1"), "slots of a must be 0 to 1024, not '-1'");
   EXPECT_EQ(host_refusal("a:two"), "slots of a must be 0 to 1024, not 'two'");
   EXPECT_EQ(host_refusal("a:1,a:2"), "a stands there twice; give it once, with all its slots");

@@ -195,6 +195,24 @@ TEST_F(SlurmTest, RunsWhatSubmitHasPrintedAndGoesOnWithTheSameScript) {
   EXPECT_THAT(text_of(output() / "summary.json"), HasSubstr("\"resumed_from\"")) << out();
 }
 
+TEST_F(SlurmTest, AProgramOfOnesOwnRunsOnTheHostsThatSubmitAsksFor) {
+  const ProgramEnd submit = testing_support::run_program(
+      {"submit", "--slurm", "--nodes=2", "--name=own", "--mode=ps", "--servers=2", "--workers=4",
+       "--listen-address=127.0.0.1", "--output=" + output().string(), "--", SYNCOPATE_OWN_PROGRAM, "50"});
+  ASSERT_EQ(submit.exit_code, 0) << submit.err;
+  EXPECT_THAT(submit.out, HasSubstr("--nodes=2 --ntasks=4 --ntasks-per-node=2"));  // it starts its servers itself
+  const std::filesystem::path script = slurm_->folder() / "own.sbatch";
+  std::ofstream(script) << submit.out;
+  const std::string job =
+      slurm_->output_of("sbatch --parsable --chdir=" + slurm_->folder().string() + " " + script.string());
+  EXPECT_EQ(end_of(job), "0:0") << text_of(slurm_->folder() / "own.out");
+  EXPECT_THAT(text_of(output() / "config.toml"), HasSubstr("\nhosts = \"localhost:2,node2:2\""));
+  const std::string steps = text_of(output() / "steps.csv");
+  for (int worker = 0; worker < 4; ++worker) {
+    EXPECT_THAT(steps, HasSubstr(fmt::format("\n0,{},", worker))) << "its steps came here";
+  }
+}
+
 // Slurm sends the signal some time before it would kill.
 TEST_F(SlurmTest, ASignalBeforeTheTimeLimitLeavesALastCheckpoint) {
   const std::string job = submit({"--nodes=2", "--ntasks=2", "--time=1", "--signal=B:TERM@50"},

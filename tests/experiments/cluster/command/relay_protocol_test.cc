@@ -65,6 +65,15 @@ TEST(RelayProtocol, ReadsMessagesHoweverTheyArePutIntoPieces) {
   EXPECT_EQ(count, 3u);
 }
 
+// What passes whole lines on, as srun does, is at rest between two messages.
+TEST(RelayProtocol, EndsEachMessageWithALine) {
+  EXPECT_EQ(bytes_of(RelayReady{"10.0.0.7", 1}).back(), '\n');
+  EXPECT_EQ(bytes_of(RelayClock{}).back(), '\n');
+  std::string cut = bytes_of(RelayReady{"10.0.0.7", 1});
+  cut.back() = 'x';
+  EXPECT_EQ(refusal(cut), "a message without an end");
+}
+
 TEST(RelayProtocol, TakesWhatAShellPrintsBeforeForOutput) {
   RelayReader reader;
   std::string text;
@@ -90,7 +99,7 @@ TEST(RelayProtocol, RefusesWhatNoRelaySends) {
     std::string text(8, '\0');
     std::memcpy(text.data(), &kind, 4);
     std::memcpy(text.data() + 4, &bytes, 4);
-    return text + payload;
+    return text + payload + "\n";
   };
   EXPECT_EQ(refusal(with_header(9, 0, "")), "a message of no known kind");
   EXPECT_EQ(refusal(with_header(2, kMostRelayedBytes + 1, "")), "a message is too large") << "before it is waited for";
