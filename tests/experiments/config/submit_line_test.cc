@@ -121,7 +121,10 @@ TEST(ASubmitLine, RefusesWhatSlurmDoesNotTake) {
               StartsWith("--launcher=mpirun:"));
   EXPECT_THAT(refusal({"submit", "--slurm", "--mode=allreduce", "--hosts=a"}), StartsWith("--hosts=a:"));
   EXPECT_THAT(refusal({"submit", "--slurm", "--mode=ps", "--device=cuda"}), HasSubstr("as in --gpus=1"));
-  EXPECT_THAT(refusal({"submit", "--slurm", "--mode=ps", "--", "python", "a.py"}), StartsWith("--slurm: starts"));
+  // A program starts its servers itself: tasks are workers alone.
+  EXPECT_THAT(
+      refusal({"submit", "--slurm", "--nodes=3", "--mode=ps", "--servers=2", "--workers=2", "--", "python", "a.py"}),
+      StartsWith("--nodes=3:"));
   for (const char* option :
        {"--nodes=0", "--nodes=1001", "--partition=a b", "--partition=-p", "--account=$(id)", "--account=a\nb"}) {
     EXPECT_THAT(refusal({"submit", "--slurm", "--mode=allreduce", option}), HasSubstr(": must be ")) << option;
