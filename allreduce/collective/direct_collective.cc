@@ -106,6 +106,17 @@ class SharedBuffers final : public DirectCollective {
     return sum_by_parts(all_, buffer, owners, work, deadline).in("all_reduce");
   }
 
+  Result<std::span<float>> buffer_of(int rank, std::span<const float> buffer) override {
+    SYNCOPATE_ASSIGN_OR_RETURN(const DirectBytes place, place_of(std::as_bytes(buffer)));
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> arena, arena_of(rank, place.arena));
+    const std::size_t offset = place.offset / sizeof(float);
+    if (offset + buffer.size() > arena.size()) {
+      return Status::data_loss(fmt::format("rank {} has {} elements where rank {} has {}: ranks disagree", called(rank),
+                                           arena.size(), called(rank_), floats_of(arenas_[place.arena]).size()));
+    }
+    return arena.subspan(offset, buffer.size());
+  }
+
   Status reduce_pair(std::span<float> buffer, int partner, TimePoint deadline) override {
     SYNCOPATE_RETURN_IF_ERROR(check_partner(partner));
     return sum(pairs_[static_cast<std::size_t>(partner)], buffer, deadline).in("reduce_pair");

@@ -22,13 +22,18 @@ namespace syncopate::allreduce {
 class DirectCollective : public Collective {
  public:
   // Given where this rank's part begins in each rank's buffer, in the order of ranks, and how many elements it has:
-  // overwrites the part in all buffers. No other rank touches it meanwhile.
+  // may overwrite the part in all buffers. No other rank touches it meanwhile.
   using PartFunction = std::function<Status(std::span<float* const> parts, std::size_t count)>;
 
   // Like all_reduce, but the first `owners` ranks own a part each, and do with it what `work` says; for the other ranks
   // it is called with no elements. `owners` is 1 to size(), the same on all ranks. A failure of `work` is returned.
   virtual Status all_reduce_by_parts(std::span<float> buffer, std::size_t owners, const PartFunction& work,
                                      TimePoint deadline) = 0;
+
+  // Returns the memory of `rank` that all ranks have allocated together with `buffer`, which lies in this rank's. Call
+  // it after an operation of all ranks that has followed these allocations. The memory may be used as long as this
+  // collective lives.
+  virtual Result<std::span<float>> buffer_of(int rank, std::span<const float> buffer) = 0;
 };
 
 // Connects this rank with all others of the group, which must be on this host. Like make_transport(), but uses only the

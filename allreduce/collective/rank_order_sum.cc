@@ -77,7 +77,7 @@ void sum_into(float* sum, std::span<const float* const> parts, std::size_t count
     case 4:
       return add_few<4>(sum, parts, count);
     default:
-      std::copy_n(parts[0], count, sum);
+      if (sum != parts[0]) std::copy_n(parts[0], count, sum);
       for (const float* part : parts.subspan(1)) add(part, sum, count);
   }
 }

@@ -110,6 +110,8 @@ const char* name_of(worker::EmbeddingKind value) {
 
 const char* name_of(WorkDivision value) { return value == WorkDivision::kShared ? "shared" : "quota"; }
 
+const char* name_of(Aggregation value) { return value == Aggregation::kOff ? "off" : "host"; }
+
 const char* name_of(DataShard value) { return value == DataShard::kRandom ? "random" : "labels"; }
 
 const char* name_of(worker::WeightInit value) {

@@ -64,13 +64,20 @@ bool sums_on_two_levels(const ResolvedRun& config) {
   return is_allreduce(config) && config.collective == CollectiveKind::kHierarchical && spans_hosts(config);
 }
 
+bool aggregates_on_hosts(const ResolvedRun& config) {
+  return is_ps(config) && config.aggregation == Aggregation::kHost;
+}
+
+bool sums_inside_hosts(const ResolvedRun& config) { return sums_on_two_levels(config) || aggregates_on_hosts(config); }
+
 const char* transport_that_runs(const ResolvedRun& config) {
   if (config.cluster == ClusterKind::kSimulated && config.mode != Mode::kLocal) return "a simulated wire";
   if (config.mode == Mode::kLocal) return "none";
   if (config.mode == Mode::kAllreduce && !has_own_collective(config)) return name_of(config.collective);
-  if (!sums_on_two_levels(config)) return name_of(config.transport);
-  return config.transport == TransportKind::kTcp ? "shm inside a host, tcp between hosts"
-                                                 : "shm inside a host, sockets between hosts";
+  if (!sums_inside_hosts(config)) return name_of(config.transport);
+  const bool is_tcp = config.transport == TransportKind::kTcp;
+  if (is_ps(config)) return is_tcp ? "shm inside a host, tcp to servers" : "shm inside a host, sockets to servers";
+  return is_tcp ? "shm inside a host, tcp between hosts" : "shm inside a host, sockets between hosts";
 }
 
 bool generates_data(const RunSettings& config) {

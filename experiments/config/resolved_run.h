@@ -56,8 +56,12 @@ bool has_own_collective(const ResolvedRun& config);
 std::optional<allreduce::ScheduleKind> schedule_kind_of(const ResolvedRun& config);
 // Returns whether gradients are summed in shared memory inside each host, and over the transport between hosts.
 bool sums_on_two_levels(const ResolvedRun& config);
-// Returns "shm", "ipc" or "tcp"; "shm inside a host, tcp between hosts"; "mpi" or "nccl" where these carry the
-// gradients; "none" under local.
+// Returns whether the workers of a host sum their gradients in shared memory, and one of them pushes the sum.
+bool aggregates_on_hosts(const ResolvedRun& config);
+// Returns whether either of the two is so.
+bool sums_inside_hosts(const ResolvedRun& config);
+// Returns "shm", "ipc" or "tcp"; "shm inside a host, tcp between hosts" or "tcp to servers"; "mpi" or "nccl" where
+// these carry the gradients; "none" under local.
 const char* transport_that_runs(const ResolvedRun& config);
 // Returns whether the data set is generated, in the sizes that are asked for, rather than read.
 bool generates_data(const RunSettings& config);

@@ -61,6 +61,8 @@ enum class LauncherKind { kLocal, kMpirun, kSlurm };
 enum class BackendKind { kOneDnn, kReference };
 enum class StalenessRate { kKeep, kDivide };
 enum class WorkDivision { kShared, kQuota };
+// Who pushes: each worker, or one of each host the sum of its workers' gradients.
+enum class Aggregation { kOff, kHost };
 // Which samples a worker trains: any, or those of a part of its own, by label (worker/data/label_parts.h).
 enum class DataShard { kRandom, kLabels };
 // kInStep: partners average after the same step; kAsync: whenever one of them asks.
@@ -77,6 +79,7 @@ const char* name_of(LauncherKind value);
 const char* name_of(BackendKind value);
 const char* name_of(StalenessRate value);
 const char* name_of(WorkDivision value);
+const char* name_of(Aggregation value);
 const char* name_of(DataShard value);
 const char* name_of(worker::EmbeddingKind value);
 const char* name_of(worker::WeightInit value);
@@ -122,6 +125,7 @@ struct RunSettings {
   ps::Consistency consistency;                        // async
   WorkDivision work = WorkDivision::kShared;          // used where workers do not wait for each other in each step
   int backup_workers = 0;                             // sync only
+  Aggregation aggregation = Aggregation::kOff;        // sync only
   StalenessRate staleness_lr = StalenessRate::kKeep;  // this and the next two: used where stale gradients are applied
   ps::DelayCompensation delay_compensation;
   bool momentum_correction = false;

@@ -49,7 +49,8 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
         "row-sparse tables are pulled step by step: without a pipeline, and in the order of backward");
   }
   const auto allocate_arena = [&](std::span<float>& arena) {
-    Result<std::span<float>> memory = allocate_floats(transport_, layout.size());
+    Result<std::span<float>> memory =
+        options_.make_arena ? options_.make_arena(layout.size()) : allocate_floats(transport_, layout.size());
     if (memory.ok()) arena = *memory;
     return memory.status();
   };

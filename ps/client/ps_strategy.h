@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ struct PsStrategyOptions {
   bool answers_in_backward = true;
   Compression compression;
   Duration timeout = std::chrono::seconds(30);  // of join and of finish_step
+  // Makes the arenas, of so many floats each; null: they lie in the transport's memory. What it makes must outlive the
+  // transport, which must carry bytes.
+  std::function<Result<std::span<float>>(std::size_t elements)> make_arena = {};
   // The following describe one membership epoch of a job; the defaults are for a job that begins.
   int chief = kChief;  // the lowest worker there, who brings the initial weights
   // The job goes on: the shards have their weights, and report how far this worker had come.

@@ -119,6 +119,8 @@ struct ConsistencyTraits {
   std::unique_ptr<StalenessBound> (*bound)(const Consistency& consistency, int workers) = nullptr;
 
   bool updates_together() const { return update == Update::kAllWorkers; }
+  // Each update is of the gradients that all workers have computed from the same weights.
+  bool sums_in_step() const { return updates_together() && !pushes_weights; }
   bool applies_stale_gradients() const { return !updates_together() && !pushes_weights; }
   bool is_elastic() const { return pushes_weights && !updates_together(); }
   bool waits_for_others() const { return updates_together() || bound != nullptr; }

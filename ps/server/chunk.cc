@@ -26,7 +26,7 @@ Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool
       rule_(options.consistency, members),
       workers_(static_cast<std::size_t>(members.workers())) {
   assert(options.consistency.applies_stale_gradients() || !options.staleness.compensation.enabled());
-  gradients_.reserve(workers_.size());
+  sum_.gradients.reserve(workers_.size());
 }
 
 Status Chunk::restore(Range range, const TrainingState& state) {
@@ -141,7 +141,7 @@ void Chunk::returned(int worker) {
 
 Status Chunk::update_if_enough_pushed() {
   if (!options_.consistency.updates_together()) return Status();
-  gradients_.clear();
+  sum_.clear();
   int live = 0;
   float learning_rate = 0;
   for (int i = 0; i < members_.workers(); ++i) {
@@ -149,12 +149,12 @@ Status Chunk::update_if_enough_pushed() {
     ++live;
     const Worker& worker = of(i);
     if (worker.gradient.empty()) continue;
-    if (gradients_.empty()) learning_rate = worker.learning_rate;
-    gradients_.push_back(worker.gradient);
+    if (sum_.gradients.empty()) learning_rate = worker.learning_rate;
+    sum_.add(worker.gradient, options_.hosts.host_of(i), options_.hosts.gradients_in_push(i));
   }
   const int needed = options_.consistency.pushes_an_update(members_.workers(), live);
-  if (gradients_.empty() || static_cast<int>(gradients_.size()) < needed) return Status();
-  SYNCOPATE_RETURN_IF_ERROR(weights_.update(gradients_, learning_rate));
+  if (sum_.gradients.empty() || static_cast<int>(sum_.gradients.size()) < needed) return Status();
+  SYNCOPATE_RETURN_IF_ERROR(weights_.update(sum_, learning_rate));
   for (Worker& worker : workers_) worker.gradient = {};
   return Status();
 }

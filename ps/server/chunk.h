@@ -4,7 +4,8 @@
 // Push and pull are one operation: a push is answered with weights, as soon as the `Consistency` (consistency.h)
 // allows. Chunk by chunk:
 //   - Gradients of which all workers' make an update are held until all live workers have pushed theirs, then applied:
-//     their mean, summed in rank order, so that the result does not depend on the order of arrival. With backup workers
+//     their mean, summed host by host (host_groups.h), so that the result does not depend on the order of arrival. With
+//     backup workers
 //     the first N make the update, and a later one (of an older version) is dropped, counted, and answered at once.
 //     Each chunk may take another N workers, as each variable does in TensorFlow's accumulators; if fewer than N
 //     workers are left, all that are left are needed. Weights that workers have come to are pushed as how far they have
@@ -28,6 +29,7 @@
 #include "common/status.h"
 #include "ps/policy/consistency.h"
 #include "ps/policy/consistency_state.h"
+#include "ps/policy/host_groups.h"
 #include "ps/policy/membership.h"
 #include "ps/policy/staleness.h"
 #include "ps/server/chunk_weights.h"
@@ -46,6 +48,7 @@ struct ChunkOptions {
   Consistency consistency;
   OptimizerConfig optimizer;   // if gradients are pushed
   StalenessOptions staleness;  // if stale gradients are applied
+  HostGroups hosts;            // if updates are made together: how these are summed
 };
 
 struct ChunkCounters {
@@ -136,7 +139,7 @@ class Chunk {
   ChunkWeights weights_;
   ConsistencyState rule_;
   std::vector<Worker> workers_;
-  std::vector<std::span<const float>> gradients_;  // of the update under way
+  GradientSum sum_;  // of the update under way
   // The sum, where several pushes make an update.
   int summed_ = 0;
   float summed_weight_ = 0;

@@ -65,8 +65,10 @@ SYNCOPATE_CLONES void compensate_adaptively(Delayed delayed, const float* __rest
   }
 }
 
-// The sum of `gradients` within `block`: in `sum`, unless there is but one.
-std::span<const float> sum_of(std::span<const std::span<const float>> gradients, Range block, std::span<float> sum) {
+using Gradients = std::span<const std::span<const float>>;
+
+// The sum of the gradients of one host within `block`: in `sum`, unless there is but one.
+std::span<const float> sum_of_host(Gradients gradients, Range block, std::span<float> sum) {
   if (gradients.size() == 1) return slice(gradients[0], block);
   sum = sum.first(block.size());
   const std::span<const float> first = slice(gradients[0], block);
@@ -78,7 +80,47 @@ std::span<const float> sum_of(std::span<const std::span<const float>> gradients,
   return sum;
 }
 
+// Room for the sums of one block, within the nearest caches.
+struct SumRoom {
+  alignas(64) std::array<float, kBlock> of_all;
+  alignas(64) std::array<float, kBlock> of_host;
+};
+
+// The sum within `block`, host by host: in `room`, unless there is but one gradient.
+std::span<const float> sum_of(const GradientSum& gradients, Range block, SumRoom& room) {
+  std::span<const float> total;
+  for (std::size_t begin = 0, end = 0; begin < gradients.hosts.size(); begin = end) {
+    while (end < gradients.hosts.size() && gradients.hosts[end] == gradients.hosts[begin]) ++end;
+    const Gradients of_host = Gradients(gradients.gradients).subspan(begin, end - begin);
+    if (begin == 0) {
+      total = sum_of_host(of_host, block, room.of_all);
+      continue;
+    }
+    const std::span<const float> further = sum_of_host(of_host, block, room.of_host);
+    if (total.data() == room.of_all.data()) {
+      add(further.data(), room.of_all.data(), total.size());
+    } else {
+      add_two(total.data(), further.data(), room.of_all.data(), total.size());
+      total = std::span<const float>(room.of_all).first(total.size());
+    }
+  }
+  return total;
+}
+
 }  // namespace
+
+void GradientSum::clear() {
+  gradients.clear();
+  hosts.clear();
+  workers = 0;
+}
+
+void GradientSum::add(std::span<const float> gradient, int host, int workers_in_push) {
+  assert(hosts.empty() || hosts.back() <= host);
+  gradients.push_back(gradient);
+  hosts.push_back(host);
+  workers += workers_in_push;
+}
 
 ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool)
     : optimizer_(optimizer),
@@ -128,11 +170,12 @@ void ChunkWeights::save(std::size_t begin, TrainingState& state) const {
   if (sum_.size() > 0) state.put(shard_part::kSum, begin, sum_.span());
 }
 
-Status ChunkWeights::update(std::span<const std::span<const float>> gradients, float learning_rate) {
-  const UpdateStep step = next_step(learning_rate, 1.0f / static_cast<float>(gradients.size()));
-  alignas(64) std::array<float, kBlock> sum;
+Status ChunkWeights::update(const GradientSum& gradients, float learning_rate) {
+  const FlushDenormals flush;
+  const UpdateStep step = next_step(learning_rate, 1.0f / static_cast<float>(gradients.workers));
+  SumRoom room;
   return update_blocks([&](Range block, std::span<float> weights) {
-    optimizer_.apply(weights, sum_of(gradients, block, sum), state_, block.begin, step);
+    optimizer_.apply(weights, sum_of(gradients, block, room), state_, block.begin, step);
   });
 }
 

@@ -19,6 +19,17 @@
 
 namespace syncopate::ps {
 
+// The pushes of which one update is made: those of a host are summed in their order, then the sums of hosts in theirs.
+struct GradientSum {
+  std::vector<std::span<const float>> gradients;  // in the order of ranks, so that those of a host are neighbours
+  std::vector<int> hosts;                         // by gradient
+  int workers = 0;                                // whose gradients are in all of these
+
+  void clear();
+  // Adds a push from `host`, no lower than those before, which holds the gradients of so many workers.
+  void add(std::span<const float> gradient, int host, int workers_in_push = 1);
+};
+
 class ChunkWeights {
  public:
   // `pool` must outlive this object. With delay compensation, the weights that were on loan to a worker are kept until
@@ -42,8 +53,9 @@ class ChunkWeights {
   // All values below are as long as the weights. The functions that make an update fail as WeightsPool::acquire and
   // settle do.
 
-  // Makes one update from the mean of `gradients` (at least one), summed in their order.
-  Status update(std::span<const std::span<const float>> gradients, float learning_rate);
+  // Makes one update from the mean over workers of the gradients (at least one). Numbers too small to be normal count
+  // as zero in the sum, as they do where workers sum.
+  Status update(const GradientSum& gradients, float learning_rate);
 
   // A gradient that may be stale. It is compensated if that is configured and `worker` was last given `version`; what
   // was on loan is then released.

@@ -18,6 +18,7 @@
 #include "common/status.h"
 #include "common/training_state.h"
 #include "ps/policy/consistency.h"
+#include "ps/policy/host_groups.h"
 #include "ps/policy/membership.h"
 #include "ps/server/chunk.h"
 #include "ps/server/table_shard.h"
@@ -36,6 +37,9 @@ struct ShardOptions {
   std::uint64_t seed = 1;  // seeds the first values of rows
   // By worker, whether it is in the job; empty means that all are. A worker that is not in the job counts as lost.
   std::vector<bool> there = {};
+  // How gradients of chunks are summed where updates are made together. Where hosts are aggregated, those who push are
+  // alone in the job. Rows of tables, which are not aggregated, are summed in the order of ranks.
+  HostGroups hosts = {};
   // The state that the shard goes on from, of one shard or merged from several; it must outlive the start of the job.
   // Null: the chief, the lowest worker present, brings the initial weights.
   const TrainingState* restored = nullptr;

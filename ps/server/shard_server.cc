@@ -51,6 +51,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                    .shards = static_cast<std::size_t>(options_.group.shards()),
                    .seed = options_.seed,
                    .there = options_.there,
+                   .hosts = options_.hosts,
                    .restored = restored},
       [this](std::size_t elements) { return allocate_floats(transport_, elements); },
       [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); });

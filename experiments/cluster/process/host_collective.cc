@@ -13,21 +13,10 @@
 #include "common/text/log.h"
 #include "experiments/cluster/measurement/wire_measurement.h"
 #include "experiments/cluster/process/data_endpoint.h"
+#include "experiments/cluster/process/inside_host.h"
 
 namespace syncopate::experiments {
 namespace {
-
-// Returns, for each host, the workers of the membership epoch that the plan places there.
-allreduce::RanksByHost ranks_by_host(const ResolvedRun& config, const std::vector<int>& workers) {
-  const std::vector<HostSlots> hosts = hosts_of(config);
-  const std::vector<std::size_t> host_of = hosts_of_workers(hosts, config.workers);
-  allreduce::RanksByHost ranks(hosts.size());
-  for (std::size_t rank = 0; rank < workers.size(); ++rank) {
-    ranks[host_of[static_cast<std::size_t>(workers[rank])]].push_back(static_cast<int>(rank));
-  }
-  std::erase_if(ranks, [](const std::vector<int>& of_host) { return of_host.empty(); });
-  return ranks;
-}
 
 // Returns the name of everything that the speed of a run's network depends on.
 std::string wire_of(const ResolvedRun& config, int ranks) {
@@ -81,22 +70,6 @@ Status choose_by_size(const RoleContext& context, allreduce::ScheduleCollective&
                                    bytes_for_each));
   if (!known) connected.wire = link_between_hosts(*link).to_string();
   return {};
-}
-
-// Connects this rank in shared memory with the others of its host.
-Result<std::unique_ptr<allreduce::DirectCollective>> connect_inside_host(const RoleContext& context,
-                                                                         const RankAssignment& assignment,
-                                                                         const allreduce::RanksByHost& ranks_by_host,
-                                                                         TimePoint deadline) {
-  const auto is_here = [&](const std::vector<int>& ranks) {
-    return std::ranges::find(ranks, assignment.rank) != ranks.end();
-  };
-  const auto host = std::ranges::find_if(ranks_by_host, is_here);
-  TransportOptions options = endpoint_options(context, assignment);
-  options.group = fmt::format("host-{}@{}", host - ranks_by_host.begin(), assignment.membership_epoch);
-  options.rank = static_cast<int>(std::ranges::find(*host, assignment.rank) - host->begin());
-  options.size = static_cast<int>(host->size());
-  return allreduce::make_direct_collective(options, context.control, deadline, *host);
 }
 
 template <typename Made>

@@ -8,8 +8,10 @@
 #include "common/device/staged_strategy.h"
 #include "common/text/log.h"
 #include "common/transport/members_transport.h"
+#include "experiments/cluster/process/aggregating_strategy.h"
 #include "experiments/cluster/process/data_endpoint.h"
 #include "experiments/cluster/process/host_collective.h"
+#include "experiments/cluster/process/inside_host.h"
 #include "experiments/config/rules/survival_rules.h"
 #include "ps/client/local_steps_strategy.h"
 #include "ps/client/ps_strategy.h"
@@ -30,6 +32,13 @@ ps::LocalStepsOptions local_steps_of(const RoleContext& context) {
     options.elastic_rate = static_cast<float>(config.elastic_alpha);
   }
   return options;
+}
+
+AggregationOptions aggregation_of(const RoleContext& context) {
+  return {.shards = shards_of(context.config),
+          .sharding = sharding_of(context.config),
+          .timeout = timeout_of(context.config),
+          .threads = &context.host.threads()};
 }
 
 }  // namespace
@@ -65,30 +74,53 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
 }
 
 Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock) {
-  const ps::PsGroup members = ps_group_of(context.config);
-  SYNCOPATE_ASSIGN_OR_RETURN(
-      transport_, connect_member(context, membership, context.rank, context.host.make_link(context.config), clock));
   const ResolvedRun& config = context.config;
-  const ps::PsStrategyOptions options{.group = members,
-                                      .sharding = sharding_of(config),
-                                      .push_order = may_order_pushes(config) ? config.push_order : ps::PushOrder::kFifo,
-                                      .pipeline_depth = may_run_ahead(config) ? config.pipeline_depth : 0,
-                                      .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
-                                      .compression = compression_of(config),
-                                      .timeout = timeout_of(config),
-                                      .chief = membership.workers.front(),
-                                      .goes_on = goes_on(membership),
-                                      .heads = heads_of(members, membership),
-                                      .undoes_pushes = recovery_of(config).regroups(),
-                                      .tracer = context.tracer};
+  if (aggregates_on_hosts(config)) {
+    SYNCOPATE_RETURN_IF_ERROR(meet_host(context, membership, clock));
+    if (inside_host_->rank() != 0) {
+      strategy_ = std::make_unique<AggregatingStrategy>(aggregation_of(context), *inside_host_, nullptr, clock,
+                                                        &context.activity);
+      return {};
+    }
+  }
+  const ps::PsGroup members = ps_group_of(config);
+  SYNCOPATE_ASSIGN_OR_RETURN(transport_,
+                             connect_member(context, membership, context.rank, context.host.make_link(config), clock));
+  ps::PsStrategyOptions options{.group = members,
+                                .sharding = sharding_of(config),
+                                .push_order = may_order_pushes(config) ? config.push_order : ps::PushOrder::kFifo,
+                                .pipeline_depth = may_run_ahead(config) ? config.pipeline_depth : 0,
+                                .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
+                                .compression = compression_of(config),
+                                .timeout = timeout_of(config),
+                                .chief = membership.workers.front(),
+                                .goes_on = goes_on(membership),
+                                .heads = heads_of(members, membership),
+                                .undoes_pushes = recovery_of(config).regroups(),
+                                .tracer = context.tracer};
+  if (inside_host_) options.make_arena = [this](std::size_t elements) { return inside_host_->allocate(elements); };
   auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
   servers_ = servers.get();
-  if (config.consistency.pushes_weights()) {
+  if (inside_host_) {
+    strategy_ = std::make_unique<AggregatingStrategy>(aggregation_of(context), *inside_host_, std::move(servers), clock,
+                                                      &context.activity);
+  } else if (config.consistency.pushes_weights()) {
     strategy_ =
         std::make_unique<ps::LocalStepsStrategy>(local_steps_of(context), std::move(servers), clock, context.rank);
   } else {
     strategy_ = std::move(servers);
   }
+  return {};
+}
+
+Status ReplicaGroup::meet_host(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock) {
+  const std::vector<int>& workers = membership.workers;
+  const RankAssignment assignment{.membership_epoch = membership.number,
+                                  .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
+                                  .size = static_cast<int>(workers.size())};
+  SYNCOPATE_ASSIGN_OR_RETURN(inside_host_,
+                             connect_inside_host(context, assignment, ranks_by_host(context.config, workers),
+                                                 clock.now() + timeout_of(context.config)));
   return {};
 }
 
@@ -172,6 +204,7 @@ allreduce::CollectiveState ReplicaGroup::collective_state() const {
 
 void ReplicaGroup::interrupt() {
   if (transport_) transport_->interrupt();
+  if (inside_host_) inside_host_->interrupt();
   if (collective_) collective_->interrupt();
   if (device_collective_) device_collective_->interrupt();
 }
@@ -181,7 +214,9 @@ std::int64_t ReplicaGroup::dropped() const {
   const TransportCounters counters = collective_  ? collective_->counters()
                                      : transport_ ? transport_->counters()
                                                   : TransportCounters();
-  return rejections(counters) + (servers_ != nullptr ? servers_->dropped() : 0) +
+  // A collective on two levels has counted what the one inside the host does.
+  const std::int64_t inside_host = inside_host_ && !collective_ ? rejections(inside_host_->counters()) : 0;
+  return rejections(counters) + inside_host + (servers_ != nullptr ? servers_->dropped() : 0) +
          (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 
@@ -192,11 +227,29 @@ ps::PsGroup ps_group_of(const ResolvedRun& config) {
           .replicas = config.replicas};
 }
 
-std::vector<int> members_of(const ps::PsGroup& group, const MembershipEpoch& membership) {
+ps::HostGroups host_groups_of(const ResolvedRun& config) {
+  std::vector<int> workers_by_host;
+  const std::vector<std::size_t> host_of = hosts_of_workers(hosts_of(config), config.workers);
+  for (std::size_t worker = 0; worker < host_of.size(); ++worker) {
+    if (worker == 0 || host_of[worker] != host_of[worker - 1]) workers_by_host.push_back(0);
+    ++workers_by_host.back();
+  }
+  return {workers_by_host, aggregates_on_hosts(config)};
+}
+
+std::vector<int> pushers_of(const ResolvedRun& config, const MembershipEpoch& membership) {
+  const ps::HostGroups hosts = host_groups_of(config);
+  std::vector<int> pushers = membership.workers;
+  std::erase_if(pushers, [&](int worker) { return hosts.pusher_for(worker) != worker; });
+  return pushers;
+}
+
+std::vector<int> members_of(const ResolvedRun& config, const MembershipEpoch& membership) {
+  const ps::PsGroup group = ps_group_of(config);
   const auto ranks_of = [&](int shard) {
     return membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
   };
-  std::vector<int> members = membership.workers;
+  std::vector<int> members = pushers_of(config, membership);
   for (int shard = 0; shard < group.shards(); ++shard) {
     if (ranks_of(shard).has_server) members.push_back(group.rank_of_shard(shard));
   }
@@ -219,7 +272,7 @@ Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, co
                                                   int rank, const std::shared_ptr<ProcessLink>& link,
                                                   const Clock& clock) {
   const ps::PsGroup group = ps_group_of(context.config);
-  std::vector<int> members = members_of(group, membership);
+  std::vector<int> members = members_of(context.config, membership);
   const RankAssignment assignment{.membership_epoch = membership.number,
                                   .rank = static_cast<int>(std::ranges::find(members, rank) - members.begin()),
                                   .size = static_cast<int>(members.size())};

@@ -18,6 +18,7 @@
 #include "experiments/cluster/process/roles.h"
 #include "ps/client/ps_strategy.h"
 #include "ps/group.h"
+#include "ps/policy/host_groups.h"
 
 namespace syncopate::experiments {
 
@@ -43,6 +44,8 @@ class ReplicaGroup {
 
  private:
   Status connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
+  // Connects the worker inside its host.
+  Status meet_host(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
   Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
@@ -50,8 +53,9 @@ class ReplicaGroup {
   std::vector<int> workers_;  // workers of the membership epoch
   // Each of the following may use those before it.
   allreduce::CollectiveActivity activity_;
-  std::unique_ptr<allreduce::DirectCollective> inside_host_;  // set if collective_ sums in shared memory first
-  std::unique_ptr<Transport> transport_;
+  // Set if collective_, or under ps the strategy, sums in shared memory first.
+  std::unique_ptr<allreduce::DirectCollective> inside_host_;
+  std::unique_ptr<Transport> transport_;         // null if there is no message to send or receive
   std::unique_ptr<TransportChannels> channels_;  // set if the collective does not use all of the transport
   std::unique_ptr<allreduce::Collective> collective_;
   std::string description_;  // description of collective_
@@ -59,14 +63,17 @@ class ReplicaGroup {
   std::unique_ptr<allreduce::DeviceCollective> device_collective_;
   std::unique_ptr<SyncStrategy> host_strategy_;  // below a staged strategy_
   std::unique_ptr<SyncStrategy> strategy_;
-  const ps::PsStrategy* servers_ = nullptr;                   // under ps: strategy_, or the strategy below it
+  const ps::PsStrategy* servers_ = nullptr;                   // under ps: strategy_, or one below it, if any
   const allreduce::AsyncGossipStrategy* meetings_ = nullptr;  // the same under asynchronous gossip
 };
 
-// Return the members of a ps run, and those of them that take part in a membership epoch: ranks of the group,
-// ascending.
+// Return the members of a ps run, and which of its workers share a host.
 ps::PsGroup ps_group_of(const ResolvedRun& config);
-std::vector<int> members_of(const ps::PsGroup& group, const MembershipEpoch& membership);
+ps::HostGroups host_groups_of(const ResolvedRun& config);
+// Return the workers that push in a membership epoch, and with them all members of the group that take part: ranks of
+// the group, ascending.
+std::vector<int> pushers_of(const ResolvedRun& config, const MembershipEpoch& membership);
+std::vector<int> members_of(const ResolvedRun& config, const MembershipEpoch& membership);
 // Returns, for each shard, the member that receives what workers send.
 std::vector<int> heads_of(const ps::PsGroup& group, const MembershipEpoch& membership);
 // Returns the endpoint of member `rank` of the group, connected with all that take part.

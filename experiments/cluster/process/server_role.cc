@@ -253,9 +253,10 @@ ps::ShardServerOptions Server::options_in(const MembershipEpoch& membership, std
                                  .staleness = staleness_of(config_),
                                  .compression = compression_of(config_),
                                  .seed = config_.seed,
-                                 .timeout = from_seconds(config_.timeout_seconds)};
+                                 .timeout = from_seconds(config_.timeout_seconds),
+                                 .hosts = host_groups_of(config_)};
   options.there.assign(static_cast<std::size_t>(config_.workers), false);
-  for (const int worker : membership.workers) options.there[static_cast<std::size_t>(worker)] = true;
+  for (const int worker : pushers_of(config_, membership)) options.there[static_cast<std::size_t>(worker)] = true;
   options.role = role_in(membership);
   options.tracer = context_.tracer;
   const CarriedShard& carried = carried_[place];

@@ -78,6 +78,8 @@ inline const Condition kSharedWork{"--shard=random, --shuffle=global or off, and
                                    [](const Run& r) { return may_share_work(r); }};
 inline const Condition kBackupWorkers{consistency_among([](const Kind& kind) { return kind.backup_workers; }),
                                       [](const Run& r) { return is_ps(r) && r.consistency.traits().backup_workers; }};
+inline const Condition kAggregates{consistency_among([](const Kind& kind) { return kind.sums_in_step(); }),
+                                   [](const Run& r) { return is_ps(r) && r.consistency.traits().sums_in_step(); }};
 inline const Condition kElastic{consistency_among([](const Kind& kind) { return kind.is_elastic(); }),
                                 [](const Run& r) { return is_ps(r) && r.consistency.is_elastic(); }};
 inline const Condition kStale{consistency_among([](const Kind& kind) { return kind.applies_stale_gradients(); }),

@@ -82,6 +82,14 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
                                .unit = "processes"},
                               &C::backup_workers, "backup workers", 0, 63),
                        conditions::kBackupWorkers));
+  table.push_back(only(choice({.group = group,
+                               .name = "aggregation",
+                               .placeholder = "WHERE",
+                               .sentence = "Who pushes; off: each worker its gradient; host: on several hosts, one "
+                                           "worker of each the sum of its host's, so that a host's link carries one "
+                                           "gradient and one set of weights a step. The bits are the same."},
+                              &C::aggregation, "aggregation", {Aggregation::kOff, Aggregation::kHost}),
+                       conditions::kAggregates));
   table.push_back(only(number({.group = group,
                                .name = "elastic-alpha",
                                .placeholder = "X",

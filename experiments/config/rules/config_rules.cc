@@ -7,6 +7,7 @@
 
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
+#include "experiments/config/rules/aggregation_rules.h"
 #include "experiments/config/rules/command_rules.h"
 #include "experiments/config/rules/data_rules.h"
 #include "experiments/config/rules/fault_rules.h"
@@ -388,6 +389,7 @@ Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_cluster(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_aggregation(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_momentum_of_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_one_bit_adam(config));

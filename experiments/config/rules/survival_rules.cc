@@ -11,7 +11,7 @@ Recovery recovery_of(const ResolvedRun& config) {
   if (config.launcher == LauncherKind::kMpirun) return recovery;  // mpirun ends all its processes when one of them dies
   const bool is_ps = config.mode == Mode::kPs;
   recovery.regroups_without_worker = may_be_elastic(config) && config.elastic;
-  recovery.survives_workers = is_ps || recovery.regroups_without_worker;
+  recovery.survives_workers = (is_ps && !aggregates_on_hosts(config)) || recovery.regroups_without_worker;
   recovery.has_standbys = is_ps && config.replicas > 0;
   recovery.goes_back = is_ps && config.checkpoint_every.has_value();
   if (may_respawn(config) && config.respawn_seconds) recovery.respawn_after = from_seconds(*config.respawn_seconds);

@@ -162,6 +162,24 @@ TEST(DirectCollective, RefusesMemoryThatIsNotItsOwn) {
   });
 }
 
+TEST(DirectCollective, ShowsWhereABufferOfAnotherRankLies) {
+  with_direct(3, [](Collective& collective) {
+    auto& direct = dynamic_cast<DirectCollective&>(collective);
+    Result<std::span<float>> first = direct.allocate(100), second = direct.allocate(5000);
+    ASSERT_TRUE(first.ok() && second.ok());
+    std::ranges::fill(*second, static_cast<float>(direct.rank()));
+    ASSERT_TRUE(direct.barrier(soon()).ok());
+    for (int rank = 0; rank < 3; ++rank) {
+      const Result<std::span<float>> there = direct.buffer_of(rank, second->subspan(10, 20));
+      ASSERT_TRUE(there.ok()) << there.status().message();
+      ASSERT_EQ(there->size(), 20u);
+      for (const float value : *there) ASSERT_EQ(value, static_cast<float>(rank));
+    }
+    EXPECT_EQ(direct.buffer_of(direct.rank(), *first)->data(), first->data());
+    EXPECT_EQ(direct.buffer_of(0, std::vector<float>(8)).status().code(), Code::kInvalidArgument);
+  });
+}
+
 TEST(DirectCollective, TellsWhenAProcessIsGone) {
   // Rank 1 dies between two operations; rank 0 must hear of it long before its deadline.
   run_id();

@@ -56,5 +56,18 @@ TEST(RankOrderSum, LeavesThePartsAloneWhereTheSumGoesElsewhere) {
   }
 }
 
+TEST(RankOrderSum, GoesIntoTheFirstPartWhereThatIsAskedFor) {
+  for (std::size_t parts = 1; parts <= 12; ++parts) {
+    for (std::size_t count : {0u, 1u, 17u, 2048u}) {
+      std::vector<std::vector<float>> buffers = drawn_parts(parts, count);
+      const std::vector<float> expected = summed_in_order(buffers);
+      std::vector<const float*> pointers;
+      for (const auto& buffer : buffers) pointers.push_back(buffer.data());
+      sum_into(buffers[0].data(), pointers, count);
+      ASSERT_EQ(buffers[0], expected) << parts << " parts of " << count;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace syncopate::allreduce

@@ -21,15 +21,18 @@ class ShardHarness {
 
   ShardHarness(int workers, const std::string& consistency, std::size_t elements,
                OptimizerConfig optimizer = {.kind = OptimizerKind::kSgd}, StalenessOptions staleness = {},
-               const TrainingState* restored = nullptr)
+               const TrainingState* restored = nullptr, const HostGroups& hosts = {})
       : workers_(static_cast<std::size_t>(workers)),
         elements_(elements),
         goes_on_(restored != nullptr),
+        there_(pushers_among(workers, hosts)),
         shard(
             {.workers = workers,
              .consistency = consistency_of(consistency),
              .optimizer = optimizer,
              .staleness = staleness,
+             .there = there_,
+             .hosts = hosts,
              .restored = restored},
             [this](std::size_t size) { return Result<std::span<float>>(memory_.emplace_back(size).span()); },
             [](const PendingSends&) { return Status::internal("waited for a reader"); }) {}
@@ -67,7 +70,9 @@ class ShardHarness {
   }
 
   void join_all() {
-    for (int rank = 0; rank < worker_count(); ++rank) join(rank);
+    for (int rank = 0; rank < worker_count(); ++rank) {
+      if (there_[static_cast<std::size_t>(rank)]) join(rank);
+    }
     for (Worker& each : workers_) each.answers.clear();
   }
 
@@ -116,6 +121,12 @@ class ShardHarness {
   }
 
  private:
+  static std::vector<bool> pushers_among(int workers, const HostGroups& hosts) {
+    std::vector<bool> pushers;
+    for (int worker = 0; worker < workers; ++worker) pushers.push_back(hosts.pusher_for(worker) == worker);
+    return pushers;
+  }
+
   void take(const Shard::Answers& answers) {
     ASSERT_TRUE(answers.ok()) << answers.status().message();
     for (const Answer& answer : *answers) {
@@ -152,6 +163,7 @@ class ShardHarness {
   std::vector<Worker> workers_;
   std::size_t elements_;
   bool goes_on_;
+  std::vector<bool> there_;  // by worker
 
  public:
   Shard shard;

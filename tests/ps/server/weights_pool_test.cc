@@ -45,8 +45,9 @@ class WeightsPoolTest : public testing::Test {
   // Adds one to every weight.
   static Status update(ChunkWeights& chunk) {
     const std::vector<float> gradient(chunk.size(), -1.0f);
-    const std::span<const float> view = gradient;
-    return chunk.update({&view, 1}, 1.0f);
+    GradientSum sum;
+    sum.add(gradient, 0);
+    return chunk.update(sum, 1.0f);
   }
 
   DelayCompensation compensation;

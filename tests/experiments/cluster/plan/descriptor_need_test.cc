@@ -68,5 +68,21 @@ TEST(DescriptorNeed, CountsTheMemoryThatRanksOfTheLargestHostShowEachOtherOnTwoL
   EXPECT_GT(descriptors_of_process(two_levels), descriptors_of_process(ring));
 }
 
+TEST(DescriptorNeed, CountsTheSameWhereHostsAreAggregated) {
+  RunRequest request;
+  request.mode = Mode::kPs;
+  request.consistency = *ps::Consistency::parse("sync");
+  request.hosts = {{.name = "a", .slots = 3}, {.name = "b", .slots = 4}};
+  request.workers = 6;
+  const ResolvedRun flat = resolved(request);
+  EXPECT_EQ(descriptors_on_their_way(flat), 0);
+  request.aggregation = Aggregation::kHost;
+  const ResolvedRun aggregated = resolved(request);
+  EXPECT_EQ(descriptors_on_their_way(aggregated), 3 * (1 + 2 * 3));
+  EXPECT_GT(descriptors_of_process(aggregated), descriptors_of_process(flat));
+  const JobPlan plan = make_plan(aggregated, "run-7", "box");
+  EXPECT_THAT(check_descriptors(aggregated, plan, 20, false).message(), testing::HasSubstr("--aggregation=off"));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
