@@ -43,6 +43,9 @@ Schedule binomial_tree_all_reduce(int rank, int size, std::size_t length, std::s
 // messages and 2(n-1)·S in all; no rank sends more than 4 messages, 2·S.
 Schedule tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
+// Returns which host the rank is on.
+std::size_t host_of(int rank, const RanksByHost& hosts);
+
 // What a rank owns of a buffer that hosts sum together: there are as many chunks as the smallest host has ranks, and
 // the first ranks of each host own one each.
 struct OwnedChunk {

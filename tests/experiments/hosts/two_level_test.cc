@@ -52,6 +52,18 @@ TEST_F(TwoLevels, TrainTheWeightsOfTheScheduleOverOneWireBitForBit) {
   }
 }
 
+// Six ranks are no power of two: halving-doubling folds two over the link, where a ring, too, sends more than has to
+// go.
+TEST_F(TwoLevels, AreWhatAutoChoosesForLongBuffersOverASlowLink) {
+  Program program({"--cluster=namespaces:2x3,link:100mbit", "--mode=allreduce", "--measure-wire", "--steps=12",
+                   "--model=mlp:784-256-10", "--batch-size=8", "--train-samples=1024", "--test-samples=64",
+                   "--bucket-bytes=4194304"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(program.summary().dump(),
+              ContainsRegex("inside a host, .* between 2 hosts of 3 workers \\(measured now\\): .*hierarchical"));
+}
+
 TEST_F(TwoLevels, NameAKilledWorkerToItsHostAndToTheOther) {
   expect_verdict_of_signal(SIGKILL, ExitCode::kProcessLost, "was killed by signal 9 \\(Killed\\)");
 }
