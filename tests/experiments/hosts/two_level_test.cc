@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "tests/faults/failing_run.h"
-#include "tests/support/network_hosts.h"
+#include "tests/support/network_hosts_fixture.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -16,16 +16,11 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using testing_support::NetworkHosts;
 
 const Flags kTwoLevels{"--mode=allreduce", "--collective=hierarchical"};
 
-class TwoLevels : public testing::Test {
+class TwoLevels : public testing_support::NetworkNamespacesTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = NetworkHosts::why_not(); !why.empty()) GTEST_SKIP() << why;
-  }
-
   // Sends the signal to a worker that trains; the run's verdict then names it, and says `what` became of it.
   static void expect_verdict_of_signal(int signal, ExitCode code, const std::string& what) {
     Program program(training(kTwoLevels + Flags{"--cluster=namespaces:2x2"}));
