@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "allreduce/collective/direct_collective.h"
 #include "allreduce/collective/schedule_collective.h"
+#include "allreduce/collective/two_level_collective.h"
+#include "allreduce/schedule/algorithms.h"
 #include "common/os/local_address.h"
 #include "common/transport/local_socket.h"
 #include "common/transport/patient_transport.h"
@@ -91,10 +93,15 @@ Status Group::meet() {
     ranks.push_back(std::move(presence));
   }
   run_id_ = ranks.front().run_id;
-  std::set<std::string> kernels;
+  std::map<std::string, std::size_t> hosts;  // by kernel
   for (int peer = 0; peer < size(); ++peer) {
     const Presence& presence = ranks[static_cast<std::size_t>(peer)];
-    if (kernels.insert(presence.kernel).second) first_ranks_.push_back(peer);
+    const auto [host, is_new] = hosts.try_emplace(presence.kernel, hosts_.size());
+    if (is_new) {
+      first_ranks_.push_back(peer);
+      hosts_.emplace_back();
+    }
+    hosts_[host->second].push_back(peer);
     const int member = options_.members.empty() ? peer : options_.members[static_cast<std::size_t>(peer)];
     ranks_.push_back({.pid = presence.pid,
                       .rank = member,
@@ -176,10 +183,32 @@ Result<ConnectedCollective> Group::connect_collective(const std::string& name) {
                                allreduce::make_direct_collective(endpoint(name, size()), rendezvous_, deadline()));
     return connected;
   }
+  if (sums_on_two_levels()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(connected.inside, connect_inside_host(name));
+  }
   SYNCOPATE_ASSIGN_OR_RETURN(connected.transport, connect(TransportKind::kSockets, name, size()));
-  connected.collective =
-      allreduce::make_schedule_collective(*connected.transport, {.tracer = tracer(), .number = number});
+  using Kind = allreduce::ScheduleKind;
+  std::unique_ptr<allreduce::ScheduleCollective> all = allreduce::make_schedule_collective(
+      *connected.transport, {.kind = connected.inside ? Kind::kHierarchical : Kind::kRing,
+                             .ranks_by_host = hosts_,
+                             .tracer = tracer(),
+                             .number = number});
+  if (connected.inside) {
+    connected.collective = allreduce::make_two_level_collective(*connected.inside, std::move(all));
+  } else {
+    connected.collective = std::move(all);
+  }
   return connected;
+}
+
+bool Group::sums_on_two_levels() const { return hosts_.size() > 1 && hosts_.size() < ranks_.size() && !options_.shape; }
+
+Result<std::unique_ptr<allreduce::DirectCollective>> Group::connect_inside_host(const std::string& name) {
+  const std::size_t host = allreduce::host_of(rank(), hosts_);
+  const std::vector<int>& members = hosts_[host];
+  TransportOptions options = endpoint(fmt::format("{} on host {}", name, host), static_cast<int>(members.size()));
+  options.rank = static_cast<int>(std::ranges::find(members, rank()) - members.begin());
+  return allreduce::make_direct_collective(options, rendezvous_, deadline(), members);
 }
 
 Result<std::unique_ptr<Transport>> Group::connect_servers(const std::string& name, int size) {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "allreduce/collective.h"
+#include "allreduce/collective/direct_collective.h"
+#include "allreduce/schedule/schedule.h"
 #include "common/patience.h"
 #include "common/rendezvous.h"
 #include "common/status.h"
@@ -55,6 +57,8 @@ std::string describe(const Loss& loss);
 
 // A collective, and what it needs to live.
 struct ConnectedCollective {
+  // The ranks of this host, if they sum in shared memory first. The transport sends from its memory.
+  std::unique_ptr<allreduce::DirectCollective> inside;
   std::unique_ptr<Transport> transport;  // null if the collective has a wire of its own
   std::unique_ptr<allreduce::Collective> collective;
 };
@@ -85,7 +89,9 @@ class Group {
   // Asked for in the same order on all ranks.
   Tracer* take_server_tracer() { return std::exchange(are_servers_traced_, true) ? nullptr : tracer(); }
 
-  // Operations of all ranks, with the same name, which is used once in a group's life.
+  // Operations of all ranks, with the same name, which is used once in a group's life. On several hosts of which one
+  // has several ranks the collective is on two levels (allreduce/collective/two_level_collective.h), unless each
+  // process has an emulated link; else it is direct in shared memory, or a ring over sockets.
   Result<ConnectedCollective> connect_collective(const std::string& name);
   // Messages between `size` members: the ranks, and servers behind them, each of which connects with what
   // give_secret() has told it (server.h).
@@ -110,6 +116,9 @@ class Group {
   Status share_secret(const std::string& at, FileDescriptor listener, TimePoint due);
   TransportOptions endpoint(const std::string& name, int size) const;
   Result<std::unique_ptr<Transport>> connect(TransportKind kind, const std::string& name, int size);
+  bool sums_on_two_levels() const;
+  // Connects this rank in shared memory with the others of its host.
+  Result<std::unique_ptr<allreduce::DirectCollective>> connect_inside_host(const std::string& name);
 
   const GroupOptions options_;
   Rendezvous& rendezvous_;
@@ -123,6 +132,7 @@ class Group {
   bool are_servers_traced_ = false;
   std::vector<WatchedProcess> ranks_;
   std::vector<int> first_ranks_;  // the lowest of each host
+  allreduce::RanksByHost hosts_;  // in the order of these
   std::optional<RunKeys> keys_;
   std::unique_ptr<PeerWatch> watch_;
   std::unique_ptr<HostWatch> host_watch_;  // null on one host

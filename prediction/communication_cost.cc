@@ -14,6 +14,26 @@ namespace {
 // n^2 + kn - 2k, which divides both parts.
 double divisor(double n, double k) { return n * n + k * n - 2 * k; }
 
+// Returns how many of the ranks from `first` up to `last`, those of a host, have their partner at `distance`, a power
+// of two, on another host. Of two partners the lower one's number lacks the bit of the distance.
+int partners_elsewhere(int first, int last, int distance) {
+  const auto without_bit_below = [distance](int end) {
+    return end / (2 * distance) * distance + std::min(end % (2 * distance), distance);
+  };
+  const int pairs = last - distance > first ? without_bit_below(last - distance) - without_bit_below(first) : 0;
+  return last - first - 2 * pairs;
+}
+
+// Returns the same for the host that has most of them, of `ranks` ranks in all.
+int most_partners_elsewhere(int ranks, int ranks_per_host, int distance) {
+  if (distance >= ranks_per_host) return std::min(ranks, ranks_per_host);
+  int most = 0;
+  for (int first = 0; first < ranks; first += ranks_per_host) {
+    most = std::max(most, partners_elsewhere(first, std::min(first + ranks_per_host, ranks), distance));
+  }
+  return most;
+}
+
 }  // namespace
 
 double ring_seconds(double bytes, const Network& network) {
@@ -38,8 +58,8 @@ double halving_doubling_seconds(double bytes, const Network& network) {
   const double folds = std::min(extra, network.workers_per_host);  // ranks of a host that give all they have away
   const double folded = extra > 0 ? 2 * (network.alpha + folds * bytes / network.bytes_per_second) : 0;
   double parts = 0;  // of all bytes, over a host's link, one way
-  for (unsigned distance = power / 2; distance >= 1; distance /= 2) {
-    if (distance >= static_cast<unsigned>(network.workers_per_host)) parts += network.workers_per_host * distance / p;
+  for (int distance = 1; distance < static_cast<int>(power); distance *= 2) {
+    parts += most_partners_elsewhere(static_cast<int>(power), network.workers_per_host, distance) / (2.0 * distance);
   }
   return folded + 2 * (std::log2(p) * network.alpha + parts * bytes / network.bytes_per_second);
 }

@@ -32,9 +32,9 @@ double tree_seconds(double bytes, const Network& network);
 
 // 2 log2(p) alpha + 2(p-1) S / (pB) for p ranks, a power of two: reduce-scatter by recursive halving, then allgather by
 // recursive doubling (Goyal et al. 2017, section 4.1; Thakur et al. 2005). Other p count as the largest power below,
-// and 2 (alpha + S/B) more: each rank beyond it gives all it has to another one, and gets the sum. In the round of
-// distance d each rank sends dS/p; with w ranks a host they share its link if d is w or more, and else stay on the
-// host: 2 w (p-w) S / (pB) for w a power of two.
+// and 2 (alpha + S/B) more: each rank beyond it gives all it has to another one, and gets the sum. The nearest ranks
+// share the largest parts: in the round of distance d each rank sends S/(2d). Of the ranks of a host those share its
+// link whose partner is on another one; with w a host, w a power of two, all where d is w or more: 2 (p-w) S / (pB).
 double halving_doubling_seconds(double bytes, const Network& network);
 
 // 2(h-1) alpha + 2(h-1) S / (hB) for h hosts: the ranks of a host add their gradients up first, each one a part, and

@@ -32,18 +32,23 @@ void take_into(std::span<float> buffer, const ReceivePart& part, std::span<const
   }
 }
 
+ScheduleOptions with_hosts(ScheduleOptions options, int ranks) {
+  if (options.ranks_by_host.empty()) options.ranks_by_host = one_host(ranks);
+  return options;
+}
+
 class TransportCollective final : public ScheduleCollective {
  public:
   TransportCollective(Transport& transport, const ScheduleOptions& options)
       : transport_(transport),
-        options_(options),
+        options_(with_hosts(options, transport.size())),
         segment_(options.segment_bytes / sizeof(float)),
         links_(static_cast<std::size_t>(transport.size())),
         received_(transport.size()) {}
 
   int rank() const override { return transport_.rank(); }
   int size() const override { return transport_.size(); }
-  const char* name() const override { return link_model_ ? "auto" : name_of(options_.kind); }
+  const char* name() const override { return cost_model_ ? "auto" : name_of(options_.kind); }
 
   Result<std::span<float>> allocate(std::size_t elements) override {
     SYNCOPATE_ASSIGN_OR_RETURN(std::span<std::byte> bytes, transport_.allocate(elements * sizeof(float)));
@@ -86,14 +91,28 @@ class TransportCollective final : public ScheduleCollective {
     }
     return run(schedule, {.operation = ++operations_}, buffer, deadline, &sum).in("all_reduce");
   }
+  Status all_reduce_inside_host(std::span<float> buffer, TimePoint deadline) override {
+    const Schedule& schedule = kept({Operation::kInsideHost, 0, buffer.size()}, [&] {
+      Schedule ring;
+      const std::vector<int>& members = options_.ranks_by_host[host_of(rank(), options_.ranks_by_host)];
+      const auto place = static_cast<int>(std::ranges::find(members, rank()) - members.begin());
+      append_ring(ring, members, place, {0, buffer.size()}, segment_);
+      return ring;
+    });
+    return run(schedule, {.operation = ++operations_}, buffer, deadline).in("all_reduce");
+  }
   Status all_to_all(std::span<const Bytes> given, std::span<Bytes> taken, TimePoint deadline) override {
     return exchange(given, taken, deadline).in("all_to_all");
   }
 
-  void choose_by(const LinkModel& link) override {
-    link_model_ = link;
+  void choose_by(const GroupLinks& links) override {
+    cost_model_.emplace(options_.ranks_by_host, links, options_.segment_bytes);
     schedules_.clear();
   }
+  ScheduleKind kind_for(std::size_t bytes) const override {
+    return cost_model_ ? cost_model_->cheapest(bytes) : options_.kind;
+  }
+  const RanksByHost& ranks_by_host() const override { return options_.ranks_by_host; }
 
   void interrupt() override { transport_.interrupt(); }
   int waiting_for() const override { return waiting_for_.load(std::memory_order_relaxed); }
@@ -104,7 +123,7 @@ class TransportCollective final : public ScheduleCollective {
   }
 
  private:
-  enum class Operation { kAllReduce, kAcrossHosts, kBroadcast, kBarrier, kReducePair };
+  enum class Operation { kAllReduce, kAcrossHosts, kInsideHost, kBroadcast, kBarrier, kReducePair };
   using Key = std::tuple<Operation, int, std::size_t>;  // what, with root or partner, of how many elements
 
   // Where a part stands among all that come from one rank to another.
@@ -135,10 +154,6 @@ class TransportCollective final : public ScheduleCollective {
    private:
     std::atomic<int>& waiting_for_;
   };
-
-  ScheduleKind kind_for(std::size_t bytes) const {
-    return link_model_ ? choose_schedule(size(), bytes, *link_model_, options_.segment_bytes) : options_.kind;
-  }
 
   Link& link(int peer) {
     std::unique_ptr<Link>& found = links_[static_cast<std::size_t>(peer)];
@@ -347,7 +362,7 @@ class TransportCollective final : public ScheduleCollective {
   Transport& transport_;
   const ScheduleOptions options_;
   const std::size_t segment_;            // elements
-  std::optional<LinkModel> link_model_;  // to choose by
+  std::optional<CostModel> cost_model_;  // to choose by
   std::uint64_t operations_ = 0;
   std::vector<std::unique_ptr<Link>> links_;  // by peer; none of one with whom nothing was to do yet
   ReceiveBuffers received_;

@@ -14,7 +14,7 @@ namespace syncopate::allreduce {
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kRing;  // for all_reduce
   std::size_t segment_bytes = 0;            // the largest part; 0: as large as the schedule makes them
-  RanksByHost ranks_by_host = {};           // used by kHierarchical only; empty means one host
+  RanksByHost ranks_by_host = {};           // empty means one host
   const Clock* clock = nullptr;             // told what is summed (Clock::processed), if set; outlives the collective
   Tracer* tracer = nullptr;                 // records parts, if set; outlives the collective
   int number = 0;                           // which of the collectives that one tracer records, the same on all ranks
@@ -39,9 +39,18 @@ class ScheduleCollective : public Collective {
   // buffer.
   virtual Status all_reduce_across_hosts(std::span<float> buffer, PartwiseSum& sum, TimePoint deadline) = 0;
 
-  // From now on all_reduce uses the schedule that choose_schedule returns for the buffer's size, and name() is "auto".
+  // Leaves the sum over the ranks of this rank's host in their buffers, by a ring. An operation of all ranks of the
+  // group; buffers of different hosts may differ in length.
+  virtual Status all_reduce_inside_host(std::span<float> buffer, TimePoint deadline) = 0;
+
+  // From now on all_reduce uses the schedule that is cheapest for the buffer's size (CostModel), and name() is "auto".
   // All ranks must call this with the same figures after the same operation.
-  virtual void choose_by(const LinkModel& link) = 0;
+  virtual void choose_by(const GroupLinks& links) = 0;
+
+  // Returns the schedule by which all_reduce sums so many bytes.
+  virtual ScheduleKind kind_for(std::size_t bytes) const = 0;
+  // Returns which ranks share a host. Not empty.
+  virtual const RanksByHost& ranks_by_host() const = 0;
 };
 
 // The transport must outlive the collective. The collective is named for its schedule. All ranks must give the same

@@ -32,11 +32,8 @@ class HostSum final : public PartwiseSum {
 
 class TwoLevelCollective final : public Collective {
  public:
-  TwoLevelCollective(DirectCollective& inside, Transport& transport, ScheduleOptions options)
-      : inside_(inside), owners_(owners_on_each_host(options.ranks_by_host)) {
-    options.kind = ScheduleKind::kHierarchical;
-    all_ = make_schedule_collective(transport, options);
-  }
+  TwoLevelCollective(DirectCollective& inside, std::unique_ptr<ScheduleCollective> all)
+      : inside_(inside), owners_(owners_on_each_host(all->ranks_by_host())), all_(std::move(all)) {}
 
   int rank() const override { return all_->rank(); }
   int size() const override { return all_->size(); }
@@ -45,6 +42,9 @@ class TwoLevelCollective final : public Collective {
   Result<std::span<float>> allocate(std::size_t elements) override { return inside_.allocate(elements); }
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
+    if (all_->kind_for(buffer.size_bytes()) != ScheduleKind::kHierarchical) {
+      return over_the_wire(all_->all_reduce(buffer, deadline));
+    }
     bool failed_across = false;
     const auto sum_across_hosts = [&](std::span<float* const> chunks, std::size_t count) -> Status {
       SYNCOPATE_RETURN_IF_ERROR(make_room(count));
@@ -98,15 +98,15 @@ class TwoLevelCollective final : public Collective {
 
   DirectCollective& inside_;
   const std::size_t owners_;  // on each host
-  std::unique_ptr<ScheduleCollective> all_;
+  const std::unique_ptr<ScheduleCollective> all_;
   std::span<float> sums_;  // of this rank's chunk
 };
 
 }  // namespace
 
-std::unique_ptr<Collective> make_two_level_collective(DirectCollective& inside, Transport& transport,
-                                                      const ScheduleOptions& options) {
-  return std::make_unique<TwoLevelCollective>(inside, transport, options);
+std::unique_ptr<Collective> make_two_level_collective(DirectCollective& inside,
+                                                      std::unique_ptr<ScheduleCollective> all) {
+  return std::make_unique<TwoLevelCollective>(inside, std::move(all));
 }
 
 }  // namespace syncopate::allreduce

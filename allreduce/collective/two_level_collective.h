@@ -7,7 +7,7 @@
 //   ranks of a host leave: all chunks are complete
 //
 // Pieces are summed, travel and are written at the same time (PartwiseSum). The sums have the same bits as those of the
-// schedule over one wire. All operations but all_reduce go over the transport alone.
+// schedule over one wire. Sums by other schedules, and all operations but all_reduce, go over the wire alone.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@
 #include "allreduce/collective.h"
 #include "allreduce/collective/direct_collective.h"
 #include "allreduce/collective/schedule_collective.h"
-#include "common/transport/transport.h"
 
 namespace syncopate::allreduce {
 
-// `inside` connects the ranks of this host, in the order of options.ranks_by_host; `transport` connects all, and must
-// be a wire that carries bytes, not shared memory, since it sends from the memory of `inside`. Both must outlive the
-// collective, and `inside` the transport. All ranks must give the same options, whose kind is not used.
-std::unique_ptr<Collective> make_two_level_collective(DirectCollective& inside, Transport& transport,
-                                                      const ScheduleOptions& options);
+// `all` connects all ranks, knows their hosts, and says which sums are hierarchical (ScheduleCollective::kind_for); its
+// transport must be a wire that carries bytes, not shared memory, since it sends from the memory of `inside`. `inside`
+// connects the ranks of this host, in the order of all->ranks_by_host(); it must outlive the collective and the
+// transport.
+std::unique_ptr<Collective> make_two_level_collective(DirectCollective& inside,
+                                                      std::unique_ptr<ScheduleCollective> all);
 
 }  // namespace syncopate::allreduce

@@ -17,7 +17,9 @@ Schedule ring_all_reduce(int rank, int size, std::size_t length, std::size_t seg
 void append_ring(Schedule& schedule, std::span<const int> members, int place, Range range, std::size_t segment);
 
 // Reduce-scatter by recursive halving, allgather by recursive doubling (Thakur, Rabenseifner, Gropp 2005, on
-// allreduce). Every rank sends 2·log2(n) messages, 2(n-1)/n of S. If n is no power of two, the ranks from the largest
+// allreduce), but the halving begins with the nearest rank and the doubling ends with it, so that large parts pass
+// between neighbours: of h hosts of m ranks behind each other, both powers of two, a host's link carries 2(h-1)/h of S.
+// Every rank sends 2·log2(n) messages, 2(n-1)/n of S. If n is no power of two, the ranks from the largest
 // power p < n on each send all they have to a rank below, and receive the sum in the end: each of these pairs sends S
 // more in either direction, and the rest is as for p.
 Schedule halving_doubling_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
@@ -40,6 +42,9 @@ Schedule binomial_tree_all_reduce(int rank, int size, std::size_t length, std::s
 // tree whose inner ranks are leaves of the first. S is cut into segments, so that all levels work at once. 4(n-1)
 // messages and 2(n-1)·S in all; no rank sends more than 4 messages, 2·S.
 Schedule tree_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
+
+// Returns which host the rank is on.
+std::size_t host_of(int rank, const RanksByHost& hosts);
 
 // What a rank owns of a buffer that hosts sum together: there are as many chunks as the smallest host has ranks, and
 // the first ranks of each host own one each.

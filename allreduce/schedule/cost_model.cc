@@ -6,95 +6,179 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "allreduce/schedule/timetable.h"
 
 namespace syncopate::allreduce {
 namespace {
 
-// What moves between two ranks in one round, in parts; one is reduced while the next one moves.
-struct Round {
-  double count = 1;      // parts
-  double message = 0;    // seconds of one: α + β·s
-  double reduction = 0;  // γ·s
+std::vector<std::size_t> sizes_of(const RanksByHost& hosts) {
+  std::vector<std::size_t> sizes;
+  for (const std::vector<int>& ranks : hosts) sizes.push_back(ranks.size());
+  return sizes;
+}
 
-  double moved() const { return count * message; }
-  double moved_and_reduced() const { return std::max(moved() + reduction, message + count * reduction); }
-  // The same where the next round's parts follow without a pause.
-  double handed_on() const { return std::max({moved(), count * reduction, message + reduction}); }
-};
-
-Round round_of(double bytes, const LinkModel& link, std::size_t segment_bytes) {
+// `message` tells the seconds of one part of so many bytes.
+template <typename Message>
+RoundCost cut_into_parts(double bytes, std::size_t segment_bytes, const Message& message,
+                         double reduce_seconds_per_byte) {
   const auto elements = static_cast<std::size_t>(std::ceil(bytes / sizeof(float)));
   const auto count = static_cast<double>(segments_in(elements, segment_bytes / sizeof(float)));
-  return {.count = count,
-          .message = link.latency + link.seconds_per_byte * bytes / count,
-          .reduction = link.reduce_seconds_per_byte * bytes / count};
+  return {.count = count, .message = message(bytes / count), .reduction = reduce_seconds_per_byte * bytes / count};
 }
 
-double ring_seconds(int size, const Round& share) { return (size - 1) * (share.handed_on() + share.moved()); }
-
-double direct_seconds(int size, const Round& share) { return (size - 1) * (share.moved_and_reduced() + share.moved()); }
-
-double binomial_seconds(double levels, const Round& all) {
-  return levels * (all.handed_on() + std::min(all.count, 2 * levels) * all.message);
+double message_seconds(const LinkModel& link, double bytes, double at_once = 1) {
+  return link.latency + link.seconds_per_byte * bytes * at_once;
 }
 
-double tree_seconds(int size, double levels, const Round& half) {
-  const double at_once = std::max(std::min(size, 4) * half.message, (std::min(size, 3) - 1) * half.reduction);
-  return half.count * at_once + 4 * (levels - 1) * half.message + (2 * levels - 1) * half.reduction;
+double ring_seconds(double size, const RoundCost& share) { return (size - 1) * (share.handed_on() + share.moved()); }
+
+double direct_seconds_of(double size, const RoundCost& share) {
+  return (size - 1) * (share.moved_and_reduced() + share.moved());
 }
 
 }  // namespace
 
-double predicted_seconds(ScheduleKind kind, int size, std::size_t bytes, const LinkModel& link,
-                         std::size_t segment_bytes) {
-  if (size < 2) return 0;
-  const auto ranks = static_cast<unsigned>(size);
-  const unsigned power = std::bit_floor(ranks);
-  const double levels = std::bit_width(ranks - 1);  // ceil(log2(size))
+double RoundCost::moved() const { return count * message; }
+double RoundCost::moved_and_reduced() const { return std::max(moved() + reduction, message + count * reduction); }
+double RoundCost::handed_on() const { return std::max({moved(), count * reduction, message + reduction}); }
+
+RanksByHost one_host(int ranks) {
+  RanksByHost hosts(1, std::vector<int>(static_cast<std::size_t>(ranks)));
+  std::iota(hosts.front().begin(), hosts.front().end(), 0);
+  return hosts;
+}
+
+CostModel::CostModel(const RanksByHost& hosts, const GroupLinks& links, std::size_t segment_bytes)
+    : links_(links), segment_bytes_(segment_bytes), ranks_of_hosts_(sizes_of(hosts)) {
+  const HostTraffic traffic(hosts);
+  size_ = traffic.size();
+  ring_ = traffic.ring();
+  double_tree_ = traffic.double_tree();
+  fold_ = traffic.fold();
+  by_distance_ = traffic.by_distance();
+  by_level_ = traffic.by_level();
+}
+
+RoundCost CostModel::round_of(double bytes, const RoundTraffic& traffic) const {
+  const auto message = [&](double part) {
+    const double inside = traffic.inside ? message_seconds(links_.inside, part) : 0;
+    const double across = traffic.over_link > 0 ? message_seconds(links_.across, part, traffic.over_link) : 0;
+    return std::max(inside, across);
+  };
+  return cut_into_parts(bytes, segment_bytes_, message,
+                        std::max(traffic.inside ? links_.inside.reduce_seconds_per_byte : 0,
+                                 traffic.over_link > 0 ? links_.across.reduce_seconds_per_byte : 0));
+}
+
+double CostModel::direct_seconds(double share) const {
+  // The mean of a rank's messages, on the host whose ranks take longest.
+  const auto message = [&](double part) {
+    double longest = 0;
+    for (const std::size_t ranks : ranks_of_hosts_) {
+      const auto here = static_cast<double>(ranks), elsewhere = size_ - here;
+      const double one_by_one =
+          (here - 1) * message_seconds(links_.inside, part) + elsewhere * message_seconds(links_.across, part);
+      const double of_host = elsewhere > 0 ? message_seconds(links_.across, part, here * elsewhere) : 0;
+      longest = std::max({longest, one_by_one, of_host});
+    }
+    return longest / (size_ - 1);
+  };
+  const double reduce = ranks_of_hosts_.size() > 1
+                            ? std::max(links_.inside.reduce_seconds_per_byte, links_.across.reduce_seconds_per_byte)
+                            : links_.inside.reduce_seconds_per_byte;
+  return direct_seconds_of(size_, cut_into_parts(share, segment_bytes_, message, reduce));
+}
+
+double CostModel::fold_seconds(double bytes) const {
+  if (!fold_) return 0;
+  const RoundCost all = round_of(bytes, *fold_);
+  return all.moved_and_reduced() + all.moved();
+}
+
+double CostModel::halving_doubling_seconds(double bytes) const {
+  double seconds = fold_seconds(bytes), part = bytes;
+  for (const RoundTraffic& traffic : by_distance_) {
+    part /= 2;
+    const RoundCost round = round_of(part, traffic);
+    seconds += round.moved_and_reduced() + round.moved();
+  }
+  return seconds;
+}
+
+double CostModel::doubling_seconds(double bytes) const {
+  double seconds = fold_seconds(bytes);
+  for (const RoundTraffic& traffic : by_distance_) seconds += round_of(bytes, traffic).moved_and_reduced();
+  return seconds;
+}
+
+double CostModel::binomial_seconds(double bytes) const {
+  const double levels = static_cast<double>(by_level_.size());
+  double seconds = 0;
+  for (const RoundTraffic& traffic : by_level_) {
+    const RoundCost level = round_of(bytes, traffic);
+    seconds += level.handed_on() + std::min(level.count, 2 * levels) * level.message;
+  }
+  return seconds;
+}
+
+double CostModel::tree_seconds(double half) const {
+  const double levels = static_cast<double>(by_level_.size());
+  const RoundCost one =
+      round_of(half, {.inside = double_tree_.inside, .over_link = std::min(double_tree_.over_link, 1)});
+  const double over_link =
+      double_tree_.over_link > 0 ? message_seconds(links_.across, half / one.count, double_tree_.over_link) : 0;
+  const double at_once =
+      std::max({std::min(size_, 4) * one.message, over_link, (std::min(size_, 3) - 1) * one.reduction});
+  return one.count * at_once + 4 * (levels - 1) * one.message + (2 * levels - 1) * one.reduction;
+}
+
+double CostModel::hierarchical_seconds(double bytes) const {
+  const auto [owners, largest] = std::ranges::minmax(ranks_of_hosts_);
+  const auto hosts = static_cast<double>(ranks_of_hosts_.size()), chunks = static_cast<double>(owners);
+  const LinkModel& inside = links_.two_level_inside;
+  const RoundCost of_host = cut_into_parts(
+      bytes / chunks, segment_bytes_, [&](double part) { return message_seconds(inside, part); },
+      inside.reduce_seconds_per_byte);
+  const RoundCost of_hosts = cut_into_parts(
+      bytes / chunks / hosts, segment_bytes_, [&](double part) { return message_seconds(links_.across, part, chunks); },
+      links_.across.reduce_seconds_per_byte);
+  return direct_seconds_of(static_cast<double>(largest), of_host) + ring_seconds(hosts, of_hosts);
+}
+
+double CostModel::seconds(ScheduleKind kind, std::size_t bytes) const {
+  if (size_ < 2) return 0;
   const auto all = static_cast<double>(bytes);
-  const auto round = [&](double of) { return round_of(of, link, segment_bytes); };
-  const double fold = power == ranks ? 0 : round(all).moved_and_reduced() + round(all).moved();
   switch (kind) {
     case ScheduleKind::kRing:
-      return ring_seconds(size, round(all / size));
+      return ring_seconds(size_, round_of(all / size_, ring_));
     case ScheduleKind::kDirect:
+      return direct_seconds(all / size_);
     case ScheduleKind::kHierarchical:
-      return direct_seconds(size, round(all / size));
-    case ScheduleKind::kHalvingDoubling: {
-      double seconds = fold;
-      for (unsigned parts = 2; parts <= power; parts *= 2) {
-        seconds += round(all / parts).moved_and_reduced() + round(all / parts).moved();
-      }
-      return seconds;
-    }
+      return hierarchical_seconds(all);
+    case ScheduleKind::kHalvingDoubling:
+      return halving_doubling_seconds(all);
     case ScheduleKind::kDoubling:
-      return fold + (std::bit_width(ranks) - 1) * round(all).moved_and_reduced();
+      return doubling_seconds(all);
     case ScheduleKind::kBinomialTree:
-      return binomial_seconds(levels, round(all));
+      return binomial_seconds(all);
     case ScheduleKind::kTree:
-      return tree_seconds(size, levels, round(all / 2));
+      return tree_seconds(all / 2);
   }
   return 0;
 }
 
-double predicted_hierarchical_seconds(int hosts, int ranks, std::size_t bytes, const LinkModel& inside,
-                                      const LinkModel& across, std::size_t segment_bytes) {
-  const double share = static_cast<double>(bytes) / ranks;
-  return direct_seconds(ranks, round_of(share, inside, segment_bytes)) +
-         ring_seconds(hosts, round_of(share / hosts, across, segment_bytes));
-}
-
-ScheduleKind choose_schedule(int size, std::size_t bytes, const LinkModel& link, std::size_t segment_bytes) {
+ScheduleKind CostModel::cheapest(std::size_t bytes) const {
+  const bool has_two_levels = ranks_of_hosts_.size() > 1 && std::ranges::max(ranks_of_hosts_) > 1;
   ScheduleKind best = ScheduleKind::kRing;
   double least = std::numeric_limits<double>::infinity();
   for (const ScheduleKind kind : kAllScheduleKinds) {
-    if (kind == ScheduleKind::kHierarchical) continue;
-    const double seconds = predicted_seconds(kind, size, bytes, link, segment_bytes);
-    if (seconds >= least) continue;
+    if (kind == ScheduleKind::kHierarchical && !has_two_levels) continue;
+    const double taken = seconds(kind, bytes);
+    if (taken >= least) continue;
     best = kind;
-    least = seconds;
+    least = taken;
   }
   return best;
 }

@@ -82,13 +82,18 @@ std::size_t owners_on_each_host(const RanksByHost& hosts) {
   return std::ranges::min_element(hosts, by_size)->size();
 }
 
-OwnedChunk owned_chunk(int rank, std::size_t length, const RanksByHost& hosts) {
-  OwnedChunk chunk;
+std::size_t host_of(int rank, const RanksByHost& hosts) {
   const auto is_here = [&](const std::vector<int>& ranks) { return std::ranges::find(ranks, rank) != ranks.end(); };
   const auto host = std::ranges::find_if(hosts, is_here);
   assert(host != hosts.end());  // every rank is on one
-  chunk.host = static_cast<int>(host - hosts.begin());
-  const auto place = static_cast<std::size_t>(std::ranges::find(*host, rank) - host->begin());
+  return static_cast<std::size_t>(host - hosts.begin());
+}
+
+OwnedChunk owned_chunk(int rank, std::size_t length, const RanksByHost& hosts) {
+  OwnedChunk chunk;
+  const std::size_t host = host_of(rank, hosts);
+  chunk.host = static_cast<int>(host);
+  const auto place = static_cast<std::size_t>(std::ranges::find(hosts[host], rank) - hosts[host].begin());
   chunk.place = static_cast<int>(place);
   const std::size_t count = owners_on_each_host(hosts);
   if (place >= count) return chunk;

@@ -46,22 +46,31 @@ Schedule folded(int rank, int size, std::size_t length, std::size_t segment,
   return schedule;
 }
 
+// The chunks that the rank at `place` is left with after the halving of `distance`: of each two halves, the upper one
+// where the place has the bit of that round's distance.
+std::size_t first_chunk_of(int place, int distance, int power) {
+  int first = 0;
+  for (int bit = 1, chunks = power / 2; bit <= distance; bit *= 2, chunks /= 2) {
+    if ((place & bit) != 0) first += chunks;
+  }
+  return static_cast<std::size_t>(first);
+}
+
 // The ranks of `power` (of two) at their places; rank_at tells the rank at a place.
 void append_halving_doubling(Schedule& schedule, int place, int power, std::size_t length, std::size_t segment,
                              const std::function<int(int)>& rank_at) {
   const std::vector<Range> chunks = cut({0, length}, static_cast<std::size_t>(power));
-  const auto range_of = [&](int first, int count) {
-    return Range{chunks[static_cast<std::size_t>(first)].begin,
-                 chunks[static_cast<std::size_t>(first + count - 1)].end};
+  const auto kept_by = [&](int who, int distance) {
+    const std::size_t first = first_chunk_of(who, distance, power);
+    const std::size_t last = first + static_cast<std::size_t>(power / (2 * distance)) - 1;
+    return Range{chunks[first].begin, chunks[last].end};
   };
-  // In the round of `distance`, a rank and its partner share out 2·distance chunks that lie behind each other.
-  const auto kept_by = [&](int who, int distance) { return range_of(who / distance * distance, distance); };
-  for (int distance = power / 2; distance >= 1; distance /= 2) {
+  for (int distance = 1; distance < power; distance *= 2) {
     const int partner = place ^ distance;
     append_exchange(schedule, rank_at(partner), {.range = kept_by(partner, distance)},
                     {.range = kept_by(place, distance), .then = Then::kReduce}, segment);
   }
-  for (int distance = 1; distance < power; distance *= 2) {
+  for (int distance = power / 2; distance >= 1; distance /= 2) {
     const int partner = place ^ distance;
     append_exchange(schedule, rank_at(partner), {.range = kept_by(place, distance)},
                     {.range = kept_by(partner, distance), .then = Then::kCopy}, segment);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace syncopate::allreduce {
 namespace {
@@ -12,8 +13,14 @@ namespace {
 // Ranks that go through their schedules. Next is always the one that can move first.
 class TimedRanks {
  public:
-  TimedRanks(const std::vector<Schedule>& schedules, const std::function<LinkModel(int, int)>& link)
-      : schedules_(schedules), link_(link), ranks_(schedules.size()) {}
+  // Ranks of a host share its link to others; `host_of` is empty if none do.
+  TimedRanks(const std::vector<Schedule>& schedules, const std::function<LinkModel(int, int)>& link,
+             std::vector<std::size_t> host_of = {})
+      : schedules_(schedules),
+        link_(link),
+        ranks_(schedules.size()),
+        host_of_(std::move(host_of)),
+        hosts_(host_of_.empty() ? 0 : 1 + std::ranges::max(host_of_)) {}
 
   double run() {
     while (true) {
@@ -40,6 +47,9 @@ class TimedRanks {
     double now = 0;             // when it has carried out all up to here
     double sends_until = 0;     // its link out is busy
     double receives_until = 0;  // its link in is busy
+  };
+  struct Host {
+    double sends_until = 0, receives_until = 0;  // its link to others is busy
   };
 
   std::deque<double>& arrivals(std::size_t from, std::size_t to) { return arrivals_[{from, to}]; }
@@ -84,11 +94,20 @@ class TimedRanks {
       return;
     }
     const LinkModel link = link_(static_cast<int>(rank), part.peer);
-    const double taken = link.latency + link.seconds_per_byte * bytes_of(part.range);
-    const double begin = std::max(state.now, state.sends_until);
+    const double occupied = link.seconds_per_byte * bytes_of(part.range), taken = link.latency + occupied;
+    double begin = std::max(state.now, state.sends_until);
+    double arrived_at_host = 0;
+    if (!host_of_.empty() && host_of_[rank] != host_of_[peer]) {
+      Host& from = hosts_[host_of_[rank]];
+      Host& to = hosts_[host_of_[peer]];
+      begin = std::max(begin, from.sends_until);
+      from.sends_until = begin + occupied;
+      to.receives_until = std::max(begin, to.receives_until) + occupied;
+      arrived_at_host = to.receives_until + link.latency;
+    }
     state.sends_until = begin + taken;
     double& receives_until = ranks_[peer].receives_until;
-    receives_until = std::max(begin, receives_until) + taken;
+    receives_until = std::max(std::max(begin, receives_until) + taken, arrived_at_host);
     arrivals(rank, peer).push_back(receives_until);
   }
 
@@ -104,6 +123,8 @@ class TimedRanks {
   const std::vector<Schedule>& schedules_;
   const std::function<LinkModel(int, int)>& link_;
   std::vector<Rank> ranks_;
+  const std::vector<std::size_t> host_of_;  // by rank
+  std::vector<Host> hosts_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<double>> arrivals_;  // by sender and receiver
 };
 
@@ -112,6 +133,18 @@ class TimedRanks {
 double simulated_seconds(const std::vector<Schedule>& schedules,
                          const std::function<LinkModel(int from, int to)>& link) {
   return TimedRanks(schedules, link).run();
+}
+
+double simulated_seconds(const std::vector<Schedule>& schedules, const RanksByHost& hosts, const GroupLinks& links) {
+  std::vector<std::size_t> host_of(schedules.size());
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    for (const int rank : hosts[host]) host_of[static_cast<std::size_t>(rank)] = host;
+  }
+  const auto host = [&](int rank) { return host_of[static_cast<std::size_t>(rank)]; };
+  const std::function<LinkModel(int, int)> link = [&](int from, int to) {
+    return host(from) == host(to) ? links.inside : links.across;
+  };
+  return TimedRanks(schedules, link, host_of).run();
 }
 
 }  // namespace syncopate::allreduce

@@ -13,4 +13,8 @@ namespace syncopate::allreduce {
 double simulated_seconds(const std::vector<Schedule>& schedules,
                          const std::function<LinkModel(int from, int to)>& link);
 
+// Returns the same for ranks on hosts: those of one host send to each other as links.inside says, and to others as
+// links.across, whose bytes follow those of the host's other ranks, each way.
+double simulated_seconds(const std::vector<Schedule>& schedules, const RanksByHost& hosts, const GroupLinks& links);
+
 }  // namespace syncopate::allreduce

@@ -32,7 +32,14 @@ int binary_parent(int place, int size) {
   return above < size ? above : place ^ lowest;
 }
 
+// Where the first tree, mirrored, would leave odd places odd, the second one is the first one shifted.
+bool mirrors_second_tree(int size) { return size % 2 == 0; }
+
 }  // namespace
+
+int rank_in_second_tree(int place, int size) {
+  return mirrors_second_tree(size) ? size - 1 - place : (place + 1) % size;
+}
 
 Tree binomial_tree(int size) {
   return make_tree(
@@ -100,12 +107,9 @@ Schedule tree_all_reduce(int rank, int size, std::size_t length, std::size_t seg
   const Tree tree = binary_tree(size);
   const std::vector<Range> halves = cut({0, length}, 2);
   const std::vector<std::vector<Range>> segments = cut_each(halves, segments_in(halves.front().size(), segment));
-  // Who is a leaf in one tree is none in the other: the second is the first one mirrored, or, where that would leave
-  // odd places odd, shifted.
-  const bool mirrored = size % 2 == 0;
   const std::function<int(int)> first = [](int place) { return place; };
-  const std::function<int(int)> second = [&](int place) { return mirrored ? size - 1 - place : (place + 1) % size; };
-  const int place_in_second = mirrored ? size - 1 - rank : (rank + size - 1) % size;
+  const std::function<int(int)> second = [size](int place) { return rank_in_second_tree(place, size); };
+  const int place_in_second = mirrors_second_tree(size) ? size - 1 - rank : (rank + size - 1) % size;
 
   Timetable parts(TreeTraffic::lag(segments.front()));
   for (const TreeTraffic& traffic :

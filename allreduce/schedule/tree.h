@@ -23,6 +23,9 @@ Tree chain(int size);
 // Place 0 has one child; below it, the places are a binary search tree whose leaves are the odd places. There are at
 // most ceil(log2(n)) + 1 rounds, and at most two children per place.
 Tree binary_tree(int size);
+// Returns the rank at a place of the second of two binary trees, in the first of which each rank is at the place of its
+// number. Who is a leaf in one tree is none in the other.
+int rank_in_second_tree(int place, int size);
 
 // What the rank at `place` of a tree sends and receives; rank_at returns the rank at a place. A segment is forwarded
 // one slot after the next one has been sent to this rank, so that one is reduced while the next one moves.

@@ -70,6 +70,20 @@ bool aggregates_on_hosts(const ResolvedRun& config) {
 
 bool sums_inside_hosts(const ResolvedRun& config) { return sums_on_two_levels(config) || aggregates_on_hosts(config); }
 
+std::int64_t workers_of_largest_host(const ResolvedRun& config) {
+  if (config.cluster == ClusterKind::kSimulated && config.hosts.empty()) return 1;
+  std::vector<std::int64_t> workers(hosts_of(config).size());
+  for (const std::size_t host : hosts_of_workers(hosts_of(config), config.workers)) ++workers[host];
+  return std::ranges::max(workers);
+}
+
+bool may_sum_on_two_levels(const ResolvedRun& config) {
+  if (sums_on_two_levels(config)) return true;
+  const bool may_choose = is_allreduce(config) && config.collective == CollectiveKind::kBySize;
+  return may_choose && spans_hosts(config) && workers_of_largest_host(config) > 1 &&
+         workers_of_largest_host(config) < config.workers;
+}
+
 const char* transport_that_runs(const ResolvedRun& config) {
   if (config.cluster == ClusterKind::kSimulated && config.mode != Mode::kLocal) return "a simulated wire";
   if (config.mode == Mode::kLocal) return "none";

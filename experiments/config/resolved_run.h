@@ -56,6 +56,11 @@ bool has_own_collective(const ResolvedRun& config);
 std::optional<allreduce::ScheduleKind> schedule_kind_of(const ResolvedRun& config);
 // Returns whether gradients are summed in shared memory inside each host, and over the transport between hosts.
 bool sums_on_two_levels(const ResolvedRun& config);
+// Returns whether gradients may be summed so: also where the size decides, and several hosts have workers, one of them
+// more than one.
+bool may_sum_on_two_levels(const ResolvedRun& config);
+// Returns the workers of the host that has most of them.
+std::int64_t workers_of_largest_host(const ResolvedRun& config);
 // Returns whether the workers of a host sum their gradients in shared memory, and one of them pushes the sum.
 bool aggregates_on_hosts(const ResolvedRun& config);
 // Returns whether either of the two is so.

@@ -130,10 +130,11 @@ Seconds measure(Collective& collective, const Options& options) {
   return means;
 }
 
-Seconds predict(ScheduleKind kind, int size, const syncopate::allreduce::LinkModel& link, const Options& options) {
+Seconds predict(ScheduleKind kind, int size, const syncopate::allreduce::GroupLinks& links, const Options& options) {
+  const syncopate::allreduce::CostModel model(syncopate::allreduce::one_host(size), links);
   Seconds seconds;
   for (const std::size_t bytes : options.sizes) {
-    seconds.push_back(syncopate::allreduce::predicted_seconds(kind, size, bytes, link));
+    seconds.push_back(model.seconds(kind, bytes));
   }
   return seconds;
 }
@@ -162,10 +163,11 @@ Seconds measure_ours(const std::string& schedule, const std::string& wire, int s
         **transport,
         {.kind = is_predicted ? ScheduleKind::kRing : *kind_of_name, .segment_bytes = options.segment_bytes});
     if (!is_predicted && name != "auto") return measure(*collective, options);
-    const auto link = syncopate::allreduce::agree_on_link(*collective, std::nullopt, syncopate::SteadyClock(), soon());
-    exit_unless_ok(link.status());
-    if (is_predicted) return predict(*kind_of_name, size, *link, options);
-    collective->choose_by(*link);
+    const auto links =
+        syncopate::allreduce::agree_on_links(*collective, nullptr, std::nullopt, syncopate::SteadyClock(), soon());
+    exit_unless_ok(links.status());
+    if (is_predicted) return predict(*kind_of_name, size, *links, options);
+    collective->choose_by(*links);
     return measure(*collective, options);
   })[0];
 }

@@ -20,6 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTENDERS = {
+    "auto": ["--measure-wire"],
     "hierarchical": ["--collective=hierarchical"],
     "ring": ["--collective=ring"],
     "halving-doubling": ["--collective=halving-doubling"],

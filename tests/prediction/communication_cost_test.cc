@@ -34,10 +34,10 @@ TEST(CommunicationCost, HalvingDoublingMovesAsMuchAsARingInFewerMessages) {
   EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * (0.5 + 4) + 2 * 3 * 0.5 + 7, kExact);
 }
 
-// 4 hosts of 8: in the rounds of distances 16 and 8 all 8 ranks of a host send through its link.
+// 4 hosts of 8: in the rounds of distances 8 and 16 all 8 ranks of a host send a 16th and a 32nd through its link.
 TEST(CommunicationCost, RanksOfAHostShareItsLink) {
   const Network network{.alpha = 0.5, .bytes_per_second = 100, .workers = 32, .workers_per_host = 8};
-  EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * 5 * 0.5 + 2 * 8 * (0.5 + 0.25) * 4, kExact);
+  EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * 5 * 0.5 + 2 * (0.5 + 0.25) * 4, kExact);
   EXPECT_NEAR(tree_seconds(400, network), 2 * 5 * 0.5 + 2 * (8 + 8) * 4, kExact);
   EXPECT_NEAR(ring_seconds(400, network), 2 * 31 * (0.5 + 4.0 / 32),
               kExact);  // the last of a host alone sends to another
@@ -46,6 +46,14 @@ TEST(CommunicationCost, RanksOfAHostShareItsLink) {
   EXPECT_EQ(hierarchical_seconds(400, one_host), 0);
   EXPECT_NEAR(halving_doubling_seconds(400, one_host), 2 * 3 * 0.5, kExact);
   EXPECT_NEAR(tree_seconds(400, one_host), 2 * 3 * 0.5, kExact);
+}
+
+// 8 ranks, three a host. At distance 1 ranks 2 and 3 are on two hosts; at distance 2 all of the second host's ranks
+// have their partners elsewhere, and at distance 4 all ranks. The busiest host sends a half, three quarters, three
+// eighths.
+TEST(CommunicationCost, HalvingDoublingCountsThePartnersThatAreOnOtherHosts) {
+  const Network network{.alpha = 0.5, .bytes_per_second = 100, .workers = 8, .workers_per_host = 3};
+  EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * 3 * 0.5 + 2 * (1.0 / 2 + 3.0 / 4 + 3.0 / 8) * 4, kExact);
 }
 
 TEST(CommunicationCost, BytepsIsAllreduceWithoutServersAndOneCopyWithAsManyAsWorkers) {

@@ -10,6 +10,7 @@
 #include <zmq.hpp>
 
 #include "experiments/cluster/control/control.pb.h"
+#include "experiments/cluster/control/control_traffic.h"
 
 namespace syncopate::experiments {
 
@@ -28,6 +29,9 @@ class ControlServer {
   virtual std::optional<Received> receive() = 0;
   // Returns the number of messages that were dropped and of connections that were rejected.
   virtual std::int64_t dropped() const = 0;
+  // Returns what processes on other hosts and this one have sent each other. Nothing in a simulated cluster, whose
+  // control connections take no link.
+  virtual ControlTraffic traffic() const { return {}; }
 
   // A process that has not been welcomed yet receives the message right after its welcome; a process that has ended
   // never does.

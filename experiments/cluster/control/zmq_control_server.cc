@@ -24,8 +24,7 @@ ZmqControlServer::ZmqControlServer(const JobPlan& plan, const ListenOptions& opt
   socket_.set(zmq::sockopt::backlog, kBacklog);
   authenticator_.emplace(context_, coordinator_key(keys_), socket_);
   for (const ProcessSpec& process : plan.processes) {
-    lines_.push_back(
-        {.identity = {.role = process.role, .rank = process.rank}, .has_clock_of_its_own = process.remote});
+    lines_.push_back({.identity = {.role = process.role, .rank = process.rank}, .is_remote = process.remote});
     admit(lines_.size() - 1);
   }
   if (options.address.empty()) {
@@ -54,6 +53,7 @@ std::optional<ZmqControlServer::Received> ZmqControlServer::receive() {
       if (dropped_++ == 0) log_warning("dropped from {}: {}", plan_.processes[sender->second].name(), objection);
       continue;
     }
+    if (line.is_remote) traffic_.add_in(matter_of(received.message), frames.head.size());
     line.known = true;
     line.route = route.to_string();
     received.weights = std::move(frames.weights);
@@ -88,7 +88,7 @@ std::string ZmqControlServer::objection_to(const Line& line, const Frames& frame
 
 void ZmqControlServer::send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights) {
   Line& line = lines_[process];
-  Outgoing outgoing{zmq::message_t(message.ByteSizeLong()), std::move(weights)};
+  Outgoing outgoing{matter_of(message), zmq::message_t(message.ByteSizeLong()), std::move(weights)};
   message.SerializeToArray(outgoing.head.data(), static_cast<int>(outgoing.head.size()));
   if (line.welcomed) {
     transmit(line, std::move(outgoing));
@@ -102,7 +102,7 @@ void ZmqControlServer::welcome(std::size_t process, control::Welcome welcome) {
   line.welcomed = true;
   control::FromCoordinator message;
   *message.mutable_welcome() = std::move(welcome);
-  message.mutable_welcome()->set_compare_clocks(line.has_clock_of_its_own);
+  message.mutable_welcome()->set_compare_clocks(line.is_remote);
   send(process, message);
   for (Outgoing& held : std::exchange(line.held, {})) transmit(line, std::move(held));
 }
@@ -111,13 +111,14 @@ int ZmqControlServer::begin_incarnation(std::size_t process) {
   Line& line = lines_[process];
   authenticator_->expel(control_key(keys_, line.identity).public_key);
   by_user_.erase(text_of(line.identity));
-  line = {.identity = line.identity, .has_clock_of_its_own = line.has_clock_of_its_own};
+  line = {.identity = line.identity, .is_remote = line.is_remote};
   ++line.identity.incarnation;
   admit(process);
   return line.identity.incarnation;
 }
 
 void ZmqControlServer::transmit(const Line& line, Outgoing message) {
+  if (line.is_remote) traffic_.add_out(message.matter, message.head.size());
   const bool has_weights = message.weights.size() > 0;
   socket_.send(zmq::buffer(line.route), zmq::send_flags::sndmore);
   socket_.send(message.head, has_weights ? zmq::send_flags::sndmore : zmq::send_flags::none);

@@ -46,6 +46,7 @@ class ZmqControlServer final : public ControlServer {
   // which must name this run.
   std::optional<Received> receive() override;
   std::int64_t dropped() const override { return dropped_ + authenticator_->rejected(); }
+  ControlTraffic traffic() const override { return traffic_; }
 
   void send(std::size_t process, const control::FromCoordinator& message, zmq::message_t weights = {}) override;
   // To a process on another host it adds the request to compare its clock with ours.
@@ -57,12 +58,13 @@ class ZmqControlServer final : public ControlServer {
 
  private:
   struct Outgoing {
+    ControlMatter matter = ControlMatter::kAllElse;
     zmq::message_t head;
     zmq::message_t weights;
   };
   struct Line {
     ProcessIdentity identity;
-    bool has_clock_of_its_own = false;
+    bool is_remote = false;
     bool known = false;     // has said hello for this run
     bool welcomed = false;  // messages for it are held until then
     std::string route;      // the connection over which it sent its last message, as the router names it
@@ -89,6 +91,7 @@ class ZmqControlServer final : public ControlServer {
   std::vector<Line> lines_;                     // by process
   std::map<std::string, std::size_t> by_user_;  // index of the process, by text_of() its identity
   std::int64_t dropped_ = 0;
+  ControlTraffic traffic_;
 };
 
 }  // namespace syncopate::experiments

@@ -99,6 +99,7 @@ class Coordinator {
       weights_.pass_on();
       terms_.tell_changes();
       ends_.end_carriers(now);
+      if (const std::string notice = traffic_.take_notice(control_.traffic(), now); !notice.empty()) report(notice);
     }
     report_untrained();
     outcome_.clock_uncertainty = clocks_.uncertainty();
@@ -260,6 +261,7 @@ class Coordinator {
       }
       monitor_.on_step_finished(process, sent->back().membership_epoch);
     }
+    traffic_.begin(control_.traffic(), now);
     observer_.on_steps(spec.rank, records);
   }
 
@@ -423,6 +425,7 @@ class Coordinator {
   std::optional<SharedBatches> batches_;  // set if workers share the job's batches
   TimePoint next_round_{};
   bool awaits_round_ = false;  // there has been news since the last one
+  TrafficWatch traffic_;
   RunOutcome outcome_;
 };
 

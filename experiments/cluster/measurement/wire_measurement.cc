@@ -49,7 +49,9 @@ Result<allreduce::LinkModel> measure_as(int rank, syncopate::TransportKind kind,
   const std::unique_ptr<allreduce::ScheduleCollective> ring = allreduce::make_schedule_collective(
       *transport,
       {.kind = allreduce::ScheduleKind::kRing, .segment_bytes = 512 * 1024, .ranks_by_host = {}, .clock = &clock});
-  return allreduce::agree_on_link(*ring, std::nullopt, clock, deadline);
+  SYNCOPATE_ASSIGN_OR_RETURN(const allreduce::GroupLinks links,
+                             allreduce::agree_on_links(*ring, nullptr, std::nullopt, clock, deadline));
+  return links.inside;
 }
 
 // Returns the value with four digits that count.

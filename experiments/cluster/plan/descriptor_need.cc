@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace syncopate::experiments {
 namespace {
@@ -28,18 +27,15 @@ std::int64_t members_of_group(const ResolvedRun& config) {
   return config.workers + std::int64_t{config.servers} * config.shards_per_server * (1 + config.replicas);
 }
 
-// Returns how many workers sum in shared memory on the largest host.
-std::int64_t workers_of_largest_host(const ResolvedRun& config) {
-  std::vector<std::int64_t> workers(hosts_of(config).size());
-  for (const std::size_t host : hosts_of_workers(hosts_of(config), config.workers)) ++workers[host];
-  return *std::ranges::max_element(workers);
-}
-
 std::int64_t pairs_of(std::int64_t members) { return members * (members - 1) / 2; }
+
+bool may_sum_inside_hosts(const ResolvedRun& config) {
+  return may_sum_on_two_levels(config) || aggregates_on_hosts(config);
+}
 
 const char* way_out_of(const ResolvedRun& config) {
   if (aggregates_on_hosts(config)) return "--aggregation=off";
-  return sums_on_two_levels(config) ? "--collective=ring" : "--transport=sockets";
+  return may_sum_on_two_levels(config) ? "--collective=ring" : "--transport=sockets";
 }
 
 }  // namespace
@@ -52,14 +48,15 @@ std::int64_t descriptors_of_coordinator(const JobPlan& plan) {
 
 std::int64_t descriptors_of_process(const ResolvedRun& config) {
   const std::int64_t connections = 2 * std::max(config.connections, 1);
-  const std::int64_t inside_host = sums_inside_hosts(config) ? (workers_of_largest_host(config) - 1) * kOfEachPeer : 0;
+  const std::int64_t inside_host =
+      may_sum_inside_hosts(config) ? (workers_of_largest_host(config) - 1) * kOfEachPeer : 0;
   return kOfItself + inside_host +
          endpoints_of_server(config) * (members_of_group(config) - 1) * (kOfEachPeer + connections);
 }
 
 std::int64_t descriptors_on_their_way(const ResolvedRun& config) {
   constexpr std::int64_t kOfDirect = 1 + 2 * kArenas;  // between two ranks
-  if (sums_inside_hosts(config)) return pairs_of(workers_of_largest_host(config)) * kOfDirect;
+  if (may_sum_inside_hosts(config)) return pairs_of(workers_of_largest_host(config)) * kOfDirect;
   if (config.transport != TransportKind::kShm || config.cluster != ClusterKind::kReal || runs_command(config)) return 0;
   const bool shows_all = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kDirect;
   return pairs_of(members_of_group(config)) * (shows_all ? kOfDirect : 1);

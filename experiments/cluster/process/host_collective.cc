@@ -28,13 +28,11 @@ std::string wire_of(const ResolvedRun& config, int ranks) {
                      to_text(hosts_of(config)));
 }
 
-// Returns, for example, "doubling up to 64 KiB, then direct". `bytes_for_each` is as in ProcessHost::KnownLink.
-std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::size_t segment_bytes,
-                             double bytes_for_each) {
+// Returns, for example, "doubling up to 64 KiB, then direct". `bytes_for_each` is as in ProcessHost::KnownLinks.
+std::string describe_choices(const allreduce::ScheduleCollective& collective, double bytes_for_each) {
   std::string text;
   const auto chosen = [&](std::size_t kib) {
-    const auto bytes = static_cast<std::size_t>(static_cast<double>(kib * 1024) / bytes_for_each);
-    return allreduce::choose_schedule(ranks, bytes, link, segment_bytes);
+    return collective.kind_for(static_cast<std::size_t>(static_cast<double>(kib * 1024) / bytes_for_each));
   };
   for (std::size_t kib = 1; kib <= std::size_t{1} << 20; kib *= 2) {
     const bool is_last = kib == std::size_t{1} << 20;
@@ -45,30 +43,47 @@ std::string describe_choices(int ranks, const allreduce::LinkModel& link, std::s
   return text;
 }
 
-// Chooses by the network's speed, which is kept from an earlier run, or measured now and kept. On rank 0 notes what was
-// found.
-Status choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective, const Clock& clock,
-                      HostCollective& connected) {
+std::string describe_link(const allreduce::LinkModel& link, double bytes_for_each) {
+  return fmt::format("{:.1f} us a message and {:.3g} GB/s", link.latency * 1e6,
+                     1e-9 * bytes_for_each / link.seconds_per_byte);
+}
+
+// Returns, for example, "3.1 us a message and 1.2 GB/s inside a host, 60.0 us a message and 0.118 GB/s between 2 hosts
+// of 4 workers"; on one host, or where none has several workers, what a message takes, alone.
+std::string describe_links(const allreduce::GroupLinks& links, const allreduce::RanksByHost& hosts,
+                           double bytes_for_each) {
+  const auto by_size = [](const std::vector<int>& ranks) { return ranks.size(); };
+  const std::size_t least = std::ranges::min(hosts, {}, by_size).size();
+  const std::size_t most = std::ranges::max(hosts, {}, by_size).size();
+  if (hosts.size() == 1) return describe_link(links.inside, bytes_for_each);
+  if (most == 1) return describe_link(links.across, bytes_for_each);
+  return fmt::format("{} inside a host, {} between {} hosts of {} workers", describe_link(links.inside, bytes_for_each),
+                     describe_link(links.across, bytes_for_each), hosts.size(),
+                     least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most));
+}
+
+// Chooses by the speed of what connects the workers, which is kept from an earlier run, or measured now and kept. On
+// rank 0 notes what was found. `memory` connects the workers of this host; it may be null.
+Status choose_by_size(const RoleContext& context, allreduce::ScheduleCollective& collective,
+                      allreduce::DirectCollective* memory, const Clock& clock, HostCollective& connected) {
   const std::string wire = wire_of(context.config, collective.size());
-  const std::optional<ProcessHost::KnownLink> known =
-      collective.rank() == 0 && !context.config.measure_wire ? context.host.known_link(wire) : std::nullopt;
-  const Result<allreduce::LinkModel> link =
-      allreduce::agree_on_link(collective, known ? std::optional(known->link) : std::nullopt, clock,
-                               clock.now() + from_seconds(context.config.timeout_seconds));
-  if (!link.ok()) return link.status().in("measuring the wire's speed");
-  collective.choose_by(*link);
+  const std::optional<ProcessHost::KnownLinks> known =
+      collective.rank() == 0 && !context.config.measure_wire ? context.host.known_links(wire) : std::nullopt;
+  const Result<allreduce::GroupLinks> links =
+      allreduce::agree_on_links(collective, memory, known ? std::optional(known->links) : std::nullopt, clock,
+                                clock.now() + from_seconds(context.config.timeout_seconds));
+  if (!links.ok()) return links.status().in("measuring the wire's speed");
+  collective.choose_by(*links);
   if (collective.rank() != 0) return {};
   if (!known) {
-    const Status kept = context.host.keep_link(wire, *link);
+    const Status kept = context.host.keep_links(wire, *links);
     if (!kept.ok()) log_warning("the wire's speed cannot be kept and will be measured again: {}", kept.message());
   }
   const double bytes_for_each = known ? known->bytes_for_each : 1;
   connected.description =
-      fmt::format("{:.1f} us a message and {:.3g} GB/s ({}): {}", link->latency * 1e6,
-                  1e-9 * bytes_for_each / link->seconds_per_byte, known ? known->source : "measured now",
-                  describe_choices(collective.size(), *link, static_cast<std::size_t>(context.config.segment_bytes),
-                                   bytes_for_each));
-  if (!known) connected.wire = link_between_hosts(*link).to_string();
+      fmt::format("{} ({}): {}", describe_links(*links, collective.ranks_by_host(), bytes_for_each),
+                  known ? known->source : "measured now", describe_choices(collective, bytes_for_each));
+  if (!known) connected.wire = link_between_hosts(links->across).to_string();
   return {};
 }
 
@@ -104,7 +119,7 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                            .clock = &clock,
                                            .tracer = context.tracer};
   HostCollective connected;
-  if (sums_on_two_levels(config)) {
+  if (may_sum_on_two_levels(config)) {
     SYNCOPATE_ASSIGN_OR_RETURN(connected.inside,
                                connect_inside_host(context, assignment, options.ranks_by_host,
                                                    clock.now() + from_seconds(config.timeout_seconds)));
@@ -112,15 +127,15 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   connected.transport = std::move(transport);
   if (gossips_asynchronously(config)) connected.channels = std::make_unique<TransportChannels>(*connected.transport, 2);
   Transport& wire = connected.channels ? connected.channels->channel(kCollectiveChannel) : *connected.transport;
-  if (connected.inside) {
-    connected.collective = allreduce::make_two_level_collective(*connected.inside, wire, options);
-    return connected;
-  }
   std::unique_ptr<allreduce::ScheduleCollective> collective = allreduce::make_schedule_collective(wire, options);
   if (config.collective == CollectiveKind::kBySize) {
-    SYNCOPATE_RETURN_IF_ERROR(choose_by_size(context, *collective, clock, connected));
+    SYNCOPATE_RETURN_IF_ERROR(choose_by_size(context, *collective, connected.inside.get(), clock, connected));
   }
-  connected.collective = std::move(collective);
+  if (connected.inside) {
+    connected.collective = allreduce::make_two_level_collective(*connected.inside, std::move(collective));
+  } else {
+    connected.collective = std::move(collective);
+  }
   return connected;
 }
 

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 
+#include "allreduce/schedule/algorithms.h"
+
 namespace syncopate::experiments {
 
 allreduce::RanksByHost ranks_by_host(const ResolvedRun& config, const std::vector<int>& workers) {
-  const std::vector<HostSlots> hosts = hosts_of(config);
+  const bool has_hosts_of_their_own = config.cluster == ClusterKind::kSimulated && config.hosts.empty();
+  const std::vector<HostSlots> hosts =
+      has_hosts_of_their_own ? numbered_hosts(own_hosts_of(config), 1) : hosts_of(config);
   const std::vector<std::size_t> host_of = hosts_of_workers(hosts, config.workers);
   allreduce::RanksByHost ranks(hosts.size());
   for (std::size_t rank = 0; rank < workers.size(); ++rank) {
@@ -21,15 +25,13 @@ Result<std::unique_ptr<allreduce::DirectCollective>> connect_inside_host(const R
                                                                          const RankAssignment& assignment,
                                                                          const allreduce::RanksByHost& ranks_by_host,
                                                                          TimePoint deadline) {
-  const auto is_here = [&](const std::vector<int>& ranks) {
-    return std::ranges::find(ranks, assignment.rank) != ranks.end();
-  };
-  const auto host = std::ranges::find_if(ranks_by_host, is_here);
+  const std::size_t host = allreduce::host_of(assignment.rank, ranks_by_host);
+  const std::vector<int>& members = ranks_by_host[host];
   TransportOptions options = endpoint_options(context, assignment);
-  options.group = fmt::format("host-{}@{}", host - ranks_by_host.begin(), assignment.membership_epoch);
-  options.rank = static_cast<int>(std::ranges::find(*host, assignment.rank) - host->begin());
-  options.size = static_cast<int>(host->size());
-  return allreduce::make_direct_collective(options, context.control, deadline, *host);
+  options.group = fmt::format("host-{}@{}", host, assignment.membership_epoch);
+  options.rank = static_cast<int>(std::ranges::find(members, assignment.rank) - members.begin());
+  options.size = static_cast<int>(members.size());
+  return allreduce::make_direct_collective(options, context.control, deadline, members);
 }
 
 }  // namespace syncopate::experiments

@@ -27,6 +27,22 @@ std::optional<double> positive(const json& entry, const char* name) {
   return found->get<double>();
 }
 
+std::optional<allreduce::LinkModel> link_in(const json& entry, const char* name) {
+  const auto link = entry.find(name);
+  if (link == entry.end() || !link->is_object()) return std::nullopt;
+  const std::optional<double> latency = positive(*link, "latency_seconds");
+  const std::optional<double> per_byte = positive(*link, "seconds_per_byte");
+  const std::optional<double> reduce = positive(*link, "reduce_seconds_per_byte");
+  if (!latency || !per_byte || !reduce) return std::nullopt;
+  return allreduce::LinkModel{*latency, *per_byte, *reduce};
+}
+
+json to_json(const allreduce::LinkModel& link) {
+  return {{"latency_seconds", link.latency},
+          {"seconds_per_byte", link.seconds_per_byte},
+          {"reduce_seconds_per_byte", link.reduce_seconds_per_byte}};
+}
+
 }  // namespace
 
 LinkStore LinkStore::of_user() {
@@ -37,25 +53,25 @@ LinkStore LinkStore::of_user() {
   return LinkStore(home != nullptr && *home != '\0' ? fmt::format("{}/.cache/{}", home, kFile) : std::string());
 }
 
-std::optional<allreduce::LinkModel> LinkStore::find(const std::string& wire) const {
+std::optional<allreduce::GroupLinks> LinkStore::find(const std::string& wire) const {
   const json contents = contents_of(path_);
   const auto entry = contents.find(wire);
   if (entry == contents.end() || !entry->is_object()) return std::nullopt;
-  const std::optional<double> latency = positive(*entry, "latency_seconds");
-  const std::optional<double> per_byte = positive(*entry, "seconds_per_byte");
-  const std::optional<double> reduce = positive(*entry, "reduce_seconds_per_byte");
-  if (!latency || !per_byte || !reduce) return std::nullopt;
-  return allreduce::LinkModel{*latency, *per_byte, *reduce};
+  const std::optional<allreduce::LinkModel> inside = link_in(*entry, "inside");
+  const std::optional<allreduce::LinkModel> across = link_in(*entry, "across");
+  const std::optional<allreduce::LinkModel> two_level_inside = link_in(*entry, "two_level_inside");
+  if (!inside || !across || !two_level_inside) return std::nullopt;
+  return allreduce::GroupLinks{*inside, *across, *two_level_inside};
 }
 
-Status LinkStore::keep(const std::string& wire, const allreduce::LinkModel& link) const {
+Status LinkStore::keep(const std::string& wire, const allreduce::GroupLinks& links) const {
   if (path_.empty()) return {};
   const Status made = make_folder(std::filesystem::path(path_).parent_path());
   if (!made.ok()) return made.in(path_);
   json contents = contents_of(path_);
-  contents[wire] = {{"latency_seconds", link.latency},
-                    {"seconds_per_byte", link.seconds_per_byte},
-                    {"reduce_seconds_per_byte", link.reduce_seconds_per_byte}};
+  contents[wire] = {{"inside", to_json(links.inside)},
+                    {"across", to_json(links.across)},
+                    {"two_level_inside", to_json(links.two_level_inside)}};
   return write_whole_file(path_, contents.dump(1, ' ', false, json::error_handler_t::replace) + '\n');
 }
 

@@ -1,4 +1,4 @@
-// LinkStore: the measured speeds of networks, kept between runs in a file of the user's cache,
+// LinkStore: the measured speeds of networks and of hosts' insides, kept between runs in a file of the user's cache,
 // $XDG_CACHE_HOME/syncopate or ~/.cache/syncopate. The file can be deleted at any time; speeds are then measured again.
 #pragma once
 
@@ -19,9 +19,9 @@ class LinkStore {
 
   // `wire` names everything that the speed depends on: "sockets, 4 ranks on 1 host, node7". Returns none if nothing is
   // stored for it, or the file cannot be read.
-  std::optional<allreduce::LinkModel> find(const std::string& wire) const;
+  std::optional<allreduce::GroupLinks> find(const std::string& wire) const;
   // Replaces the file as a whole, so that a concurrent reader finds the old one or the new one.
-  Status keep(const std::string& wire, const allreduce::LinkModel& link) const;
+  Status keep(const std::string& wire, const allreduce::GroupLinks& links) const;
 
  private:
   std::string path_;

@@ -18,14 +18,14 @@ Result<std::unique_ptr<Transport>> LocalHost::connect(const ResolvedRun& config,
   return make_transport(kind, options, rendezvous, deadline);
 }
 
-std::optional<ProcessHost::KnownLink> LocalHost::known_link(const std::string& wire) {
-  const std::optional<allreduce::LinkModel> link = LinkStore::of_user().find(wire);
-  if (!link) return std::nullopt;
-  return KnownLink{.link = *link, .source = "measured in an earlier run"};
+std::optional<ProcessHost::KnownLinks> LocalHost::known_links(const std::string& wire) {
+  const std::optional<allreduce::GroupLinks> links = LinkStore::of_user().find(wire);
+  if (!links) return std::nullopt;
+  return KnownLinks{.links = *links, .source = "measured in an earlier run"};
 }
 
-Status LocalHost::keep_link(const std::string& wire, const allreduce::LinkModel& link) {
-  return LinkStore::of_user().keep(wire, link);
+Status LocalHost::keep_links(const std::string& wire, const allreduce::GroupLinks& links) {
+  return LinkStore::of_user().keep(wire, links);
 }
 
 std::shared_ptr<ProcessLink> LocalHost::make_link(const ResolvedRun& config) {

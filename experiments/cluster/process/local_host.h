@@ -14,8 +14,8 @@ class LocalHost final : public ProcessHost {
   Result<std::unique_ptr<Transport>> connect(const ResolvedRun& config, const TransportOptions& options,
                                              Rendezvous& rendezvous, TimePoint deadline) override;
   std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) override;
-  std::optional<KnownLink> known_link(const std::string& wire) override;
-  Status keep_link(const std::string& wire, const allreduce::LinkModel& link) override;
+  std::optional<KnownLinks> known_links(const std::string& wire) override;
+  Status keep_links(const std::string& wire, const allreduce::GroupLinks& links) override;
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override {
     return worker::make_model(model_spec(config), form, config.batch_size, backend);

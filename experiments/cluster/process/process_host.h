@@ -36,15 +36,15 @@ class ProcessHost {
                                                      Rendezvous& rendezvous, TimePoint deadline) = 0;
   // Returns the emulated link through which all of the process's endpoints send; null if there is none.
   virtual std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) = 0;
-  // Returns the speed of the run's wire, if that is known; `wire` names everything that it depends on.
-  struct KnownLink {
-    allreduce::LinkModel link;
+  // Returns how fast what connects the run's workers is, if that is known; `wire` names everything that it depends on.
+  struct KnownLinks {
+    allreduce::GroupLinks links;
     const char* source = "";    // for a person: where it is known from
     double bytes_for_each = 1;  // bytes on the wire that a byte of this process's payloads stands for
   };
-  virtual std::optional<KnownLink> known_link(const std::string& wire) = 0;
+  virtual std::optional<KnownLinks> known_links(const std::string& wire) = 0;
   // Keeps what has been measured for later runs.
-  virtual Status keep_link(const std::string& wire, const allreduce::LinkModel& link) = 0;
+  virtual Status keep_links(const std::string& wire, const allreduce::GroupLinks& links) = 0;
 
   // Returns the run's model, which takes the time that computing takes here. The backend outlives it. Fails as
   // worker::make_model() does.

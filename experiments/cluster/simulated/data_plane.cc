@@ -35,6 +35,7 @@ simulation::Fabric fabric_of(const ResolvedRun& config, int hosts) {
 
 DataPlane::DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan, std::int64_t scale)
     : host_of_(hosts_of_processes(config, plan)),
+      workers_a_host_(static_cast<int>(workers_of_largest_host(config))),
       fabric_(fabric_of(config, 1 + *std::ranges::max_element(host_of_))),
       scale_(scale),
       wire_(world, fabric_, {.model = config.network, .links = {}}, scale) {}
@@ -53,9 +54,13 @@ Result<std::unique_ptr<Transport>> DataPlane::connect(std::size_t process, const
   return std::move(group.endpoints[rank]);
 }
 
-ProcessHost::KnownLink DataPlane::link() const {
+ProcessHost::KnownLinks DataPlane::links() const {
   const auto scale = static_cast<double>(scale_);
-  return {.link = {.latency = seconds(fabric_.latency), .seconds_per_byte = scale / fabric_.bytes_per_second},
+  const allreduce::LinkModel across{.latency = seconds(fabric_.latency),
+                                    .seconds_per_byte = scale / fabric_.bytes_per_second};
+  const allreduce::LinkModel inside{.latency = seconds(fabric_.local_latency),
+                                    .seconds_per_byte = scale * workers_a_host_ / fabric_.local_bytes_per_second};
+  return {.links = {.inside = inside, .across = across, .two_level_inside = inside},
           .source = "as simulated",
           .bytes_for_each = scale};
 }

@@ -25,8 +25,8 @@ class DataPlane {
                                              Rendezvous& rendezvous, TimePoint deadline);
   // The process is gone, in whatever way: the peers of what it has not closed are told.
   void end_process(std::size_t process) { wire_.end_process(process); }
-  // What one message takes between two hosts.
-  ProcessHost::KnownLink link() const;
+  // What messages of workers take inside a host, where all of its workers send at once, and between hosts.
+  ProcessHost::KnownLinks links() const;
   // Opened by the first that asks.
   Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config);
 
@@ -39,6 +39,7 @@ class DataPlane {
   };
 
   const std::vector<int> host_of_;  // by process
+  const int workers_a_host_;        // of the host that has most
   const simulation::Fabric fabric_;
   const std::int64_t scale_;
   simulation::SimulatedWire wire_;

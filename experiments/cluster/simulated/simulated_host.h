@@ -37,8 +37,8 @@ class SimulatedHost final : public ProcessHost {
   }
   // The wire itself has the shape that is asked for.
   std::shared_ptr<ProcessLink> make_link(const ResolvedRun&) override { return nullptr; }
-  std::optional<KnownLink> known_link(const std::string&) override { return plane_.link(); }
-  Status keep_link(const std::string&, const allreduce::LinkModel&) override { return {}; }
+  std::optional<KnownLinks> known_links(const std::string&) override { return plane_.links(); }
+  Status keep_links(const std::string&, const allreduce::GroupLinks&) override { return {}; }
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override;
 

@@ -69,8 +69,9 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                 .placeholder = "KIND",
                 .sentence = "How gradients are summed: by a schedule of ours, Open MPI (mpi; needs "
                             "--launcher=mpirun) or NCCL (needs --device=cuda). auto takes NCCL on GPUs, direct in "
-                            "shared memory, and else by each bucket's size what the wire's speed makes fastest. On "
-                            "several hosts hierarchical sums in shared memory inside each."},
+                            "shared memory, and else by each bucket's size what the speed of the links inside and "
+                            "between hosts makes fastest. On several hosts hierarchical sums in shared memory inside "
+                            "each, and auto may take it."},
                &C::collective, &ResolvedRun::collective, "collective",
                {CollectiveKind::kDirect, CollectiveKind::kRing, CollectiveKind::kHalvingDoubling,
                 CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree,

@@ -64,7 +64,7 @@ bool set_allreduce(const ResolvedRun& config, FormOfRun& form) {
   form.plan.bucket_bytes = static_cast<double>(*config.bucket_bytes);
   if (config.collective == CollectiveKind::kBySize) return true;  // the ring stands for all of them
   const std::optional<allreduce::ScheduleKind> kind = schedule_kind_of(config);
-  // Where no host has several workers it is `direct`, which has no form.
+  // Where no host has several workers it is a ring or `direct`, which are asked for by their names.
   if (kind == allreduce::ScheduleKind::kHierarchical && form.network.workers_per_host < 2) return false;
   const std::optional<Exchange> exchange = kind ? exchange_of(*kind) : std::nullopt;
   if (exchange) form.plan.exchange = *exchange;
@@ -120,7 +120,8 @@ std::optional<double> predicted_rate(const ResolvedRun& config, double compute_s
   if (!profile) return std::nullopt;
   std::optional<double> step = step_of(*profile, compute_seconds, *form);
   if (is_allreduce(config) && config.collective == CollectiveKind::kBySize) {
-    for (const Exchange exchange : {Exchange::kTree, Exchange::kHalvingDoubling}) {
+    for (const Exchange exchange : {Exchange::kTree, Exchange::kHalvingDoubling, Exchange::kHierarchical}) {
+      if (exchange == Exchange::kHierarchical && form->network.workers_per_host < 2) continue;
       form->plan.exchange = exchange;
       const std::optional<double> other = step_of(*profile, compute_seconds, *form);
       if (step && other) step = std::min(*step, *other);

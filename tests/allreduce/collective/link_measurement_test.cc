@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "allreduce/collective/schedule_collective.h"
+#include "allreduce/schedule/algorithms.h"
+#include "common/transport/forwarding_transport.h"
 #include "common/transport/shaped_transport.h"
 #include "tests/support/cluster.h"
 
@@ -26,11 +30,13 @@ std::vector<LinkModel> agreed(const std::string& wire, int size, const std::opti
     // What others than rank 0 know does not count.
     const std::optional<LinkModel> known = rank == 0 ? known_to_first : LinkModel{9, 9, 9};
     const auto collective = make_schedule_collective(*group[static_cast<std::size_t>(rank)]);
-    Result<LinkModel> link = agree_on_link(*collective, known, clock, soon());
-    ASSERT_TRUE(link.ok()) << link.status().message();
-    links[static_cast<std::size_t>(rank)] = *link;
+    const std::optional<GroupLinks> known_links = known ? std::optional(uniform_links(*known)) : std::nullopt;
+    Result<GroupLinks> agreed = agree_on_links(*collective, nullptr, known_links, clock, soon());
+    ASSERT_TRUE(agreed.ok()) << agreed.status().message();
+    EXPECT_TRUE(same(agreed->inside, agreed->across)) << "one host";
+    links[static_cast<std::size_t>(rank)] = agreed->inside;
     // Who has agreed goes on at once, while others may still be at it.
-    collective->choose_by(*link);
+    collective->choose_by(*agreed);
     Result<std::span<float>> buffer = collective->allocate(1000);
     ASSERT_TRUE(buffer.ok());
     std::ranges::fill(*buffer, 1.0f);
@@ -62,14 +68,52 @@ TEST(LinkMeasurement, FindsASlowWireOutInSeconds) {
   run_ranks(4, [&](int rank) {
     ShapedTransport endpoint(std::move(group[static_cast<std::size_t>(rank)]), std::make_shared<ProcessLink>(shape));
     const auto ring = make_schedule_collective(endpoint);
-    const Result<LinkModel> link = agree_on_link(*ring, std::nullopt, clock, soon());
-    ASSERT_TRUE(link.ok()) << link.status().message();
-    EXPECT_GT(link->latency, 0.003);
-    EXPECT_LT(link->latency, 0.009);
-    EXPECT_GT(link->seconds_per_byte, 7e-6);
-    EXPECT_LT(link->seconds_per_byte, 11e-6);
+    const Result<GroupLinks> links = agree_on_links(*ring, nullptr, std::nullopt, clock, soon());
+    ASSERT_TRUE(links.ok()) << links.status().message();
+    EXPECT_GT(links->inside.latency, 0.003);
+    EXPECT_LT(links->inside.latency, 0.009);
+    EXPECT_GT(links->inside.seconds_per_byte, 7e-6);
+    EXPECT_LT(links->inside.seconds_per_byte, 11e-6);
   });
   EXPECT_LT(clock.now() - begin, std::chrono::seconds(15));
+}
+
+// Takes its time to send to ranks on other hosts.
+class SlowAcross final : public ForwardingTransport {
+ public:
+  SlowAcross(std::unique_ptr<Transport> inner, const RanksByHost& hosts)
+      : ForwardingTransport(std::move(inner)), hosts_(hosts) {}
+
+  Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
+              TimePoint deadline) override {
+    if (host_of(peer, hosts_) != host_of(rank(), hosts_)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return ForwardingTransport::send(peer, header, payload, pending, deadline);
+  }
+
+ private:
+  const RanksByHost hosts_;
+};
+
+TEST(LinkMeasurement, TellsLinksInsideHostsFromThoseAcross) {
+  for (const RanksByHost& hosts : {RanksByHost{{0, 1}, {2, 3}}, RanksByHost{{0}, {1, 2, 3}}}) {
+    auto group = connect_group("inproc", 4);
+    for (auto& endpoint : group) endpoint = std::make_unique<SlowAcross>(std::move(endpoint), hosts);
+    std::vector<GroupLinks> links(4);
+    const SteadyClock clock;
+    run_ranks(4, [&](int rank) {
+      const auto ring = make_schedule_collective(*group[static_cast<std::size_t>(rank)], {.ranks_by_host = hosts});
+      const Result<GroupLinks> agreed = agree_on_links(*ring, nullptr, std::nullopt, clock, soon());
+      ASSERT_TRUE(agreed.ok()) << agreed.status().message();
+      links[static_cast<std::size_t>(rank)] = *agreed;
+    });
+    for (const GroupLinks& of_rank : links) {
+      EXPECT_TRUE(same(of_rank.inside, links[0].inside) && same(of_rank.across, links[0].across)) << "alike on all";
+    }
+    EXPECT_GT(links[0].across.latency, 0.01);
+    EXPECT_GT(links[0].across.latency, 2 * links[0].inside.latency);
+    EXPECT_GT(links[0].inside.latency + links[0].inside.seconds_per_byte, 0);
+    EXPECT_TRUE(same(links[0].two_level_inside, links[0].inside)) << "no memory was given";
+  }
 }
 
 TEST(LinkMeasurement, TakesWhatTheFirstRankKnows) {
@@ -81,8 +125,9 @@ TEST(LinkMeasurement, EndsAtTheDeadlineWhereARankIsMissing) {
   auto group = connect_group("inproc", 2);
   const SteadyClock clock;
   const auto ring = make_schedule_collective(*group[1]);
-  const Result<LinkModel> link = agree_on_link(*ring, std::nullopt, clock, clock.now() + std::chrono::milliseconds(50));
-  EXPECT_EQ(link.status().code(), Code::kDeadlineExceeded) << link.status().message();
+  const Result<GroupLinks> links =
+      agree_on_links(*ring, nullptr, std::nullopt, clock, clock.now() + std::chrono::milliseconds(50));
+  EXPECT_EQ(links.status().code(), Code::kDeadlineExceeded) << links.status().message();
 }
 
 }  // namespace

@@ -14,9 +14,9 @@ using testing_support::connect_group;
 using testing_support::run_ranks;
 using testing_support::soon;
 
-class ScheduleCollective : public testing::TestWithParam<std::string> {};
+class ScheduleCollectiveTest : public testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Wire, ScheduleCollective, testing::ValuesIn(testing_support::all_wires()),
+INSTANTIATE_TEST_SUITE_P(Wire, ScheduleCollectiveTest, testing::ValuesIn(testing_support::all_wires()),
                          [](const auto& wire) { return wire.param; });
 
 // Runs body(collective) on every rank of a group.
@@ -48,13 +48,13 @@ void sum_every_length(Collective& collective, std::initializer_list<std::size_t>
   }
 }
 
-TEST_P(ScheduleCollective, SumsEveryLengthExactlyOverAnyNumberOfRanks) {
+TEST_P(ScheduleCollectiveTest, SumsEveryLengthExactlyOverAnyNumberOfRanks) {
   for (int size : {1, 2, 3, 4, 7}) {
     with_ring(GetParam(), size, [&](Collective& ring) { sum_every_length(ring, {1u, 16u, 1000u, 70001u}); });
   }
 }
 
-TEST_P(ScheduleCollective, SumsByEverySchedule) {
+TEST_P(ScheduleCollectiveTest, SumsByEverySchedule) {
   for (const ScheduleKind kind : kAllScheduleKinds) {
     for (const std::size_t segment_bytes : {0u, 8192u}) {
       for (int size = 2; size <= 5; ++size) {
@@ -69,14 +69,14 @@ TEST_P(ScheduleCollective, SumsByEverySchedule) {
   }
 }
 
-TEST_P(ScheduleCollective, SumsAcrossHostsOfDifferentNumbersOfRanks) {
+TEST_P(ScheduleCollectiveTest, SumsAcrossHostsOfDifferentNumbersOfRanks) {
   const ScheduleOptions options{
       .kind = ScheduleKind::kHierarchical, .segment_bytes = 16384, .ranks_by_host = {{0, 3}, {1, 2, 4}}};
   with_collective(GetParam(), 5, options, [](Collective& collective) { sum_every_length(collective, {5u, 70001u}); });
 }
 
 // Ranks 0 and 1, 2 and 3, ... and then others: each pair at its own pace, between operations of all ranks.
-TEST_P(ScheduleCollective, SumsThePairsThatAreFormed) {
+TEST_P(ScheduleCollectiveTest, SumsThePairsThatAreFormed) {
   with_ring(GetParam(), 5, [&](Collective& collective) {
     constexpr std::size_t kLength = 20000;
     Result<std::span<float>> buffer = collective.allocate(kLength);
@@ -100,7 +100,7 @@ TEST_P(ScheduleCollective, SumsThePairsThatAreFormed) {
   });
 }
 
-TEST_P(ScheduleCollective, BroadcastsFromAnyRoot) {
+TEST_P(ScheduleCollectiveTest, BroadcastsFromAnyRoot) {
   with_ring(GetParam(), 5, [&](Collective& ring) {
     Result<std::span<float>> buffer = ring.allocate(1000);
     ASSERT_TRUE(buffer.ok());
@@ -113,7 +113,7 @@ TEST_P(ScheduleCollective, BroadcastsFromAnyRoot) {
   });
 }
 
-TEST_P(ScheduleCollective, EndsAtTheDeadlineWhenARankIsSilentAndNamesIt) {
+TEST_P(ScheduleCollectiveTest, EndsAtTheDeadlineWhenARankIsSilentAndNamesIt) {
   with_ring(GetParam(), 3, [&](Collective& ring) {
     Result<std::span<float>> buffer = ring.allocate(100);
     ASSERT_TRUE(buffer.ok());
@@ -126,7 +126,7 @@ TEST_P(ScheduleCollective, EndsAtTheDeadlineWhenARankIsSilentAndNamesIt) {
   });
 }
 
-TEST_P(ScheduleCollective, SaysFromAnyThreadWhomItWaitsFor) {
+TEST_P(ScheduleCollectiveTest, SaysFromAnyThreadWhomItWaitsFor) {
   auto group = connect_group(GetParam(), 3);
   const auto collective = make_schedule_collective(*group[1]);
   EXPECT_EQ(collective->waiting_for(), -1);
@@ -143,7 +143,7 @@ TEST_P(ScheduleCollective, SaysFromAnyThreadWhomItWaitsFor) {
   EXPECT_EQ(collective->waiting_for(), -1);
 }
 
-TEST_P(ScheduleCollective, IsInterruptedFromAnotherThread) {
+TEST_P(ScheduleCollectiveTest, IsInterruptedFromAnotherThread) {
   auto group = connect_group(GetParam(), 2);
   auto ring = make_schedule_collective(*group[0]);
   Result<std::span<float>> buffer = ring->allocate(100);

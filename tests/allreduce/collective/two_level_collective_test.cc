@@ -10,6 +10,7 @@
 #include <latch>
 #include <thread>
 
+#include "allreduce/collective/link_measurement.h"
 #include "common/random.h"
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
@@ -50,6 +51,11 @@ Result<std::unique_ptr<DirectCollective>> connect_inside(const std::string& run,
   return Status::invalid_argument("a rank on no host");
 }
 
+std::unique_ptr<Collective> on_two_levels(DirectCollective& inside, Transport& transport, ScheduleOptions options) {
+  options.kind = ScheduleKind::kHierarchical;
+  return make_two_level_collective(inside, make_schedule_collective(transport, options));
+}
+
 // Runs body(collective, transport) on every rank, each a thread.
 void with_hosts(const std::string& wire, const ScheduleOptions& options,
                 const std::function<void(Collective&, Transport&)>& body) {
@@ -66,7 +72,7 @@ void with_hosts(const std::string& wire, const ScheduleOptions& options,
   const std::vector<std::unique_ptr<Transport>> transports = connect_group(wire, size);
   run_ranks(size, [&](int rank) {
     Transport& transport = *transports[static_cast<std::size_t>(rank)];
-    body(*make_two_level_collective(*inside[static_cast<std::size_t>(rank)], transport, options), transport);
+    body(*on_two_levels(*inside[static_cast<std::size_t>(rank)], transport, options), transport);
   });
 }
 
@@ -128,6 +134,40 @@ TEST_P(TwoLevelCollective, SendsBetweenHostsAloneWhatARingOfTheOwnersSends) {
     EXPECT_EQ(wire.counters().payload_bytes_out, static_cast<std::int64_t>(kLength * sizeof(float) / 4));
     EXPECT_EQ(wire.counters().payload_bytes_in, static_cast<std::int64_t>(kLength * sizeof(float) / 4));
     EXPECT_GT(collective.counters().payload_bytes_out, wire.counters().payload_bytes_out) << "the host's memory counts";
+  });
+}
+
+// Short buffers go by doubling, since memory takes 1 ms here, and long ones on two levels.
+TEST_P(TwoLevelCollective, SumsEachBufferAsIsCheapestForItsSize) {
+  static std::atomic<int> groups{0};
+  const RanksByHost hosts = {{0, 1}, {2, 3}};
+  const std::string run = fmt::format("by-size-{}-{}", getpid(), groups++);
+  InProcRendezvous rendezvous;
+  const auto group = connect_group(GetParam(), 4);
+  const SteadyClock clock;
+  run_ranks(4, [&](int rank) {
+    auto inside = connect_inside(run, hosts, rank, rendezvous);
+    ASSERT_TRUE(inside.ok()) << inside.status().message();
+    Transport& wire = *group[static_cast<std::size_t>(rank)];
+    auto all = make_schedule_collective(wire, {.ranks_by_host = hosts});
+    const Result<GroupLinks> measured = agree_on_links(*all, inside->get(), std::nullopt, clock, soon());
+    ASSERT_TRUE(measured.ok()) << measured.status().message();
+    EXPECT_GT(measured->two_level_inside.latency + measured->two_level_inside.seconds_per_byte, 0);
+    constexpr LinkModel kWire{.latency = 50e-6, .seconds_per_byte = 8.5e-9};
+    all->choose_by({kWire, kWire, {.latency = 1e-3}});
+    EXPECT_EQ(all->kind_for(64), ScheduleKind::kDoubling);
+    EXPECT_EQ(all->kind_for(4 << 20), ScheduleKind::kHierarchical);
+    const auto collective = make_two_level_collective(**inside, std::move(all));
+    EXPECT_STREQ(collective->name(), "auto");
+    for (const auto& [length, sent] : {std::pair<std::size_t, std::size_t>(16, 2 * 16), {1 << 20, 1 << 19}}) {
+      const std::span<float> buffer = *collective->allocate(length);
+      std::ranges::fill(buffer, static_cast<float>(rank));
+      const std::int64_t before = wire.counters().payload_bytes_out;
+      const Status status = collective->all_reduce(buffer, soon());
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_TRUE(std::ranges::all_of(buffer, [](float value) { return value == 6; }));
+      EXPECT_EQ(wire.counters().payload_bytes_out - before, static_cast<std::int64_t>(sent * sizeof(float)));
+    }
   });
 }
 
@@ -205,8 +245,8 @@ TEST(TwoLevelCollective, LetsAllOthersReturnWithinTheirDeadlineWhenARankFallsSil
     const auto group = connect_group("inproc", 4);
     run_ranks(4, [&](int rank) {
       MortalTransport transport(*group[static_cast<std::size_t>(rank)], rank == 1 ? messages : 1000);
-      const auto collective = make_two_level_collective(*inside[static_cast<std::size_t>(rank)], transport,
-                                                        {.segment_bytes = 256, .ranks_by_host = hosts});
+      const auto collective = on_two_levels(*inside[static_cast<std::size_t>(rank)], transport,
+                                            {.segment_bytes = 256, .ranks_by_host = hosts});
       const std::span<float> buffer = *collective->allocate(1000);
       const SteadyClock clock;
       const TimePoint deadline = clock.now() + kPatience;
@@ -236,7 +276,7 @@ TEST(TwoLevelCollective, TellsOnBothLevelsWhenAProcessIsGone) {
             {.run_id = run, .group = "all", .rank = rank, .size = 4, .keys = testing_support::test_keys()}, rendezvous,
             soon());
         if (!transport.ok()) return std::vector<double>{-2};
-        const auto collective = make_two_level_collective(**inside, **transport, {.ranks_by_host = hosts});
+        const auto collective = on_two_levels(**inside, **transport, {.ranks_by_host = hosts});
         const std::span<float> buffer = *collective->allocate(5000);
         if (!collective->all_reduce(buffer, soon()).ok()) return std::vector<double>{-3};
         if (rank == 3) _exit(0);

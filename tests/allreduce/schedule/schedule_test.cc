@@ -1,9 +1,11 @@
 #include "allreduce/schedule/schedule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "allreduce/schedule/algorithms.h"
 #include "tests/support/schedule_simulation.h"
@@ -167,6 +169,23 @@ TEST(HalvingDoublingAllReduce, SendsTheRingsElementsInLogarithmicallyManyMessage
          sent_by_ranks(all_reduces(ScheduleKind::kHalvingDoubling, static_cast<int>(size), length), length)) {
       EXPECT_EQ(sent, (Sent{2 * rounds, 2 * (size - 1) * length / size}));
     }
+  }
+}
+
+// Ranks of a host lie behind each other; both numbers are powers of two.
+TEST(HalvingDoublingAllReduce, SendsBetweenHostsNoMoreThanOneOfEachHostWould) {
+  for (const auto& [hosts, ranks] : {std::pair(2, 2), std::pair(2, 4), std::pair(4, 2), std::pair(4, 8)}) {
+    const int size = hosts * ranks;
+    const std::size_t length = static_cast<std::size_t>(size) * kAlignment * 5;
+    std::vector<std::size_t> sent_by_host(static_cast<std::size_t>(hosts));
+    for (int rank = 0; rank < size; ++rank) {
+      for (const ScheduleStep& step : all_reduce_schedule(ScheduleKind::kHalvingDoubling, rank, size, length)) {
+        if (!step.send || step.send->peer / ranks == rank / ranks) continue;
+        sent_by_host[static_cast<std::size_t>(rank / ranks)] += step.send->range.size();
+      }
+    }
+    const auto h = static_cast<std::size_t>(hosts);
+    EXPECT_THAT(sent_by_host, testing::Each(2 * (h - 1) * length / h)) << hosts << " hosts of " << ranks;
   }
 }
 

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 
-#include "tests/support/network_hosts.h"
+#include "tests/support/network_hosts_fixture.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::testing_support {
@@ -20,13 +19,8 @@ using testing::SizeIs;
 
 constexpr int kWell = 0, kWrong = 7;
 
-class DoctorOnHosts : public testing::Test {
+class DoctorOnHosts : public testing_support::NetworkHostsTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = NetworkHosts::why_not(); !why.empty()) GTEST_SKIP() << why;
-    hosts_.emplace();
-  }
-
   ProgramEnd examine(const std::string& hosts) {
     Program program({"doctor", "--hosts=" + hosts, hosts_->remote_shell(), "--timeout=4",
                      "--output=" + (folder_.path() / "doctor.json").string()},
@@ -42,7 +36,6 @@ class DoctorOnHosts : public testing::Test {
 
   static std::string all() { return NetworkHosts::slots("localhost:1,a:1,b:1"); }
 
-  std::optional<NetworkHosts> hosts_;
   TemporaryFolder folder_;
 };
 

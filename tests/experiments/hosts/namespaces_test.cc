@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tests/faults/failing_run.h"
-#include "tests/support/network_hosts.h"
+#include "tests/support/network_hosts_fixture.h"
 #include "tests/support/ordinary_user.h"
 
 namespace syncopate::experiments {
@@ -18,7 +18,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-using testing_support::NetworkHosts;
 using testing_support::run_program;
 
 // A job of a second.
@@ -56,12 +55,7 @@ std::set<std::string> own_network() {
   return found;
 }
 
-class Namespaces : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string why = NetworkHosts::why_not(); !why.empty()) GTEST_SKIP() << why;
-  }
-};
+class Namespaces : public testing_support::NetworkNamespacesTest {};
 
 TEST_F(Namespaces, AreHostsOfARunWhoseRecordSaysSo) {
   const std::set<std::string> before = own_network();

@@ -8,23 +8,15 @@
 #include <string>
 
 #include "tests/faults/failing_run.h"
-#include "tests/support/network_hosts.h"
+#include "tests/support/network_hosts_fixture.h"
 
 namespace syncopate::experiments {
 
 inline const std::string kA = testing_support::NetworkHosts::address_of("a");
 inline const std::string kB = testing_support::NetworkHosts::address_of("b");
 
-class SeveralHosts : public testing::Test {
+class SeveralHosts : public testing_support::NetworkHostsTest {
  protected:
-  static void SetUpTestSuite() { why_not_ = new std::string(testing_support::NetworkHosts::why_not()); }
-  static void TearDownTestSuite() { delete why_not_; }
-
-  void SetUp() override {
-    if (!why_not_->empty()) GTEST_SKIP() << *why_not_;
-    hosts_.emplace();
-  }
-
   // Starts run_experiment at home, with `slots` as in "a:1,b:1".
   Program& start(const std::string& slots, Flags flags) {
     flags.push_back("--hosts=" + testing_support::NetworkHosts::slots(slots));
@@ -42,12 +34,8 @@ class SeveralHosts : public testing::Test {
     return fmt::format("{} \\(host {}, pid {}; [a-z ]+ at step [0-9]+, last heard [0-9.]+ s ago\\) ", name, host, pid);
   }
 
-  std::optional<testing_support::NetworkHosts> hosts_;
   std::optional<Program> program_;
   bool trains_ = false;
-
- private:
-  static inline std::string* why_not_ = nullptr;
 };
 
 }  // namespace syncopate::experiments

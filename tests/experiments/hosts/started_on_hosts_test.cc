@@ -70,6 +70,21 @@ TEST_F(StartedOnHosts, RanksOfTorchrunAreOneRun) {
   EXPECT_EQ(first().weights(), here.weights());
 }
 
+// What depends on the hosts is checked once all tasks have said where they are.
+TEST_F(StartedOnHosts, OptionsOfSeveralHostsAreThoseOfTheTasks) {
+  start_ranks(training({"--mode=ps", "--servers=1", "--consistency=sync", "--aggregation=host"}, "--steps=20"));
+  const ProgramEnd end = first().wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("shm inside a host, tcp to servers"));
+  expect_others_end_with(0);
+  ranks_.clear();
+  start_ranks(training({"--mode=allreduce", "--transport=shm"}));
+  const ProgramEnd refused = first().wait();
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--transport=shm: connects processes of one host"));
+  expect_others_end_with(0);
+}
+
 TEST_F(StartedOnHosts, RanksOfMpirunAreOneRun) {
   if (testing_support::kSanitized) GTEST_SKIP() << testing_support::kWhyNoMpi;
   const std::filesystem::path agent = folder_.path() / "agent";

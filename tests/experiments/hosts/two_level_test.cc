@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "tests/faults/failing_run.h"
-#include "tests/support/network_hosts.h"
+#include "tests/support/network_hosts_fixture.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -16,16 +16,11 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using testing_support::NetworkHosts;
 
 const Flags kTwoLevels{"--mode=allreduce", "--collective=hierarchical"};
 
-class TwoLevels : public testing::Test {
+class TwoLevels : public testing_support::NetworkNamespacesTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = NetworkHosts::why_not(); !why.empty()) GTEST_SKIP() << why;
-  }
-
   // Sends the signal to a worker that trains; the run's verdict then names it, and says `what` became of it.
   static void expect_verdict_of_signal(int signal, ExitCode code, const std::string& what) {
     Program program(training(kTwoLevels + Flags{"--cluster=namespaces:2x2"}));
@@ -50,6 +45,18 @@ TEST_F(TwoLevels, TrainTheWeightsOfTheScheduleOverOneWireBitForBit) {
     EXPECT_THAT(real.weights(), Not(IsEmpty()));
     EXPECT_TRUE(real.weights() == simulated.weights()) << workers << " workers";
   }
+}
+
+// Six ranks are no power of two: halving-doubling folds two over the link, where a ring, too, sends more than has to
+// go.
+TEST_F(TwoLevels, AreWhatAutoChoosesForLongBuffersOverASlowLink) {
+  Program program({"--cluster=namespaces:2x3,link:100mbit", "--mode=allreduce", "--measure-wire", "--steps=12",
+                   "--model=mlp:784-256-10", "--batch-size=8", "--train-samples=1024", "--test-samples=64",
+                   "--bucket-bytes=4194304"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(program.summary().dump(),
+              ContainsRegex("inside a host, .* between 2 hosts of 3 workers \\(measured now\\): .*hierarchical"));
 }
 
 TEST_F(TwoLevels, NameAKilledWorkerToItsHostAndToTheOther) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/experiments/cluster/control/peer.h"
 
 namespace syncopate::experiments {
@@ -77,6 +79,45 @@ TEST_F(ControlServerTest, KnowsAProcessOfThePlanByItsKey) {
   const auto other = next();
   ASSERT_TRUE(other);
   EXPECT_EQ(plan_.processes[other->process].name(), "evaluator");
+}
+
+TEST_F(ControlServerTest, CountsTheBytesOfProcessesOnOtherHostsAlone) {
+  JobPlan plan = plan_;
+  plan.processes[1].remote = true;
+  ASSERT_EQ(plan.processes[1].name(), "worker 1");
+  ZmqControlServer server(plan, {.keys = keys_});
+  const auto bytes = [](const auto& by_matter) {
+    return std::accumulate(by_matter.begin(), by_matter.end(), std::int64_t{0});
+  };
+  const auto take = [&] {
+    const TimePoint deadline = SteadyClock().now() + Peer::kDeadline;
+    zmq::pollitem_t item = server.incoming();
+    while (SteadyClock().now() < deadline) {
+      zmq::poll(&item, 1, std::chrono::milliseconds(100));
+      if (server.receive()) return true;
+    }
+    return false;
+  };
+  Peer here(server.address(), keys_, {Role::kWorker, 0}), there(server.address(), keys_, {Role::kWorker, 1});
+  FromCoordinator alive;
+  alive.mutable_alive();
+  here.say_hello(plan.run_id);
+  ASSERT_TRUE(take());
+  server.welcome(0, {});
+  server.send(0, alive);
+  EXPECT_EQ(bytes(server.traffic().in), 0);
+  EXPECT_EQ(bytes(server.traffic().out), 0);
+  there.say_hello(plan.run_id);
+  ASSERT_TRUE(take());
+  const std::int64_t hello = bytes(server.traffic().in);
+  EXPECT_GT(hello, 0);
+  server.send(1, alive);
+  EXPECT_EQ(bytes(server.traffic().out), 0) << "held until the welcome";
+  server.welcome(1, {});
+  EXPECT_GT(bytes(server.traffic().out), 0);
+  there.say_step(3);
+  ASSERT_TRUE(take());
+  EXPECT_GT(bytes(server.traffic().in), hello);
 }
 
 TEST_F(ControlServerTest, DropsWhatIsNoMessage) {

@@ -378,5 +378,38 @@ TEST(Coordinator, AsksProcessesOfOtherHostsAloneToCompareClocks) {
   }
 }
 
+// Has a worker say more than twice what is much, for as long as a mean is not yet said and a little more; returns what
+// the run has reported.
+std::vector<std::string> reports_of_much_traffic(bool workers_are_elsewhere) {
+  CoordinatedRun run(ps_async(2), workers_are_elsewhere);
+  Peer& worker = run.worker(0);
+  ToCoordinator steps, fact;
+  steps.mutable_steps()->set_packed(pack_steps(std::vector<SentStep>{{.record = {.step = 0}}}));
+  fact.mutable_fact()->set_value(std::string(500'000, 'x'));
+  worker.say(steps);
+  const SteadyClock clock;
+  const TimePoint begin = clock.now();
+  double said = 0;
+  while (clock.now() - begin < std::chrono::seconds(4)) {
+    worker.say(fact);
+    said += 500'000;
+    worker.say_step(1);
+    while (!worker.hear().first.has_alive()) {  // nothing else is said meanwhile, or it is another answer
+    }
+  }
+  EXPECT_GT(said / seconds(clock.now() - begin), 2 * kMuchControlTraffic);
+  run.end();
+  std::vector<std::string> reports = run.observer().reports;
+  std::erase_if(reports, [](const std::string& line) { return line.find("MB/s") == line.npos; });
+  return reports;
+}
+
+TEST(Coordinator, SaysOnceThatItHasMuchTrafficWithOtherHosts) {
+  EXPECT_THAT(reports_of_much_traffic(true),
+              ElementsAre(testing::ContainsRegex("the coordinator takes .* MB/s from processes on other hosts, .* are "
+                                                 "heartbeats and the like")));
+  EXPECT_THAT(reports_of_much_traffic(false), IsEmpty()) << "it takes no link";
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

@@ -66,6 +66,11 @@ TEST(DescriptorNeed, CountsTheMemoryThatRanksOfTheLargestHostShowEachOtherOnTwoL
   const ResolvedRun two_levels = resolved(request);
   EXPECT_EQ(descriptors_on_their_way(two_levels), 3 * (1 + 2 * 3)) << "3 pairs on each host";
   EXPECT_GT(descriptors_of_process(two_levels), descriptors_of_process(ring));
+  request.collective = CollectiveKind::kBySize;
+  EXPECT_EQ(descriptors_on_their_way(resolved(request)), 3 * (1 + 2 * 3)) << "it may choose two levels";
+  request.hosts = {{.name = "a", .slots = 1}, {.name = "b", .slots = 1}};
+  request.workers = 2;
+  EXPECT_EQ(descriptors_on_their_way(resolved(request)), 0) << "no host has two";
 }
 
 TEST(DescriptorNeed, CountsTheSameWhereHostsAreAggregated) {

@@ -110,6 +110,12 @@ TEST(PredictedRate, TakesTheFastestFormWhereTheSizeDecides) {
   const double by_size = *predicted_rate(resolved(request), 0.010);
   request.collective = CollectiveKind::kRing;
   EXPECT_GT(by_size, *predicted_rate(resolved(request), 0.010)) << "a tree has 6 messages one after the other";
+  request.hosts = *parse_hosts("2x3");
+  request.workers = 6;
+  request.collective = CollectiveKind::kHierarchical;
+  const double on_two_levels = *predicted_rate(resolved(request), 0.010);
+  request.collective = CollectiveKind::kBySize;
+  EXPECT_GE(*predicted_rate(resolved(request), 0.010), on_two_levels);
 }
 
 }  // namespace
