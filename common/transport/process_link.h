@@ -49,7 +49,7 @@ class ProcessLink {
   TimePoint next_arrival(int endpoint);
 
  private:
-  // A message's end is not looked for again later than this before it.
+  // A message that ends sooner than this is not looked at again.
   static constexpr Duration kNotice = std::chrono::microseconds(100);
 
   Duration length(std::size_t bytes) const;

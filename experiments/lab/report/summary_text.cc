@@ -296,7 +296,7 @@ std::string link_caution(const ResolvedRun& config) {
   if (config.mode != Mode::kPs || config.workers < 2 || !is_fifo) return {};
   // results/reference/namespaces: the extremes of 2 to 8 workers.
   return "--network=fifo passes whole messages one after the other, and real links mix them: steps with servers were "
-         "8 to 42 % shorter than over real packets, which --cluster=namespaces has (docs/namespaces.md)";
+         "8 to 44 % shorter than over real packets, which --cluster=namespaces has (docs/namespaces.md)";
 }
 
 std::string summary_text(const ResolvedRun& config, std::span<const RunReport> reports, const RunFacts& facts) {

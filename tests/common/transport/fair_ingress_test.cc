@@ -156,20 +156,32 @@ TEST_F(FairIngressTest, SaysTheSameInWhateverOrderItIsTold) {
   EXPECT_EQ(orders.size(), 24U);
 }
 
-// Whatever comes, however late it is told: the link carries no more than it can, each connection's messages pass in
-// order, none before its last byte has come, and while something waits it carries as much as it can.
+// Whatever comes: each connection's messages pass in order, none before its last byte has come, and all have passed
+// exactly when a link has carried them that is never idle while something waits: at the latest moment plus all that
+// comes after it.
 TEST_F(FairIngressTest, IsNeverFasterThanALinkAndNeverIdle) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
     FairIngress link;
-    TimePoint now = at(1000), busy_until;
-    std::vector<TimePoint> reached(4, now);
-    std::vector<int> on_their_way(4);
-    int sent = 0, passed = 0;
+    TimePoint now = at(1000);
+    struct Message {
+      LinkPassage passage;
+      Duration length;
+      Duration after(TimePoint time) const {
+        const Duration ahead = std::clamp(passage.end - time, Duration(0), passage.end - passage.begin);
+        return length * ahead.count() / (passage.end - passage.begin).count();
+      }
+    };
+    std::vector<std::vector<Message>> sent(4);
+    std::vector<std::size_t> passed(4);
     const auto take = [&](TimePoint until) {
-      for (const LinkConnection& taken : link.take(until)) {
-        EXPECT_GE(--on_their_way[static_cast<std::size_t>(taken.peer)], 0);
-        ++passed;
+      while (link.next(0) <= until) {
+        const TimePoint next = link.next(0);
+        for (const LinkConnection& taken : link.take(next)) {
+          const auto peer = static_cast<std::size_t>(taken.peer);
+          EXPECT_GE(next, sent[peer].at(passed[peer]++).passage.end);
+          now = std::max(now, next);
+        }
       }
     };
     for (int i = 0; i < 60; ++i) {
@@ -177,20 +189,25 @@ TEST_F(FairIngressTest, IsNeverFasterThanALinkAndNeverIdle) {
       take(now);
       const auto peer = random() % 4;
       const auto length = microseconds(1 + random() % 300);
-      const TimePoint begin = std::max(reached[peer], now);
-      reached[peer] = begin + length * (1 + random() % 3);
-      link.add(from(static_cast<int>(peer)), {begin, reached[peer]}, length);
-      ++on_their_way[peer], ++sent;
-      EXPECT_GE(link.next(0), now);
-      // A link that is given everything at once and that which comes last bound when all is over.
-      busy_until = std::max(busy_until, begin) + length;
+      const TimePoint begin = sent[peer].empty() ? now : std::max(now, sent[peer].back().passage.end);
+      sent[peer].push_back({{begin, begin + length * (1 + random() % 3)}, length});
+      link.add(from(static_cast<int>(peer)), sent[peer].back().passage, length);
     }
-    const TimePoint last = std::max(busy_until, *std::ranges::max_element(reached));
-    TimePoint end = now;
-    while (link.next(0) != TimePoint::max()) take(end = link.next(0));
-    EXPECT_EQ(passed, sent);
-    EXPECT_GE(end, *std::ranges::max_element(reached));
-    EXPECT_LE(end, last + 60 * microseconds(600));
+    take(TimePoint::max() - Duration(1));
+    TimePoint expected;
+    for (const auto& all : sent) {
+      for (const Message& one : all) {
+        for (const TimePoint time : {one.passage.begin, one.passage.end}) {
+          Duration after{};
+          for (const auto& others : sent) {
+            for (const Message& other : others) after += other.after(time);
+          }
+          expected = std::max(expected, time + after);
+        }
+      }
+    }
+    EXPECT_EQ(passed[0] + passed[1] + passed[2] + passed[3], 60U);
+    EXPECT_LE(std::chrono::abs(now - expected), Duration(300)) << "an integer division for each message";
   }
 }
 
