@@ -1,7 +1,7 @@
 #include "common/transport/shaped_transport.h"
 
 #include <algorithm>
-#include <cassert>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,32 +11,89 @@
 namespace syncopate {
 namespace {
 
-// What goes before a header: when the message's first byte leaves, in the steady clock's nanoseconds.
-using Stamp = std::int64_t;
+// What goes before a header, in the steady clock's nanoseconds.
+struct Stamp {
+  std::int64_t begin = 0;  // when the message's first byte leaves
+  std::int64_t end = 0;    // when its last byte leaves, as far as is known; or kRevision
+};
+
+// Behind such a stamp the header is that of no message, but remainders of what was sent to this peer. `begin` is that
+// of the last message that they count.
+constexpr std::int64_t kRevision = -1;
+
+struct WireRemainder {
+  std::int64_t time = 0;
+  std::int64_t left = 0;  // nanoseconds of the link's time
+};
+constexpr std::size_t kMostRemainders = kMaxHeaderBytes / sizeof(WireRemainder);
 
 // No sender's link is busy further ahead than this.
 constexpr Duration kFurthest = std::chrono::hours(24);
+// How soon a revision that found no place in an inbox is sent again.
+constexpr Duration kAgain = std::chrono::milliseconds(1);
 
 std::size_t bytes_of(const Message& message) { return message.header().size() + message.payload().size(); }
 
+std::string to_text(std::span<const LinkRemainder> remainders) {
+  std::string text;
+  for (const LinkRemainder& remainder : remainders) {
+    const WireRemainder wire{remainder.time.time_since_epoch().count(), remainder.left.count()};
+    text.append(reinterpret_cast<const char*>(&wire), sizeof(wire));
+  }
+  return text;
+}
+
+// Returns the remainders: two or more, in order of time, down to nothing left; none if the text holds anything else.
+std::vector<LinkRemainder> parse_remainders(std::string_view text, TimePoint latest) {
+  std::vector<LinkRemainder> remainders(text.size() / sizeof(WireRemainder));
+  if (text.size() % sizeof(WireRemainder) != 0 || remainders.size() < 2) return {};
+  for (LinkRemainder& remainder : remainders) {
+    WireRemainder wire;
+    std::memcpy(&wire, text.data(), sizeof(wire));
+    text.remove_prefix(sizeof(wire));
+    remainder = {TimePoint{Duration(wire.time)}, Duration(wire.left)};
+  }
+  const auto is_wrong = [](const LinkRemainder& one, const LinkRemainder& next) {
+    return one.time > next.time || one.left < next.left;
+  };
+  const bool is_right = remainders.front().time >= TimePoint{} && remainders.back().time <= latest &&
+                        remainders.front().left <= kFurthest && remainders.back().left == Duration::zero() &&
+                        std::ranges::adjacent_find(remainders, is_wrong) == remainders.end();
+  return is_right ? remainders : std::vector<LinkRemainder>();
+}
+
 }  // namespace
 
-TimePoint ProcessLink::send(TimePoint now, std::size_t bytes) {
-  if (shape_.bits_per_second == 0) return now;
-  const std::lock_guard lock(mutex_);
-  return out_.pass(now, shape_.time_of(bytes)).begin;
-}
+ShapedTransport::ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link)
+    : ForwardingTransport(std::move(inner)),
+      link_(std::move(link)),
+      endpoint_(link_->enter()),
+      peers_(static_cast<std::size_t>(size())) {}
 
-TimePoint ProcessLink::receive(TimePoint left, std::size_t bytes) {
-  if (shape_.bits_per_second == 0) return due(left);
-  const std::lock_guard lock(mutex_);
-  return in_.pass(due(left), shape_.time_of(bytes)).end;
-}
+ShapedTransport::~ShapedTransport() { link_->leave(endpoint_); }
 
 Status ShapedTransport::send(int peer, std::string_view header, std::span<const std::byte> payload,
                              PendingSends* pending, TimePoint deadline) {
-  const Stamp left = link_->send(clock_.now(), header.size() + payload.size()).time_since_epoch().count();
-  return wrapped().send(peer, in_envelope(left, header), payload, pending, deadline);
+  const TimePoint now = clock_.now();
+  const LinkPassage leaves = link_->send(now, connection(peer), header.size() + payload.size());
+  peers_[static_cast<std::size_t>(peer)].last_sent = leaves.begin;
+  const Stamp stamp{leaves.begin.time_since_epoch().count(), leaves.end.time_since_epoch().count()};
+  SYNCOPATE_RETURN_IF_ERROR(wrapped().send(peer, in_envelope(stamp, header), payload, pending, deadline));
+  tell(now);
+  return Status();
+}
+
+void ShapedTransport::tell(TimePoint now) {
+  tells_again_ = TimePoint::max();
+  for (const ProcessLink::Revision& revision : link_->revisions(now, endpoint_, kMostRemainders)) {
+    const TimePoint last = peers_[static_cast<std::size_t>(revision.peer)].last_sent;
+    const Stamp stamp{last.time_since_epoch().count(), kRevision};
+    const Status status =
+        wrapped().send(revision.peer, in_envelope(stamp, to_text(revision.remainders)), {}, nullptr, TimePoint{});
+    if (status.code() != Code::kDeadlineExceeded) continue;  // who is lost needs to know nothing
+    link_->untold(connection(revision.peer));
+    tells_again_ = now + kAgain;
+  }
 }
 
 Result<Message> ShapedTransport::receive(TimePoint deadline) {
@@ -44,16 +101,19 @@ Result<Message> ShapedTransport::receive(TimePoint deadline) {
   while (true) {
     Result<Message> received = wrapped().receive(until);
     if (received.ok()) {
-      hold(std::move(*received));
+      take(std::move(*received));
     } else if (received.status().code() == Code::kPeerLost) {
       losses_.push_back({taken_over_, received.status()});
     } else if (received.status().code() != Code::kDeadlineExceeded) {
       return received;
     } else {
       const TimePoint now = clock_.now();
+      tell(now);
       let_in(now);
-      if (!arriving_.empty() && arriving_.begin()->first <= now) {
-        return std::move(arriving_.extract(arriving_.begin()).mapped().message);
+      if (!arrived_.empty()) {
+        Message message = std::move(arrived_.front().message);
+        arrived_.pop_front();
+        return message;
       }
       if (const auto loss = due_loss(); loss != losses_.end()) {
         const Status status = loss->status;
@@ -61,7 +121,7 @@ Result<Message> ShapedTransport::receive(TimePoint deadline) {
         return status;
       }
       if (now >= deadline) return received;
-      until = std::min(deadline, next_event());
+      until = std::min({deadline, tells_again_, link_->next_arrival(endpoint_), link_->next_look(now, endpoint_)});
       continue;
     }
     until = TimePoint{};
@@ -74,12 +134,28 @@ TransportCounters ShapedTransport::counters() const {
   return counters;
 }
 
-void ShapedTransport::hold(Message message) {
+void ShapedTransport::take(Message message) {
   const std::optional<Stamp> stamp = take_envelope<Stamp>(message);
   if (!stamp) return drop(message);
-  const TimePoint left{Duration(*stamp)};
-  if (left < TimePoint{} || left > clock_.now() + kFurthest) return drop(message);
-  coming_.emplace(link_->due(left), Held{taken_over_++, left, std::move(message)});
+  const TimePoint begin{Duration(stamp->begin)}, end{Duration(stamp->end)}, latest = clock_.now() + kFurthest;
+  if (stamp->end == kRevision) {
+    if (!take_revision(message, begin)) drop(message);
+    return;
+  }
+  if (begin < TimePoint{} || end < begin || end > latest) return drop(message);
+  Peer& peer = peers_[static_cast<std::size_t>(message.from())];
+  link_->receive(connection(message.from()), {begin, end}, bytes_of(message));
+  peer.last_begin = std::max(peer.last_begin, begin);  // it may be a repetition
+  peer.coming.push_back({taken_over_++, std::move(message)});
+}
+
+bool ShapedTransport::take_revision(const Message& message, TimePoint begin) {
+  std::vector<LinkRemainder> leaves = parse_remainders(message.header(), clock_.now() + kFurthest);
+  if (leaves.empty()) return false;
+  // One that counts other messages than have come is of no use: a newer one will.
+  const Peer& peer = peers_[static_cast<std::size_t>(message.from())];
+  if (begin == peer.last_begin) link_->revise(connection(message.from()), std::move(leaves));
+  return true;
 }
 
 void ShapedTransport::drop(const Message& message) {
@@ -87,25 +163,18 @@ void ShapedTransport::drop(const Message& message) {
 }
 
 void ShapedTransport::let_in(TimePoint now) {
-  while (!coming_.empty() && coming_.begin()->first <= now) {
-    Held held = std::move(coming_.extract(coming_.begin()).mapped());
-    const TimePoint arrival = link_->receive(held.left, bytes_of(held.message));
-    arriving_.emplace(arrival, std::move(held));
+  for (const int from : link_->arrivals(now, endpoint_)) {
+    std::deque<Held>& coming = peers_[static_cast<std::size_t>(from)].coming;
+    arrived_.push_back(std::move(coming.front()));
+    coming.pop_front();
   }
 }
 
 std::vector<ShapedTransport::Loss>::iterator ShapedTransport::due_loss() {
   return std::ranges::find_if(losses_, [&](const Loss& loss) {
-    const auto is_before = [&](const auto& held) { return held.second.number < loss.number; };
-    return std::ranges::none_of(coming_, is_before) && std::ranges::none_of(arriving_, is_before);
+    return std::ranges::none_of(
+        peers_, [&](const Peer& peer) { return !peer.coming.empty() && peer.coming.front().number < loss.number; });
   });
-}
-
-TimePoint ShapedTransport::next_event() const {
-  TimePoint next = TimePoint::max();
-  if (!coming_.empty()) next = coming_.begin()->first;
-  if (!arriving_.empty()) next = std::min(next, arriving_.begin()->first);
-  return next;
 }
 
 }  // namespace syncopate

@@ -2,57 +2,46 @@
 // carries the messages, and delivers them no sooner than such a link would.
 //
 //   sender                                            receiver
-//   send: when does its first byte pass our link?   ─► receive: from then on, and `delay` later, its bytes arrive,
-//         stamped before the header                            while those of no other message do; after the last one
-//                                                              it is delivered
+//   send: when do its first and last byte leave our   ─► receive: `delay` later its bytes reach our link, which they
+//         link? stamped before the header                  share with others'; after the last one it is delivered
+//         a revision: what was sent to another peer   ─► what has not come yet comes later than was stamped
+//         leaves later, since both share our link
+//
+// All connections of a process that have something to send share its link fairly, byte by byte (FairEgress), and so do
+// those that it receives from (FairIngress). Messages of one connection pass in order, one after another.
 //
 // All of this is in virtual time: no send sleeps, and no thread is needed. The inner transport's own time counts only
-// as far as it exceeds the link's. Whole messages pass one after another, in the order of their first bytes, whereas a
-// real link would mix the packets of several senders.
+// as far as it exceeds the link's. A revision takes the inner transport's time, and costs the emulated link nothing;
+// where that comes too late, a message that passes meanwhile is early by as much.
 //
-// Stamps are of the steady clock, so all members must be processes of one host. A receiver holds, unread, what has not
-// arrived yet. Where it lies meanwhile, and how much that can be, is unchanged: over shared memory in the sender's
-// memory, 64 messages from each; over other wires as much as the members allow in flight.
+// - A peer whose inbox is full gets no revision before it has taken a message out: at worst each of the 64 that it can
+//   hold (shared memory) comes as was stamped.
+// - Where a process has several endpoints, what one of them sends delays others' messages. These learn of it in their
+//   own calls; one that waits in receive() looks shortly before each of its messages ends.
+//
+// Stamps are of the steady clock, so all members must be processes of one host, and have links of one shape. A receiver
+// holds, unread, what has not arrived yet. Where it lies meanwhile, and how much that can be, is unchanged: over shared
+// memory in the sender's memory, 64 messages from each; over other wires as much as the members allow in flight.
+// Revisions are read when they come, and not held.
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/transport/forwarding_transport.h"
-#include "common/transport/link_clock.h"
-#include "common/transport/link_shape.h"
+#include "common/transport/process_link.h"
 
 namespace syncopate {
-
-// The link of a process, shared by all of its endpoints. At rate 0 it delays messages, and carries as many as come. Any
-// thread.
-class ProcessLink {
- public:
-  explicit ProcessLink(const LinkShape& shape) : shape_(shape) {}
-
-  // Accepts a message of this size at `now`. Returns when its first byte leaves.
-  TimePoint send(TimePoint now, std::size_t bytes);
-  // Returns the earliest arrival of the first byte of a message that left its sender at `left`.
-  TimePoint due(TimePoint left) const { return left + shape_.delay; }
-  // Returns when its last byte has arrived.
-  TimePoint receive(TimePoint left, std::size_t bytes);
-
- private:
-  const LinkShape shape_;
-  std::mutex mutex_;
-  LinkClock out_, in_;  // guarded by mutex_
-};
 
 // wait() ends when the inner one does: over shared memory when the payload has been used, over other wires as soon as
 // it has been accepted, as by a kernel's buffers.
 class ShapedTransport final : public ForwardingTransport {
  public:
-  ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link)
-      : ForwardingTransport(std::move(inner)), link_(std::move(link)) {}
+  ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link);
+  ~ShapedTransport() override;
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
               TimePoint deadline) override;
@@ -62,30 +51,37 @@ class ShapedTransport final : public ForwardingTransport {
  private:
   struct Held {
     std::uint64_t number = 0;  // in order of receipt from the inner transport
-    TimePoint left;            // when its first byte left its sender
     Message message;
+  };
+  struct Peer {
+    std::deque<Held> coming;  // in order
+    TimePoint last_sent;      // when the first byte of the last message to it leaves, as stamped
+    TimePoint last_begin;     // the same of the last message from it
   };
   struct Loss {
     std::uint64_t number = 0;  // how many messages were received before it: these are delivered first
     Status status;
   };
 
-  // Takes a message from the inner transport.
-  void hold(Message message);
+  // Tells peers that what was sent to them leaves later than they know.
+  void tell(TimePoint now);
+  // Takes a message or a revision from the inner transport.
+  void take(Message message);
+  bool take_revision(const Message& message, TimePoint begin);
   void drop(const Message& message);
-  // Lets the bytes of all messages arrive whose first byte is here.
   void let_in(TimePoint now);
   // Returns the first failure of a peer whose messages have all been delivered; the end if there is none.
   std::vector<Loss>::iterator due_loss();
-  // Returns when the next action is due.
-  TimePoint next_event() const;
+  LinkConnection connection(int peer) const { return {endpoint_, peer}; }
 
   std::shared_ptr<ProcessLink> link_;
+  const int endpoint_;
   SteadyClock clock_;
-  std::multimap<TimePoint, Held> coming_;    // by arrival of the first byte
-  std::multimap<TimePoint, Held> arriving_;  // by arrival of the last byte
-  std::vector<Loss> losses_;                 // not reported yet
-  std::uint64_t taken_over_ = 0;             // messages
+  std::vector<Peer> peers_;                   // by rank
+  std::deque<Held> arrived_;                  // not delivered yet
+  std::vector<Loss> losses_;                  // not reported yet
+  TimePoint tells_again_ = TimePoint::max();  // because an inbox was full
+  std::uint64_t taken_over_ = 0;              // messages
   std::int64_t dropped_ = 0;
 };
 

@@ -21,7 +21,7 @@ namespace syncopate {
 
 inline constexpr std::size_t kMaxHeaderBytes = 192;
 // What wrapping transports may put before a header, all together: wires carry headers that are longer by this much.
-inline constexpr std::size_t kMaxEnvelopeBytes = 16;
+inline constexpr std::size_t kMaxEnvelopeBytes = 24;
 inline constexpr std::size_t kMaxWireHeaderBytes = kMaxHeaderBytes + kMaxEnvelopeBytes;
 // The largest payload over a wire that carries bytes. A message that announces more is dropped before memory is
 // allocated for it.

@@ -6,8 +6,8 @@ usage: simulated_beside_real.py [--program PATH] [--wires shape,namespaces] [--r
 
 Each cell is one job, run for real and simulated, by the same flags. Two wires:
 
-shape       processes of this host behind emulated links (--shape, with 1 ms of delay), which pass whole messages; the
-            simulation has --network=fifo.
+shape       processes of this host behind emulated links (--shape, with 1 ms of delay), which connections share fairly;
+            the simulation has --network=fluid.
 namespaces  a network namespace for each worker, joined by a bridge; Linux's token bucket filter (tc tbf) limits what
             each sends and receives. TCP shares the links; the simulation has --network=frames and fluid. Servers stand
             on the first hosts. Needs root. TCP keeps its window while a connection is idle
@@ -117,7 +117,7 @@ def measure(arguments, wire, rate, workers, mode):
     if wire == "shape":
         shape = f"--shape={rate}+1ms"
         real = run(program, [*flags, shape])
-        simulated, networks = [*simulated, shape], ["fifo"]
+        simulated, networks = [*simulated, shape], ["fluid"]
     else:
         with tempfile.TemporaryDirectory() as folder, \
                 Namespaces(workers, rate, folder, arguments.slow_start) as hosts:

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <limits>
+#include <thread>
+
 #include "common/transport/inproc_transport.h"
 #include "tests/support/cluster.h"
 
@@ -116,9 +120,71 @@ TEST(ShapedTransport, SharesOneLinkAmongAProcesssEndpoints) {
   expect_about(time_to_receive(*group[0], 2, begin), 2 * shape.time_of(10 * kMessage + 1));
 }
 
-// All three are there when the receiver comes: the second of rank 1 begins to leave only behind its first.
-TEST(ShapedTransport, TakesMessagesInInTheOrderOfTheirFirstBytesWhenItComesLate) {
-  Group group = connect_behind_links("inproc", *LinkShape::parse("100mbit"), 3);
+// The first message is alone on its sender's link when it is sent, and no longer when the second is.
+TEST(ShapedTransport, SharesTheSendersLinkAmongItsPeers) {
+  const LinkShape shape = *LinkShape::parse("100mbit");
+  Group group = connect_behind_links("inproc", shape, 3);
+  const std::span<std::byte> memory = memory_of(*group[0], 10 * kMessage);
+  const TimePoint first = SteadyClock().now();
+  ASSERT_TRUE(group[0]->send(1, "x", memory, nullptr, soon()).ok());
+  ASSERT_TRUE(group[0]->send(2, "x", memory, nullptr, soon()).ok());
+  const Duration between = SteadyClock().now() - first, one = shape.time_of(10 * kMessage + 1);
+  EXPECT_GE(time_to_receive(*group[1], 1, first), std::max(one, 2 * one - between));
+  expect_about(time_to_receive(*group[2], 1, first), 2 * one);
+}
+
+// An endpoint is told nothing by the others of its process: it looks, in its own calls and while it waits.
+TEST(ShapedTransport, LearnsWhatOtherEndpointsOfItsProcessHaveSent) {
+  const LinkShape shape = *LinkShape::parse("100mbit");
+  for (const bool waits : {false, true}) {
+    Group group = connect_group("inproc", 4);
+    const auto server = std::make_shared<ProcessLink>(shape);
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      const auto link = rank < 2 ? std::make_shared<ProcessLink>(shape) : server;
+      group[rank] = std::make_unique<ShapedTransport>(std::move(group[rank]), link);
+    }
+    const Duration one = shape.time_of(40 * kMessage + 1);
+    const TimePoint first = SteadyClock().now();
+    ASSERT_TRUE(group[2]->send(0, "x", memory_of(*group[2], 40 * kMessage), nullptr, soon()).ok());
+    std::jthread waiter;
+    if (waits) waiter = std::jthread([&] { (void)group[2]->receive(first + 2 * one); });
+    ASSERT_TRUE(group[3]->send(1, "x", memory_of(*group[3], 40 * kMessage), nullptr, soon()).ok());
+    const Duration between = SteadyClock().now() - first;
+    if (!waits) EXPECT_EQ(group[2]->receive(SteadyClock().now()).status().code(), Code::kDeadlineExceeded);
+    EXPECT_GE(time_to_receive(*group[0], 1, first), std::max(one, 2 * one - between)) << waits;
+  }
+}
+
+// A revision has no place in the inbox of a peer that holds all it can: whoever sends to another one does not wait.
+TEST(ShapedTransport, DoesNotWaitForAPeerThatCannotBeTold) {
+  const LinkShape shape = *LinkShape::parse("100mbit");
+  Group group = connect_behind_links("shm", shape, 3);
+  const std::span<std::byte> memory = memory_of(*group[0], kMessage);
+  const TimePoint begin = SteadyClock().now();
+  constexpr int kSlots = 64;
+  for (int i = 0; i < kSlots; ++i) ASSERT_TRUE(group[0]->send(1, "x", memory, nullptr, soon()).ok());
+  ASSERT_TRUE(group[0]->send(2, "x", memory, nullptr, SteadyClock().now() + std::chrono::milliseconds(1)).ok());
+  EXPECT_LT(SteadyClock().now() - begin, std::chrono::seconds(10)) << "nobody takes a message out";
+  EXPECT_EQ(group[1]->receive(SteadyClock().now()).status().code(), Code::kDeadlineExceeded);
+  // Held messages still have their places. The first one frees its own, and the sender tells in its next call.
+  expect_about(time_to_receive(*group[1], 1, begin), shape.time_of(kMessage + 1));
+  EXPECT_EQ(group[0]->receive(SteadyClock().now()).status().code(), Code::kDeadlineExceeded);
+  expect_about(time_to_receive(*group[1], kSlots - 1, begin), (kSlots + 1) * shape.time_of(kMessage + 1));
+}
+
+TEST(ShapedTransport, DeliversARepeatedMessageTwice) {
+  Group group = connect_group("inproc", 2);
+  ShapedTransport receiver(std::move(group[1]), std::make_shared<ProcessLink>(*LinkShape::parse("1gbit")));
+  const std::int64_t now = SteadyClock().now().time_since_epoch().count();
+  const std::array<std::int64_t, 2> stamp = {now, now + 1000};
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(group[0]->send(1, in_envelope(stamp, "x"), {}, nullptr, soon()).ok());
+  time_to_receive(receiver, 2, SteadyClock().now());
+  EXPECT_EQ(receiver.counters().dropped, 0);
+}
+
+// All three are there when the receiver comes: both senders have half of its link until the one has sent all.
+TEST(ShapedTransport, DeliversInTheOrderOfLastBytesWhenItComesLate) {
+  Group group = connect_behind_links("inproc", *LinkShape::parse("10mbit"), 3);
   const std::span<std::byte> memory = memory_of(*group[1], kMessage);
   for (const char* header : {"first", "second"}) ASSERT_TRUE(group[1]->send(0, header, memory, nullptr, soon()).ok());
   ASSERT_TRUE(group[2]->send(0, "between", memory_of(*group[2], kMessage), nullptr, soon()).ok());
@@ -145,12 +211,27 @@ TEST(ShapedTransport, TellsOfALossBehindAllThatWasStillOnItsWay) {
 TEST(ShapedTransport, DropsAndCountsWhatHasNoStamp) {
   Group group = connect_group("inproc", 2);
   ShapedTransport receiver(std::move(group[1]), std::make_shared<ProcessLink>(*LinkShape::parse("1gbit")));
-  for (const std::string& header : {std::string("short"), std::string(20, '\x7f'), std::string(20, '\xff')}) {
-    ASSERT_TRUE(group[0]->send(1, header, {}, nullptr, soon()).ok());
-  }
+  const auto revision = [](const std::vector<std::int64_t>& remainders) {
+    return in_envelope(std::array<std::int64_t, 2>{0, -1},
+                       {reinterpret_cast<const char*>(remainders.data()), remainders.size() * sizeof(std::int64_t)});
+  };
+  const std::int64_t ever = std::numeric_limits<std::int64_t>::max();
+  const std::string wrong[] = {"short",
+                               std::string(20, '\x7f'),
+                               std::string(20, '\xff'),
+                               revision({}),
+                               revision({1, 0}),
+                               revision({1, 5, 2}),
+                               revision({1, 5, 2, 1}),
+                               revision({2, 5, 1, 0}),
+                               revision({1, 5, 2, 6, 3, 0}),
+                               revision({-1, 5, 2, 0}),
+                               revision({1, 5, ever, 0}),
+                               revision({1, ever, 2, 0})};
+  for (const std::string& header : wrong) ASSERT_TRUE(group[0]->send(1, header, {}, nullptr, soon()).ok());
   const TimePoint shortly = SteadyClock().now() + std::chrono::milliseconds(20);
   EXPECT_EQ(receiver.receive(shortly).status().code(), Code::kDeadlineExceeded);
-  EXPECT_EQ(receiver.counters().dropped, 3);
+  EXPECT_EQ(receiver.counters().dropped, static_cast<std::int64_t>(std::size(wrong)));
 }
 
 TEST(ShapedTransport, TakesHeadersOfEverySize) {

@@ -122,9 +122,9 @@ TEST_F(Namespaces, AreComparedOverWorkersAndLinks) {
   EXPECT_EQ(own_network(), before);
 }
 
-// The kernel's packets judge the simulated cluster (results/reference/namespaces has more cells). A busy machine makes
-// steps longer and none shorter, so that the shortest quarter of them is compared.
-TEST_F(Namespaces, TakeAsLongAsTheSimulatedClusterSays) {
+// The kernel's packets judge the simulated cluster and emulated links (results/reference/namespaces has more cells). A
+// busy machine makes steps longer and none shorter, so that the shortest quarter of them is compared.
+TEST_F(Namespaces, TakeAsLongAsTheSimulatedClusterAndEmulatedLinksSay) {
   const auto step = [](const Flags& mode, const Flags& cluster) {
     Program program(mode + cluster +
                     Flags{"--workers=4", "--shape=20mbit+50us", "--model=mlp:784-128-10", "--batch-size=16",
@@ -142,6 +142,8 @@ TEST_F(Namespaces, TakeAsLongAsTheSimulatedClusterSays) {
     const double packets = step(mode, {"--cluster=namespaces"});
     const double simulated = step(mode, {"--cluster=simulated", "--compute=2ms"});
     EXPECT_NEAR(simulated / packets, 1, 0.15) << mode.front();
+    const double emulated = step(mode, {});
+    EXPECT_NEAR(emulated / packets, 1, 0.15) << mode.front();
   }
 }
 

@@ -54,17 +54,19 @@ TEST(Circumstances, SayWhatIsTheSameInAllRowsAndNotWhatIsVaried) {
   EXPECT_THAT(lines_of_rows(base, {kSyncRow}, {"straggler"}), IsEmpty());
 }
 
-TEST(Circumstances, WarnWhereALinkPassesWholeMessagesToServers) {
+TEST(Circumstances, WarnWhereALinkIsSharedOtherwiseThanARealOne) {
   RunRequest fifo = simulated_base();
   fifo.network = simulation::NetworkModel::kFifo;
   EXPECT_THAT(lines_of_rows(fifo, {kSyncRow}), Contains(HasSubstr("beware: --network=fifo passes whole messages")));
+  fifo.workers = 1;
+  EXPECT_THAT(lines_of_rows(fifo, {kSyncRow}), Not(Contains(HasSubstr("whole messages"))));
   RunRequest emulated;
   emulated.workers = 4;
   emulated.transport = TransportKind::kTcp;
   emulated.shape = *LinkShape::parse("100mbit");
-  EXPECT_THAT(lines_of_rows(emulated, {kSyncRow}), Contains(HasSubstr("beware: --shape passes whole messages")));
-  emulated.workers = 1;
-  EXPECT_THAT(lines_of_rows(emulated, {kSyncRow}), Not(Contains(HasSubstr("whole messages"))));
+  EXPECT_THAT(lines_of_rows(emulated, {kSyncRow}), Not(Contains(HasSubstr("real packets"))));
+  EXPECT_THAT(lines_of_rows(emulated, {kAsyncRow}),
+              Contains(HasSubstr("beware: --shape gives connections equal shares")));
 }
 
 TEST(Circumstances, WarnOfACurveOfSharedCores) {
