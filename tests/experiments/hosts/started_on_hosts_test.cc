@@ -22,11 +22,11 @@ class StartedOnHosts : public SeveralHosts {
   std::filesystem::path secret() const { return folder_.path() / "secret"; }
 
   // Starts two ranks on a, then two on b, as torchrun would; rank 0 last. The others' folders of results stay empty.
-  void start_ranks(const Flags& flags) {
+  void start_ranks(const Flags& flags, const std::string& address = kA) {
     for (int rank = 3; rank >= 0; --rank) {
       Flags before = hosts_->named(rank < 2 ? "a" : "b");
       before.insert(before.end(), {"env", "RANK=" + std::to_string(rank), "LOCAL_RANK=" + std::to_string(rank % 2),
-                                   "WORLD_SIZE=4", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=" + kA, "MASTER_PORT=29500",
+                                   "WORLD_SIZE=4", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=" + address, "MASTER_PORT=29500",
                                    "SYNCOPATE_SECRET_FILE=" + secret().string()});
       ranks_.insert(ranks_.begin(), std::make_unique<Program>(flags, before));
     }
@@ -68,6 +68,17 @@ TEST_F(StartedOnHosts, RanksOfTorchrunAreOneRun) {
   Program here(training({"--mode=ps", "--servers=2", "--consistency=sync", "--workers=2"}, "--steps=60"));
   ASSERT_EQ(here.wait().exit_code, 0);
   EXPECT_EQ(first().weights(), here.weights());
+}
+
+TEST_F(StartedOnHosts, RanksMeetOverIpv6) {
+  if (!hosts_->has_ipv6()) GTEST_SKIP() << "the kernel has no IPv6";
+  const std::string address = testing_support::NetworkHosts::ipv6_address_of("a");
+  start_ranks(training({"--mode=allreduce", "--collective=ring"}, "--steps=20"), address);
+  const ProgramEnd end = first().wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(testing_support::text_of(first().output() / "config.toml"),
+              HasSubstr("\nlisten-address = \"" + address + "\""));
+  expect_others_end_with(0);
 }
 
 // What depends on the hosts is checked once all tasks have said where they are.
