@@ -83,9 +83,11 @@ TEST(StartedBy, TheSameCurveIsLearntAsByProcessesOfItsOwn) {
   EXPECT_EQ(tasks[0].weights(), own.weights());
 }
 
+// In step with each other, so that every worker comes to that step.
 TEST(StartedBy, FaultsStrikeInOtherTasks) {
-  StartedTasks tasks(training({"--mode=ps", "--servers=1", "--fault=kill:worker1@step50"}, "--steps=200"),
-                     as_torchrun(3, "faults"));
+  StartedTasks tasks(
+      training({"--mode=ps", "--servers=1", "--consistency=sync", "--fault=kill:worker1@step50"}, "--steps=200"),
+      as_torchrun(3, "faults"));
   EXPECT_THAT(tasks.exit_codes(), testing::Each(0));
   EXPECT_THAT(tasks[0].errors(), HasSubstr("fault: killed worker 1 at step 50"));
   EXPECT_THAT(tasks[0].errors(), HasSubstr("was killed by signal 9 (Killed); 1 worker goes on"));
