@@ -12,8 +12,9 @@ const Harness host_list("host_list", [](Bytes input) {
     for (const experiments::HostSlots& host : *hosts) {
       require(!host.name.empty() && host.name.front() != '-', "a host is no option");
       require(host.name.find_first_of(" \t\n;|&$`\"'\\") == std::string::npos, "a host is one word");
-      require(host.slots >= 1, "a host has slots");
+      require(host.slots >= 0, "a host has slots, or none");
     }
+    require(experiments::total_slots(*hosts) >= 1, "there is room for a worker");
     const Result<std::vector<experiments::HostSlots>> again = experiments::parse_hosts(experiments::to_text(*hosts));
     require(again.ok() && *again == *hosts, "hosts are read back as they were written");
   }
