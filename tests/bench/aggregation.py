@@ -11,20 +11,18 @@ time that the link needs for the bytes of the row, less than which no step can t
 else: the hosts share its cores.
 """
 import argparse
-import csv
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from namespaces_bench import PAYLOAD, ROOT, bits_per_second, need_root, write_table
+
 JOB = ["--mode=ps", "--consistency=sync", "--model=mlp:784-1024-1024-10", "--batch-size=8", "--train-samples=8192",
        "--test-samples=64", "--warmup-steps=3", "--timeout=120", "--device=cpu"]
 STEPS = {"100mbit": 10}
-PAYLOAD = 0.941  # of what an Ethernet link carries
 
 
 def run(program, flags):
@@ -39,10 +37,6 @@ def run(program, flags):
     received = sum(server["bytes_in"] for server in summary["servers"])
     return {"ms": summary["step_split_ms"]["step"], "pushed": received, "weights": weights,
             "others": (summary["machine"] or {}).get("others") or 0.0}
-
-
-def bits_per_second(rate):
-    return float(rate.removesuffix("mbit").removesuffix("gbit")) * (1e9 if rate.endswith("gbit") else 1e6)
 
 
 def measure(arguments, rate):
@@ -76,8 +70,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--output")
     arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit("aggregation.py: network namespaces need root")
+    need_root("aggregation.py")
     rows = []
     print(f"{'rate':<10}{'aggregation':<13}{'ms':>8}{'least':>8}{'most':>8}{'MB':>8}{'limit':>8}{'of limit':>10}{'others':>8}")
     for rate in arguments.rates:
@@ -87,11 +80,7 @@ def main():
                   f"{row['link_MB']:>8.2f}{row['limit_ms']:>8.1f}{row['ms'] / row['limit_ms']:>9.2f}x"
                   f"{100 * row['others_load']:>7.0f}%", flush=True)
     if arguments.output:
-        pathlib.Path(arguments.output).mkdir(parents=True, exist_ok=True)
-        with open(pathlib.Path(arguments.output, "aggregation.csv"), "w", newline="") as file:
-            table = csv.DictWriter(file, rows[0].keys())
-            table.writeheader()
-            table.writerows(rows)
+        write_table(arguments.output, "aggregation.csv", rows)
 
 
 if __name__ == "__main__":

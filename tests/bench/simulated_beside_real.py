@@ -19,7 +19,6 @@ wants more of it than there is, the difference is the processor's. Prints a tabl
 worst by wire and rate, and writes it as CSV with --output. Run it on a machine that does nothing else.
 """
 import argparse
-import csv
 import json
 import os
 import pathlib
@@ -28,7 +27,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from namespaces_bench import ROOT, write_table
+
 MODES = {
     "ring": ["--mode=allreduce", "--collective=ring"],
     "tree": ["--mode=allreduce", "--collective=tree"],
@@ -164,11 +164,7 @@ def main():
         print(f"{wire}, {rate}, {network}: median {100 * statistics.median(errors):.1f} %, "
               f"worst {100 * max(errors):.1f} %, {len(errors)} cells")
     if arguments.output:
-        pathlib.Path(arguments.output).mkdir(parents=True, exist_ok=True)
-        with open(pathlib.Path(arguments.output, "simulated_beside_real.csv"), "w", newline="") as file:
-            table = csv.DictWriter(file, rows[0].keys())
-            table.writeheader()
-            table.writerows(rows)
+        write_table(arguments.output, "simulated_beside_real.csv", rows)
 
 
 if __name__ == "__main__":

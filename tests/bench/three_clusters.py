@@ -15,16 +15,15 @@ with the error of each of the others, the median and the worst by kind, and writ
 Run it on a machine that does nothing else.
 """
 import argparse
-import csv
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from namespaces_bench import ROOT, need_root, write_table
+
 MODES = {
     "ring": ["--mode=allreduce", "--collective=ring"],
     "ps sync": ["--mode=ps", "--servers=2", "--consistency=sync"],
@@ -84,8 +83,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output")
     arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit("three_clusters.py: network namespaces need root")
+    need_root("three_clusters.py")
     rows = []
     print(f"{'rate':<9}{'workers':<9}{'mode':<20}{'namespaces':>12}" + "".join(f"{kind:>18}" for kind in OTHERS))
     for rate in arguments.rates:
@@ -101,11 +99,7 @@ def main():
         errors = [abs(row[f"{kind}_error"]) for row in rows]
         print(f"{kind}: median {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %")
     if arguments.output:
-        pathlib.Path(arguments.output).mkdir(parents=True, exist_ok=True)
-        with open(pathlib.Path(arguments.output, "three_clusters.csv"), "w", newline="") as file:
-            table = csv.DictWriter(file, rows[0].keys())
-            table.writeheader()
-            table.writerows(rows)
+        write_table(arguments.output, "three_clusters.csv", rows)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ link of each of h hosts, less than which no sum can take. Needs root; mpi needs 
 nothing else: the hosts share its cores.
 """
 import argparse
-import csv
 import json
 import os
 import pathlib
@@ -18,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from namespaces_bench import PAYLOAD, ROOT, bits_per_second, need_root, write_table
+
 CONTENDERS = {
     "auto": ["--measure-wire"],
     "hierarchical": ["--collective=hierarchical"],
@@ -31,7 +31,6 @@ JOB = ["--mode=allreduce", "--model=mlp:784-1024-1024-10", "--batch-size=8", "--
 BYTES = 4 * (784 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10)
 STEPS = {"100mbit": 10}
 MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-PAYLOAD = 0.941  # of what an Ethernet link carries
 
 
 def run(program, flags):
@@ -44,10 +43,6 @@ def run(program, flags):
             sys.exit(f"{' '.join(flags)}\n{done.stderr}")
         summary = json.loads(pathlib.Path(folder, "run/summary.json").read_text())
     return summary["step_split_ms"]["communication"], (summary["machine"] or {}).get("others") or 0.0
-
-
-def bits_per_second(rate):
-    return float(rate.removesuffix("mbit").removesuffix("gbit")) * (1e9 if rate.endswith("gbit") else 1e6)
 
 
 def measure(arguments, rate):
@@ -78,8 +73,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--output")
     arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit("two_levels.py: network namespaces need root")
+    need_root("two_levels.py")
     rows = []
     print(f"{'rate':<10}{'collective':<18}{'ms':>8}{'least':>8}{'most':>8}{'limit':>8}{'of limit':>10}{'others':>8}")
     for rate in arguments.rates:
@@ -89,11 +83,7 @@ def main():
                   f"{row['limit_ms']:>8.1f}{row['ms'] / row['limit_ms']:>9.2f}x{100 * row['others_load']:>7.0f}%",
                   flush=True)
     if arguments.output:
-        pathlib.Path(arguments.output).mkdir(parents=True, exist_ok=True)
-        with open(pathlib.Path(arguments.output, "two_levels.csv"), "w", newline="") as file:
-            table = csv.DictWriter(file, rows[0].keys())
-            table.writeheader()
-            table.writerows(rows)
+        write_table(arguments.output, "two_levels.csv", rows)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "tests/faults/failing_run.h"
-#include "tests/support/network_hosts.h"
+#include "tests/support/network_hosts_fixture.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -16,18 +16,13 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using testing_support::NetworkHosts;
 
 const Flags kSync{"--mode=ps", "--consistency=sync", "--servers=2"};
 const Flags kAggregated = kSync + Flags{"--aggregation=host"};
 constexpr const char* kNeedsEveryWorker = "; this mode needs every worker";
 
-class Aggregation : public testing::Test {
+class Aggregation : public testing_support::NetworkNamespacesTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = NetworkHosts::why_not(); !why.empty()) GTEST_SKIP() << why;
-  }
-
   // The bytes that servers have received and sent.
   static double bytes_of_servers(const Program& program) {
     double bytes = 0;
