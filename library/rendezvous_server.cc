@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "common/os/tcp_socket.h"
 #include "common/transport/acceptor.h"
 #include "library/socket_address.h"
 #include "library/text_frame.h"
@@ -33,22 +34,18 @@ bool read_number(const std::string& text, int& number) {
 
 Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const std::string& address) {
   SYNCOPATE_ASSIGN_OR_RETURN(const SocketAddress own, resolve(address));
-  FileDescriptor listener(socket(own.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!listener.open() || !wake.open()) {
-    return Status::resource_exhausted(fmt::format("opening a socket: {}", std::strerror(errno)));
-  }
-  const int on = 1;
-  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(listener.get(), own.get(), own.size()) != 0 || listen(listener.get(), SOMAXCONN) != 0) {
+  if (!wake.open()) return Status::resource_exhausted(fmt::format("opening an eventfd: {}", std::strerror(errno)));
+  Result<FileDescriptor> listener = listen_over_tcp(own);
+  if (!listener.ok()) {
     return Status::invalid_argument(
         fmt::format("rank 0 cannot listen at {} ({}): it must be an address of this host, and a port that no other "
                     "program has",
-                    address, std::strerror(errno)));
+                    address, listener.status().message()));
   }
-  std::string bound = SocketAddress::of_socket(listener.get()).to_string();
+  std::string bound = SocketAddress::of_socket(listener->get()).to_string();
   return std::unique_ptr<RendezvousServer>(
-      new RendezvousServer(std::move(listener), std::move(wake), std::move(bound)));
+      new RendezvousServer(std::move(*listener), std::move(wake), std::move(bound)));
 }
 
 RendezvousServer::RendezvousServer(FileDescriptor listener, FileDescriptor wake, std::string address)

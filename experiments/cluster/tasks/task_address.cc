@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <array>
 
+#include "common/os/tcp_socket.h"
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
 #include "common/transport/local_socket.h"
 #include "experiments/cluster/tasks/task_identity.h"
-#include "experiments/cluster/tasks/task_socket.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -73,7 +73,7 @@ Result<TaskConnection> connect_over_network(const NetworkTask& task, const std::
   // A task listens before anybody knows where: who comes later finds it, or it is gone.
   SYNCOPATE_ASSIGN_OR_RETURN(const SocketHandshake::Member shell,
                              task_identity(secret_file, task.job, task.size, task.size));
-  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, begin_connection(task.listener));
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, begin_tcp_connection(task.listener));
   return shake_hands(SocketHandshake::connecting(std::move(socket), shell, task.rank), deadline);
 }
 

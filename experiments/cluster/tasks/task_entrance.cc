@@ -5,9 +5,9 @@
 #include <list>
 #include <utility>
 
+#include "common/os/tcp_socket.h"
 #include "common/transport/acceptor.h"
 #include "common/transport/local_socket.h"
-#include "experiments/cluster/tasks/task_socket.h"
 
 namespace syncopate::experiments {
 namespace {

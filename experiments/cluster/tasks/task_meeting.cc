@@ -5,14 +5,16 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "common/hash.h"
 #include "common/os/socket_address.h"
+#include "common/os/tcp_socket.h"
 #include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_identity.h"
-#include "experiments/cluster/tasks/task_socket.h"
+#include "experiments/config/rank_variables.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -34,8 +36,11 @@ Result<FileDescriptor> listen_at_a_port(const TaskPlace& place) {
   SYNCOPATE_ASSIGN_OR_RETURN(SocketAddress address, anywhere_here(place.first_host));
   for (const std::uint16_t port : meeting_ports(place.job)) {
     address.set_port(port);
-    Result<FileDescriptor> listener = listen_at(address);
-    if (listener.ok() || listener.status().code() != Code::kResourceExhausted) return listener;
+    Result<FileDescriptor> listener = listen_over_tcp(address);
+    if (listener.ok()) return listener;
+    if (listener.status().code() != Code::kResourceExhausted) {
+      return listener.status().in("listening at " + address.to_string());
+    }
   }
   return Status::resource_exhausted(fmt::format("none of the ports {} is free on this host, where the tasks meet",
                                                 fmt::join(meeting_ports(place.job), ", ")));
@@ -49,6 +54,24 @@ void wait(const TaskEntrance& entrance, const std::list<TaskConnection>& silent)
   poll(items.data(), items.size(), kAwakeEveryMs);
 }
 
+// Takes those of the silent who have said where they listen for tasks, and drops who says anything else.
+void hear(std::list<TaskConnection>& silent, const TaskPlace& place, std::map<int, MetTask>& tasks) {
+  for (auto task = silent.begin(); task != silent.end();) {
+    const Result<std::optional<TaskMessage>> said = task->receive();
+    if (said.ok() && !*said) {
+      ++task;
+      continue;
+    }
+    if (said.ok() && (*said)->kind == TaskMessage::Kind::kHere) {
+      const Result<NetworkTask> where = parse_network_address((*said)->bytes);
+      if (where.ok() && where->size == place.size && where->rank > 0) {
+        tasks.try_emplace(where->rank, MetTask{std::move(*task), (*said)->bytes});
+      }
+    }
+    task = silent.erase(task);
+  }
+}
+
 // Tries each address of the first task once. Fails with not found if its name is unknown, and with peer lost.
 Result<TaskConnection> try_to_reach(const TaskPlace& place, const SocketHandshake::Member& self, TimePoint deadline) {
   SYNCOPATE_ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, addresses_of(place.first_host));
@@ -56,14 +79,14 @@ Result<TaskConnection> try_to_reach(const TaskPlace& place, const SocketHandshak
   for (SocketAddress& address : addresses) {
     for (const std::uint16_t port : ports) {
       address.set_port(port);
-      Result<FileDescriptor> socket = begin_connection(address);
+      Result<FileDescriptor> socket = begin_tcp_connection(address);
       if (!socket.ok()) continue;
       Result<TaskConnection> first = shake_hands(SocketHandshake::connecting(std::move(*socket), self, 0),
                                                  std::min(deadline, SteadyClock().now() + kAttempt));
       if (first.ok()) return first;
     }
   }
-  return Status::peer_lost(fmt::format("nobody with the same secret ({}={}) answers at port {}", kTaskSecretFile,
+  return Status::peer_lost(fmt::format("nobody with the same secret ({}={}) answers at port {}", kSecretFile,
                                        place.secret_file, fmt::join(ports, ", ")));
 }
 
@@ -79,7 +102,7 @@ Result<TaskConnection> reach_first_task(const TaskPlace& place, const SocketHand
 // Who came, but not as one of the tasks, tells why these are missing.
 std::string turned_away_text(const TaskEntrance& entrance) {
   if (!entrance.has_turned_away()) return "";
-  return fmt::format("; somebody came who did not show the same secret ({})", kTaskSecretFile);
+  return fmt::format("; somebody came who did not show the same secret ({})", kSecretFile);
 }
 
 }  // namespace
@@ -99,37 +122,22 @@ Result<std::vector<MetTask>> receive_tasks(const TaskPlace& place, Duration time
                              task_identity(place.secret_file, place.job, place.rank, place.size));
   SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener, listen_at_a_port(place));
   const std::unique_ptr<TaskEntrance> entrance = network_entrance(std::move(listener), std::move(self), timeout);
-  std::vector<std::optional<MetTask>> tasks(static_cast<std::size_t>(place.size));
+  std::map<int, MetTask> tasks;  // by rank
   std::list<TaskConnection> silent;
-  const auto missing = [&] {
-    return std::ranges::find(tasks.begin() + 1, tasks.end(), false, &std::optional<MetTask>::has_value);
-  };
-  while (missing() != tasks.end()) {
+  while (static_cast<int>(tasks.size()) < place.size - 1) {
     if (SteadyClock().now() >= deadline) {
+      int missing = 1;
+      while (tasks.contains(missing)) ++missing;
       return Status::deadline_exceeded(
-          fmt::format("rank {} of the {} that {} has started has not come within {:.3g} s{}", missing() - tasks.begin(),
-                      place.size, launcher_of(place.by), seconds(timeout), turned_away_text(*entrance)));
+          fmt::format("rank {} of the {} that {} has started has not come within {:.3g} s{}", missing, place.size,
+                      launcher_of(place.by), seconds(timeout), turned_away_text(*entrance)));
     }
     wait(*entrance, silent);
     for (TaskConnection& task : entrance->admit()) silent.push_back(std::move(task));
-    for (auto task = silent.begin(); task != silent.end();) {
-      const Result<std::optional<TaskMessage>> said = task->receive();
-      if (said.ok() && !*said) {
-        ++task;
-        continue;
-      }
-      if (said.ok() && (*said)->kind == TaskMessage::Kind::kHere) {
-        const Result<NetworkTask> where = parse_network_address((*said)->bytes);
-        if (where.ok() && where->size == place.size && where->rank > 0 &&
-            !tasks[static_cast<std::size_t>(where->rank)]) {
-          tasks[static_cast<std::size_t>(where->rank)] = MetTask{std::move(*task), (*said)->bytes};
-        }
-      }
-      task = silent.erase(task);
-    }
+    hear(silent, place, tasks);
   }
   std::vector<MetTask> met;
-  for (std::size_t rank = 1; rank < tasks.size(); ++rank) met.push_back(std::move(*tasks[rank]));
+  for (auto& [rank, task] : tasks) met.push_back(std::move(task));
   return met;
 }
 
@@ -145,10 +153,11 @@ Result<MeetingWithFirst> meet_first_task(const TaskPlace& place, Duration timeou
   lose_when_silent(first->descriptor(), timeout);
   SocketAddress own = SocketAddress::of_socket(first->descriptor());
   own.set_port(0);
-  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener, listen_at(own));
-  const std::string address = network_address_of(place, SocketAddress::of_socket(listener.get()));
+  Result<FileDescriptor> listener = listen_over_tcp(own);
+  if (!listener.ok()) return listener.status().in("listening at " + own.host());
+  const std::string address = network_address_of(place, SocketAddress::of_socket(listener->get()));
   SYNCOPATE_RETURN_IF_ERROR(first->send({TaskMessage::Kind::kHere, address}, deadline));
-  return MeetingWithFirst{std::move(*first), network_entrance(std::move(listener), std::move(self), timeout)};
+  return MeetingWithFirst{std::move(*first), network_entrance(std::move(*listener), std::move(self), timeout)};
 }
 
 }  // namespace syncopate::experiments

@@ -22,6 +22,7 @@
 #include "experiments/cluster/starter.h"
 #include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_command.h"
+#include "experiments/config/rank_variables.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -104,7 +105,7 @@ int task_shell_main(int argc, const char* const* argv) {
   const TimePoint deadline = SteadyClock().now() + kConnectTimeout;
   const Result<TaskCommand> command = command_of(std::span(argv, static_cast<std::size_t>(argc)).subspan(3), deadline);
   if (!command.ok()) return fail(command.status());
-  const char* const secret_file = std::getenv(kTaskSecretFile);
+  const char* const secret_file = std::getenv(kSecretFile);
   Result<TaskConnection> task = connect_to_task(argv[2], secret_file == nullptr ? "" : secret_file, deadline);
   if (!task.ok()) return fail(task.status());
   TaskMessage message{TaskMessage::Kind::kCommand, to_bytes(*command)};

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "experiments/config/rank_variables.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -41,13 +43,13 @@ Status check_several_hosts(const TaskPlace& place) {
   if (place.job.empty()) return wrong(fmt::format("it does not say which of its jobs they are; {}", kAlone));
   if (place.first_host.empty()) {
     return wrong(fmt::format("it does not say on which of them rank 0 is; name that one, with {}",
-                             all_have(kFirstHost, "HOST")));
+                             all_have(kMasterAddress, "HOST")));
   }
   if (place.secret_file.empty()) {
     return wrong(
         fmt::format("they need a secret in common: make one, (umask 077; head -c 32 /dev/urandom >FILE), copy it to "
                     "all hosts, and name it, with {}",
-                    all_have(kTaskSecretFile, "FILE")));
+                    all_have(kSecretFile, "FILE")));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
+#include "experiments/config/rank_variables.h"
 #include "experiments/config/started_by/launcher_places.h"
 
 namespace syncopate::experiments {
@@ -121,8 +122,8 @@ Result<std::optional<TaskPlace>> task_place(const Variables& environment, Starte
   }
   SYNCOPATE_ASSIGN_OR_RETURN(std::optional<TaskPlace> place, agreed(std::move(places), environment));
   if (place) {
-    if (const std::string host = text_in(environment, kFirstHost); !host.empty()) place->first_host = host;
-    place->secret_file = text_in(environment, kTaskSecretFile);
+    if (const std::string host = text_in(environment, kMasterAddress); !host.empty()) place->first_host = host;
+    place->secret_file = text_in(environment, kSecretFile);
   }
   return place;
 }

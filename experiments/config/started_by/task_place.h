@@ -16,11 +16,6 @@ namespace syncopate::experiments {
 // An environment: values by name.
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-// Variables of the person's own, for tasks on several hosts: where rank 0 is, which wins over what the launcher says,
-// and the file with their secret.
-inline constexpr const char* kFirstHost = "MASTER_ADDR";
-inline constexpr const char* kTaskSecretFile = "SYNCOPATE_SECRET_FILE";
-
 // Who may have started this process. kAuto: whoever the environment names; kNobody: nobody, whatever it names.
 enum class StartedBy { kAuto, kNobody, kSlurm, kOpenMpi, kPmi, kTorchrun, kTfConfig };
 
@@ -42,7 +37,8 @@ struct TaskPlace {
   int size = 1;
   int local_rank = 0;    // among the tasks of its host
   bool one_host = true;  // whether the launcher has put all tasks on one host
-  // Where tasks on other hosts reach rank 0, a name or an address; empty if the environment does not say.
+  // Where tasks on other hosts reach rank 0, a name or an address: as MASTER_ADDR says, else the launcher; empty if
+  // neither does.
   std::string first_host = {};
   // What tasks on several hosts have in common and nobody else: the path of a file; empty if none is named.
   std::string secret_file = {};

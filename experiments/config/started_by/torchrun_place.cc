@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "common/text/printable_text.h"
+#include "experiments/config/rank_variables.h"
 #include "experiments/config/started_by/launcher_places.h"
 
 namespace syncopate::experiments {
@@ -22,12 +23,12 @@ FoundPlace place_by_torchrun(const Variables& environment) {
   SYNCOPATE_RETURN_IF_ERROR(check_rank("RANK", *rank, "WORLD_SIZE", *size));
   SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<int> local_rank, number_in(environment, "LOCAL_RANK", 0));
   SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<int> local_size, number_in(environment, "LOCAL_WORLD_SIZE", 1));
-  const std::string host = text_in(environment, "MASTER_ADDR"), port = text_in(environment, "MASTER_PORT");
+  const std::string host = text_in(environment, kMasterAddress), port = text_in(environment, kMasterPort);
   if (*size > 1 && (host.empty() || port.empty())) {
     return Status::invalid_argument(
         fmt::format("WORLD_SIZE={}: {} is not set, by which the ranks know each other; set MASTER_ADDR and MASTER_PORT "
                     "as torchrun does, or --started-by=none",
-                    *size, host.empty() ? "MASTER_ADDR" : "MASTER_PORT"));
+                    *size, host.empty() ? kMasterAddress : kMasterPort));
   }
   return std::optional(TaskPlace{.by = StartedBy::kTorchrun,
                                  .rank = *rank,

@@ -1,8 +1,6 @@
 #include "experiments/lab/board/http_server.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -15,6 +13,9 @@
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "common/os/socket_address.h"
+#include "common/os/tcp_socket.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -144,31 +145,23 @@ class Loop {
   std::vector<HttpConnection> connections_;  // the oldest first
 };
 
-Status cannot_listen(int port) {
+Status cannot_listen(int port, const std::string& why) {
   return Status::invalid_argument(
-      fmt::format("127.0.0.1:{} cannot be listened on: {}; 0 takes a port that is free", port, std::strerror(errno)));
+      fmt::format("127.0.0.1:{} cannot be listened on: {}; 0 takes a port that is free", port, why));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(int port, HttpPage page, Duration deadline) {
-  FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int yes = 1;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  if (!listener.open() || ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(listener.get(), SOMAXCONN) != 0 ||
-      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    return cannot_listen(port);
-  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const SocketAddress address,
+                             SocketAddress::of_host("127.0.0.1", static_cast<std::uint16_t>(port)));
+  Result<FileDescriptor> listener = listen_over_tcp(address);
+  if (!listener.ok()) return cannot_listen(port, listener.status().message());
   FileDescriptor stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop.open()) return cannot_listen(port);
+  if (!stop.open()) return cannot_listen(port, std::strerror(errno));
+  const int bound = SocketAddress::of_socket(listener->get()).port();
   return std::unique_ptr<HttpServer>(
-      new HttpServer(std::move(listener), std::move(stop), ntohs(address.sin_port), std::move(page), deadline));
+      new HttpServer(std::move(*listener), std::move(stop), bound, std::move(page), deadline));
 }
 
 HttpServer::HttpServer(FileDescriptor listener, FileDescriptor stop, int port, HttpPage page, Duration deadline)

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "common/os/socket_address.h"
+#include "common/os/tcp_socket.h"
 #include "experiments/cluster/tasks/task_address.h"
-#include "experiments/cluster/tasks/task_socket.h"
 #include "tests/support/run_program.h"
 #include "tests/support/slowness.h"
 
@@ -116,7 +116,7 @@ TEST_F(TaskMeeting, BringsAllTasksToTheFirst) {
 TEST_F(TaskMeeting, PassesOverAPortThatAMuteProgramHas) {
   SocketAddress taken = *SocketAddress::of_host("0.0.0.0");
   taken.set_port(meeting_ports(job_)[0]);
-  const Result<FileDescriptor> mute = listen_at(taken);
+  const Result<FileDescriptor> mute = listen_over_tcp(taken);
   ASSERT_TRUE(mute.ok()) << mute.status().message();
   const std::jthread other = join(place_of(1, 2));
   const Result<std::vector<MetTask>> met = receive_tasks(place_of(0, 2), kPatience);

@@ -1,47 +1,46 @@
-#include "experiments/cluster/tasks/task_socket.h"
+#include "common/os/tcp_socket.h"
 
-#include <fmt/format.h>
 #include <netinet/tcp.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-namespace syncopate::experiments {
+namespace syncopate {
 namespace {
 
-Status failure(const char* what, const SocketAddress& address) {
+Status refused_by_kernel() {
   const Code code = errno == EADDRINUSE || errno == EMFILE           ? Code::kResourceExhausted
                     : errno == ECONNREFUSED || errno == EHOSTUNREACH ? Code::kPeerLost
                                                                      : Code::kInternal;
-  return Status(code, fmt::format("{} {}: {}", what, address.to_string(), std::strerror(errno)));
+  return Status(code, std::strerror(errno));
 }
 
-Result<FileDescriptor> new_socket(const SocketAddress& address) {
+Result<FileDescriptor> new_tcp_socket(const SocketAddress& address) {
   FileDescriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.open()) return failure("opening a socket for", address);
+  if (!socket.open()) return refused_by_kernel();
   return socket;
 }
 
 }  // namespace
 
-Result<FileDescriptor> listen_at(const SocketAddress& address) {
-  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, new_socket(address));
+Result<FileDescriptor> listen_over_tcp(const SocketAddress& address) {
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, new_tcp_socket(address));
   // A port that the last run has left a moment ago is free.
   const int on = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(socket.get(), address.get(), address.size()) != 0 || listen(socket.get(), SOMAXCONN) != 0) {
-    return failure("listening at", address);
+    return refused_by_kernel();
   }
   return socket;
 }
 
-Result<FileDescriptor> begin_connection(const SocketAddress& address) {
-  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, new_socket(address));
+Result<FileDescriptor> begin_tcp_connection(const SocketAddress& address) {
+  SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor socket, new_tcp_socket(address));
   const int on = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (connect(socket.get(), address.get(), address.size()) != 0 && errno != EINPROGRESS) {
-    return failure("connecting to", address);
+    return refused_by_kernel();
   }
   return socket;
 }
@@ -60,4 +59,4 @@ void lose_when_silent(int socket, Duration silence) {
   setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
 }
 
-}  // namespace syncopate::experiments
+}  // namespace syncopate
