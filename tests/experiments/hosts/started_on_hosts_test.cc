@@ -24,7 +24,8 @@ class StartedOnHosts : public SeveralHosts {
   // Starts two ranks on a, then two on b, as torchrun would; rank 0 last. The others' folders of results stay empty.
   void start_ranks(const Flags& flags, const std::string& address = kA) {
     for (int rank = 3; rank >= 0; --rank) {
-      Flags before = hosts_->named(rank < 2 ? "a" : "b");
+      const char* const host = rank < 2 ? "a" : "b";
+      Flags before = have_names_ ? hosts_->named(host) : hosts_->on(host);
       before.insert(before.end(), {"env", "RANK=" + std::to_string(rank), "LOCAL_RANK=" + std::to_string(rank % 2),
                                    "WORLD_SIZE=4", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=" + address, "MASTER_PORT=29500",
                                    "SYNCOPATE_SECRET_FILE=" + secret().string()});
@@ -51,6 +52,7 @@ class StartedOnHosts : public SeveralHosts {
   }
 
   const testing_support::TemporaryFolder folder_;
+  bool have_names_ = true;  // hosts, of their own
   std::vector<std::unique_ptr<Program>> ranks_;
 };
 
@@ -68,6 +70,15 @@ TEST_F(StartedOnHosts, RanksOfTorchrunAreOneRun) {
   Program here(training({"--mode=ps", "--servers=2", "--consistency=sync", "--workers=2"}, "--steps=60"));
   ASSERT_EQ(here.wait().exit_code, 0);
   EXPECT_EQ(first().weights(), here.weights());
+}
+
+TEST_F(StartedOnHosts, HostsOfOneNameAreRefused) {
+  have_names_ = false;
+  start_ranks(training({"--mode=allreduce"}));
+  const ProgramEnd end = first().wait();
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err, ContainsRegex("ranks 0 and 2 are on " + kA + " and " + kB + ", and both hosts are called "));
+  expect_others_end_with(0);
 }
 
 TEST_F(StartedOnHosts, RanksMeetOverIpv6) {

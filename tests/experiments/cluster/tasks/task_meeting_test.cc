@@ -12,6 +12,7 @@
 #include "common/os/socket_address.h"
 #include "common/os/tcp_socket.h"
 #include "experiments/cluster/tasks/task_address.h"
+#include "experiments/cluster/tasks/task_identity.h"
 #include "tests/support/run_program.h"
 #include "tests/support/slowness.h"
 
@@ -111,6 +112,13 @@ TEST_F(TaskMeeting, BringsAllTasksToTheFirst) {
     EXPECT_EQ(said->bytes, std::to_string(rank));
     expect_a_shell_reaches(task);
   }
+}
+
+TEST_F(TaskMeeting, IsEncrypted) {
+  const TaskPlace place = place_of(1, 2);
+  const auto identity = task_identity(place.secret_file, place.job, place.rank, place.size);
+  ASSERT_TRUE(identity.ok()) << identity.status().message();
+  EXPECT_TRUE(identity->encrypted);
 }
 
 TEST_F(TaskMeeting, PassesOverAPortThatAMuteProgramHas) {
