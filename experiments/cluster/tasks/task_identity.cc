@@ -8,6 +8,7 @@
 #include "common/hash.h"
 #include "common/transport/run_keys.h"
 #include "common/transport/secret_file.h"
+#include "experiments/config/rank_variables.h"
 
 namespace syncopate::experiments {
 
@@ -15,8 +16,9 @@ Result<SocketHandshake::Member> task_identity(const std::string& secret_file, co
                                               int size) {
   if (sodium_init() < 0) return Status::internal("libsodium cannot be used on this machine");
   const std::string name = "tasks of " + job;
-  SYNCOPATE_ASSIGN_OR_RETURN(const SecretText secret, read_secret_file(secret_file));
-  SYNCOPATE_ASSIGN_OR_RETURN(RunKeys keys, RunKeys::of_job(secret, name));
+  const Result<SecretText> secret = read_secret_file(secret_file);
+  if (!secret.ok()) return secret.status().in(kSecretFile);
+  SYNCOPATE_ASSIGN_OR_RETURN(RunKeys keys, RunKeys::of_job(*secret, name));
   return SocketHandshake::Member{
       .run = hash_of(name), .rank = rank, .size = size + 1, .keys = std::move(keys), .encrypted = true};
 }

@@ -28,8 +28,9 @@ constexpr Duration kAttempt = std::chrono::seconds(2);
 
 // All addresses of this host, of the family in which it is known by this name.
 Result<SocketAddress> anywhere_here(const std::string& name) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<SocketAddress> known, addresses_of(name));
-  return SocketAddress::of_host(known.front().family() == AF_INET6 ? "::" : "0.0.0.0");
+  const Result<std::vector<SocketAddress>> known = addresses_of(name);
+  if (!known.ok()) return known.status().in("the host of rank 0");
+  return SocketAddress::of_host(known->front().family() == AF_INET6 ? "::" : "0.0.0.0");
 }
 
 Result<FileDescriptor> listen_at_a_port(const TaskPlace& place) {
