@@ -11,6 +11,7 @@ function(compile_together target together)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_SOURCE_DIR}")  # so that ccache serves every checkout
     string(MAKE_C_IDENTIFIER "${folder}" folder)
     list(APPEND folders ${folder})
     list(APPEND in_${folder} "${source}")
