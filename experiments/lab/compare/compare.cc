@@ -32,21 +32,43 @@
 namespace syncopate::experiments {
 namespace {
 
+// Returns what is true of every run, and nothing where runs differ. A local run, which stands for the workers of the
+// others, counts only among its like.
+template <typename TextOf>
+std::string shared_text(const ComparisonJob& job, const TextOf& text_of) {
+  std::vector<const ResolvedRun*> configs;
+  for (const PlannedRun& run : job.runs) {
+    if (run.config.mode != Mode::kLocal) configs.push_back(&run.config);
+  }
+  if (configs.empty()) configs.push_back(&job.runs.front().config);
+  const std::string text = text_of(*configs.front());
+  return std::ranges::all_of(configs, [&](const ResolvedRun* one) { return text_of(*one) == text; }) ? text : "";
+}
+
 std::string title_of(const ComparisonJob& job) {
-  RunRequest request = job.base;
-  request.mode = Mode::kAllreduce;  // whose workers are the job's
-  const ResolvedRun config = presumed(request);
-  const int workers = config.workers;
-  const std::string link = describe_link(config);
-  const bool varies_workers = std::ranges::find(job.varied, "workers") != job.varied.end();
-  const std::string of_workers = varies_workers ? "" : fmt::format(", {} worker{}", workers, workers == 1 ? "" : "s");
-  const std::string batch = runs_command(config) ? "" : fmt::format(", batch {} a worker", config.batch_size);
-  return fmt::format("{}{}{}{}{}", model_on_data(config), of_workers, batch,
-                     job.varied.empty() ? "" : fmt::format(", {} varied", fmt::join(job.varied, " and ")),
-                     link.empty() ? "" : ", link: " + link) +
-         (config.cluster == ClusterKind::kSimulated ? fmt::format(", simulated in virtual time: network {}, compute {}",
-                                                                  name_of(config.network), config.compute.to_string())
-                                                    : "");
+  std::vector<std::string> parts = {
+      shared_text(job, [](const ResolvedRun& run) { return model_on_data(run); }),
+      shared_text(
+          job,
+          [](const ResolvedRun& run) { return fmt::format("{} worker{}", run.workers, run.workers == 1 ? "" : "s"); }),
+      shared_text(job,
+                  [](const ResolvedRun& run) {
+                    return runs_command(run) ? "" : fmt::format("batch {} a worker", run.batch_size);
+                  }),
+      job.varied.empty() ? "" : fmt::format("{} varied", fmt::join(job.varied, " and ")),
+      shared_text(job,
+                  [](const ResolvedRun& run) {
+                    const std::string link = describe_link(run);
+                    return link.empty() ? link : "link: " + link;
+                  }),
+  };
+  if (job.base.cluster == ClusterKind::kSimulated) {
+    parts.push_back("simulated in virtual time");
+    parts.push_back(shared_text(job, [](const ResolvedRun& run) { return "network " + name_of(run.network); }));
+    parts.push_back(shared_text(job, [](const ResolvedRun& run) { return "compute " + run.compute.to_string(); }));
+  }
+  std::erase(parts, "");
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 // Returns what runs share that all train at the rate that was given for the reference's updates.

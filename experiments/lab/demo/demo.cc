@@ -190,7 +190,9 @@ Result<Demo> take_demo(const std::string& name, DemoFile& file) {
     demo.place = static_cast<int>(number);
   }
   for (const std::string& letter : file.names_below("choice.")) {
-    SYNCOPATE_ASSIGN_OR_RETURN(std::string choice, file.need("choice." + letter));
+    DemoChoice choice{.letter = letter};
+    SYNCOPATE_ASSIGN_OR_RETURN(choice.condition, file.need(fmt::format("choice.{}.if", letter)));
+    SYNCOPATE_ASSIGN_OR_RETURN(choice.text, file.need("choice." + letter));
     demo.choices.push_back(std::move(choice));
   }
   SYNCOPATE_RETURN_IF_ERROR(take_runs(file, demo));

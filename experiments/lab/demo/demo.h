@@ -44,6 +44,12 @@ struct DemoPlot {
   std::vector<std::pair<std::string, std::string>> bars;  // name and formula
 };
 
+// A choice of the question. Whether it is the right one is for the figures to say.
+struct DemoChoice {
+  std::string letter, text;
+  std::string condition;  // a formula
+};
+
 // A sentence of the answer, in which formulas in braces stand for figures; by a condition, where there is one.
 struct DemoSentence {
   std::string condition;        // a formula; empty: always `text`
@@ -62,7 +68,7 @@ struct Demo {
   std::string name;
   std::string title;     // "the server's link is full"
   std::string question;  // asked before anything runs
-  std::vector<std::string> choices;
+  std::vector<DemoChoice> choices;
   bool is_real = false;  // real processes; otherwise a simulated cluster
   int seconds = 0;       // about how long it takes on two cores
   int place = 0;         // in the list
@@ -70,7 +76,7 @@ struct Demo {
   std::vector<DemoWhy> whys;
   std::map<std::string, std::string> figures;  // name and formula
   std::vector<DemoPlot> plots;
-  std::string look;  // what to look for in the plots
+  std::string look;  // where to look in the plots: questions, which claim nothing
   std::vector<DemoSentence> answer;
   std::vector<DemoExercise> exercises;
 };

@@ -42,10 +42,28 @@ CheckedAnswer checked(const DemoExercise& exercise, const FigureValue& right, co
   return answer;
 }
 
+// Returns which of the choices were right by the figures.
+Result<std::string> verdict_of(const Demo& demo, const FigureLookup& figures) {
+  std::vector<const DemoChoice*> right;
+  for (const DemoChoice& choice : demo.choices) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const FigureValue holds, evaluate(choice.condition, figures));
+    if (holds.is_true()) right.push_back(&choice);
+  }
+  if (right.empty()) return std::string("By these figures none of the choices was right.");
+  if (right.size() == 1) return fmt::format("By these figures {} was right.", right.front()->letter);
+  std::vector<std::string> letters;
+  for (const DemoChoice* choice : right) letters.push_back(choice->letter);
+  return fmt::format("By these figures {} were right.", fmt::join(letters, " and "));
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> answer_of(const Demo& demo, const FigureLookup& figures) {
   std::vector<std::string> sentences;
+  if (!demo.choices.empty()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(std::string verdict, verdict_of(demo, figures));
+    sentences.push_back(std::move(verdict));
+  }
   for (const DemoSentence& sentence : demo.answer) {
     bool holds = true;
     if (!sentence.condition.empty()) {

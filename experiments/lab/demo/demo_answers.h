@@ -11,7 +11,8 @@
 
 namespace syncopate::experiments {
 
-// Returns the sentences that hold for these figures, filled in. Fails for a formula that cannot be evaluated.
+// Returns the sentences that hold for these figures, filled in. The first says which of the choices was right, if the
+// question had any. Fails for a formula that cannot be evaluated.
 Result<std::vector<std::string>> answer_of(const Demo& demo, const FigureLookup& figures);
 
 // The text of an exercise, with its figures.

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 
 #include "common/text/number.h"
+#include "experiments/lab/report/mode_colours.h"
 #include "experiments/lab/report/plot_scale.h"
 
 namespace syncopate::experiments {
@@ -42,11 +45,19 @@ std::string line_name(const Document& row, const std::string& option) {
   return name;
 }
 
-ChartSeries& series_named(const std::string& name, bool is_level, Chart& chart) {
+std::map<std::string, int> colours_of(const Document& rows) {
+  std::vector<std::string> modes;
+  for (const Document& row : rows) modes.push_back(text_in(row, "mode"));
+  return mode_colours(modes);
+}
+
+// Returns the series of that name, which it adds with its mode's colour and a marker that no other of the mode has.
+ChartSeries& series_named(const std::string& name, bool is_level, int colour, Chart& chart) {
   const auto found = std::ranges::find(chart.series, name, &ChartSeries::name);
   if (found != chart.series.end()) return *found;
-  const int number = static_cast<int>(chart.series.size());
-  chart.series.push_back({.name = name, .points = {}, .is_level = is_level, .colour = number, .marker = number});
+  const int of_mode = static_cast<int>(std::ranges::count(chart.series, colour, &ChartSeries::colour));
+  chart.series.push_back(
+      {.name = name, .points = {}, .is_level = is_level, .colour = colour, .marker = colour + of_mode});
   return chart.series.back();
 }
 
@@ -56,12 +67,13 @@ Result<AnyChart> lines_of(const DemoPlot& plot, const DemoFigures& figures) {
               .x = {.label = plot.x_label, .logarithmic = plot.x_logarithmic},
               .y = {.label = plot.y_label, .logarithmic = plot.y_logarithmic, .from_zero = !plot.y_logarithmic},
               .series = {}};
+  const std::map<std::string, int> colours = colours_of(rows);
   for (const Document& row : rows) {
     const Result<FigureValue> y = evaluate(fmt::format("[{}/{}/{}]", plot.run, text_in(row, "label"), plot.y), figures);
     if (!y.ok()) return y.status();
     if (!y->number) continue;
     const std::optional<double> x = varied_value(row, plot.x);
-    series_named(line_name(row, plot.x), !x, chart)
+    series_named(line_name(row, plot.x), !x, colours.at(text_in(row, "mode")), chart)
         .points.push_back({.x = x.value_or(0), .y = plot.factor * *y->number});
   }
   for (ChartSeries& series : chart.series) std::ranges::sort(series.points, {}, &ChartPoint::x);
@@ -75,6 +87,7 @@ Result<AnyChart> curves_of(const Demo& demo, const DemoPlot& plot, const DemoFig
               .x = {.label = demo.is_real ? "seconds of training" : "simulated seconds of training", .from_zero = true},
               .y = {.label = "test " + text_in(*run, "quality_is"), .most = 1},
               .series = {}};
+  const std::map<std::string, int> colours = colours_of(rows);
   for (const Document& row : rows) {
     const std::string label = text_in(row, "label");
     if (!label.starts_with(plot.rows)) continue;
@@ -86,7 +99,7 @@ Result<AnyChart> curves_of(const Demo& demo, const DemoPlot& plot, const DemoFig
       }
     }
     if (evaluations == nullptr || !evaluations->is_array()) continue;
-    ChartSeries& series = series_named(label, false, chart);
+    ChartSeries& series = series_named(label, false, colours.at(text_in(row, "mode")), chart);
     for (const Document& one : *evaluations) {
       if (!one.is_object() || !one.contains("training_seconds") || !one.contains("headline")) continue;
       if (!one["training_seconds"].is_number() || !one["headline"].is_number()) continue;
@@ -96,16 +109,26 @@ Result<AnyChart> curves_of(const Demo& demo, const DemoPlot& plot, const DemoFig
   return AnyChart(std::move(chart));
 }
 
+// Returns the mode that a bar's name begins with: "ps:sync" of "ps:sync, one slow"; all of it without a comma.
+std::string mode_of_bar(const std::string& name) { return name.substr(0, name.find(',')); }
+
 Result<AnyChart> bars_of(const DemoPlot& plot, const DemoFigures& figures) {
   BarChart chart{.title = plot.title, .axis = {.label = plot.y_label, .from_zero = true}, .rows = {}, .series = {}};
-  BarSeries series{.name = plot.y_label, .bars = {}};
+  std::vector<std::string> modes;
+  for (const auto& [name, formula] : plot.bars) modes.push_back(mode_of_bar(name));
+  const std::map<std::string, int> colours = mode_colours(modes);
   for (const auto& [name, formula] : plot.bars) {
     SYNCOPATE_ASSIGN_OR_RETURN(const FigureValue value, evaluate(formula, figures));
     if (!value.number) continue;
     chart.rows.push_back(name);
-    series.bars.push_back({.row = name, .from = 0, .to = *value.number, .label = tick_text(*value.number)});
+    const std::string mode = mode_of_bar(name);
+    auto series = std::ranges::find(chart.series, mode, &BarSeries::name);
+    if (series == chart.series.end()) {
+      chart.series.push_back({.name = mode, .bars = {}, .colour = colours.at(mode)});
+      series = std::prev(chart.series.end());
+    }
+    series->bars.push_back({.row = name, .from = 0, .to = *value.number, .label = tick_text(*value.number)});
   }
-  chart.series.push_back(std::move(series));
   return AnyChart(std::move(chart));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/lab/demo/demo_text.h"
 #include "experiments/lab/report/html_page.h"
 #include "experiments/lab/report/html_text.h"
 
@@ -14,9 +15,10 @@ std::string paragraph(const std::string& text) { return fmt::format("<p>{}</p>\n
 std::string runs_html(const Demo& demo) {
   std::string list = "<ul>\n";
   for (const DemoRun& run : demo.runs) {
-    const std::string line = html_text(fmt::format("run_experiment {}", fmt::join(run.words, " ")));
+    std::vector<std::string> line = {"run_experiment"};
+    line.insert(line.end(), run.words.begin(), run.words.end());
     const std::string page = compares(run) ? fmt::format(" <a href=\"{0}/comparison.html\">{0}</a>", run.name) : "";
-    list += fmt::format("<li><code>{}</code>{}</li>\n", line, page);
+    list += fmt::format("<li>{}{}</li>\n", html_command(line), page);
   }
   return list + "</ul>\n";
 }
@@ -25,8 +27,10 @@ std::string runs_html(const Demo& demo) {
 
 std::string demo_html(const Demo& demo, const DemoOutcome& outcome) {
   std::string body = paragraph(demo.question);
-  if (!demo.choices.empty()) body += html_list(demo.choices);
-  body += "<h2>What was measured</h2>\n" + html_charts(outcome.charts) + paragraph(demo.look);
+  std::vector<std::string> choices;
+  for (const DemoChoice& choice : demo.choices) choices.push_back(choice_text(choice));
+  if (!choices.empty()) body += html_list(choices);
+  body += "<h2>What was measured</h2>\n" + html_charts(outcome.charts) + paragraph(look_text(demo));
   body += "<h2>The answer</h2>\n" + paragraph(fmt::format("{}", fmt::join(outcome.sentences, " ")));
   body += "<h2>Exercises</h2>\n" + html_list(outcome.exercises);
   body += paragraph(

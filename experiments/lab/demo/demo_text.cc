@@ -29,10 +29,14 @@ std::string demo_list(const std::vector<Demo>& demos, int columns) {
   return text + "\nrun_experiment demo NAME runs one; --help=demo says more\n";
 }
 
+std::string choice_text(const DemoChoice& choice) { return fmt::format("{}: {}", choice.letter, choice.text); }
+
+std::string look_text(const Demo& demo) { return "Look: " + demo.look; }
+
 std::string question_text(const Demo& demo, int columns) {
   std::string text =
       wrapped(fmt::format("{}: {}", demo.name, demo.title), 0, columns) + "\n" + wrapped(demo.question, 0, columns);
-  for (const std::string& choice : demo.choices) text += wrapped("- " + choice, 2, columns);
+  for (const DemoChoice& choice : demo.choices) text += wrapped(choice_text(choice), 2, columns);
   text += fmt::format("\nabout {} s, {}:\n", demo.seconds, kind_of(demo));
   for (const DemoRun& run : demo.runs) {
     text += wrapped(fmt::format("run_experiment {}", fmt::join(run.words, " ")), 2, columns);
@@ -42,7 +46,7 @@ std::string question_text(const Demo& demo, int columns) {
 
 std::string answer_text(const Demo& demo, const std::vector<std::string>& sentences,
                         const std::vector<std::string>& exercises, int columns) {
-  std::string text = wrapped("Look: " + demo.look, 0, columns) + "\n";
+  std::string text = wrapped(look_text(demo), 0, columns) + "\n";
   text += wrapped(fmt::format("{}", fmt::join(sentences, " ")), 0, columns);
   text += "\nExercises\n";
   for (std::size_t i = 0; i < exercises.size(); ++i) text += numbered(i + 1, exercises[i], columns);

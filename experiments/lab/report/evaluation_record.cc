@@ -34,6 +34,8 @@ std::string not_evaluated_text(const EvaluationRecord& record) {
 }
 
 std::string to_text(const EvaluationRecord& record) {
+  if (record.points == 0)
+    return fmt::format("not on the way, since no point came ({}): {}", record.every, record.weights);
   return fmt::format("{} of {} points, {}: {}", record.evaluated, record.points, record.every, record.weights);
 }
 

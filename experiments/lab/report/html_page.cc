@@ -47,8 +47,9 @@ std::string html_page(const std::string& title, const std::string& body) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{0}</title>\n<style>{1}</style></head>\n"
-      "<body><h1>{0}</h1>\n<noscript><p>The charts of this page are drawn by scripts, which are switched off. Its "
-      "tables are whole.</p></noscript>\n{2}{3}</body></html>\n",
+      "<body><main><h1>{0}</h1>\n<noscript><p>The charts of this page are drawn by scripts, which are switched off. "
+      "Its "
+      "tables are whole.</p></noscript>\n{2}</main>\n{3}</body></html>\n",
       html_text(title), page_styles().at("page"), body, scripts());
 }
 
@@ -80,6 +81,14 @@ std::string html_charts(const std::vector<AnyChart>& charts) {
     if (has_something(chart)) html += chart_figure(chart);
   }
   return html + "</div>\n";
+}
+
+std::string html_command(const std::vector<std::string>& words) {
+  std::string html;
+  for (const std::string& word : words) {
+    html += fmt::format("{}<span class=\"word\">{}</span>", html.empty() ? "" : " ", html_text(word));
+  }
+  return fmt::format("<code>{}</code>", html);
 }
 
 std::string html_folded(const std::string& summary, const std::string& html) {

@@ -21,6 +21,9 @@ std::string html_facts(const std::vector<std::vector<std::string>>& rows, const 
 // Returns charts beside each other where there is room; those that have nothing to draw are left out.
 std::string html_charts(const std::vector<AnyChart>& charts);
 
+// Returns a command, of which no word is broken that fits into a line.
+std::string html_command(const std::vector<std::string>& words);
+
 // Returns what is shown once its summary is pressed.
 std::string html_folded(const std::string& summary, const std::string& html);
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -107,7 +108,7 @@ MachineLoad load_between(const MachineReading& before, const MachineReading& aft
   if (time > 0) load.own = std::clamp(own / time, 0.0, 1.0);
   if (before.busy && after.busy && time > 0) {
     const double others = *after.busy - *before.busy - own;
-    load.others = others < kCounts ? 0 : std::min(others / time, 1.0);
+    load.others = others < kCounts ? 0 : std::min(others / time, 1 - load.own.value_or(0));
   }
   load.steal = share(before.steal, after.steal, time);
   load.waiting = share(before.waiting, after.waiting, load.seconds);
@@ -152,9 +153,11 @@ std::string beware_lines(const MachineLoad& load) {
 }
 
 std::string to_text(const MachineLoad& load) {
+  std::optional<double> others = load.others;
+  if (load.own && others) others = std::min(*others, 1 - std::round(100 * *load.own) / 100);  // in all at most 100 %
   std::string text = fmt::format("{} worker{} on {:.3g} core{}; of their time the run used {}, others {}, steal {}",
                                  load.workers, load.workers == 1 ? "" : "s", load.cores, load.cores == 1 ? "" : "s",
-                                 percent(load.own), percent(load.others), percent(load.steal));
+                                 percent(load.own), percent(others), percent(load.steal));
   if (load.load_before && load.load_after) {
     text += fmt::format("; load average {:.1f} before, {:.1f} after", *load.load_before, *load.load_after);
   }

@@ -1,10 +1,14 @@
 #include "experiments/lab/report/plot.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -52,7 +56,7 @@ int dot_at(double fraction, int dots) { return static_cast<int>(std::lround(frac
 
 // A series as it is drawn: its number among those that are, and the dot at which its line ends.
 struct Drawn {
-  const ChartSeries* series = nullptr;
+  std::string name;
   int number = 0;
   int end = 0;
 };
@@ -82,7 +86,7 @@ Drawn draw(const ChartSeries& series, int number, const Scales& scales, PlotCanv
     const bool is_last = i + 1 == dots.size();
     if (!series.is_level && (is_last || (series.marked && has_all))) canvas.letter(dots[i].x, dots[i].y, number);
   }
-  return {&series, number, dots.back().y};
+  return {series.name, number, dots.back().y};
 }
 
 // Returns the row of each name: that of its line's end, or the next one that is free, above or below. Empty where rows
@@ -128,8 +132,41 @@ std::string headed(const std::string& title, const PlotStyle& style) {
 // Returns a series' letter and its name, of which there is as much as fits; none in one column.
 std::string fitted_name(const Drawn& drawn, int columns, const PlotStyle& style) {
   std::string text(1, letter_of(drawn.number));
-  if (columns > 2) text += " " + fitted(printable(drawn.series->name), columns - 2, style.unicode);
+  if (columns > 2) text += " " + fitted(printable(drawn.name), columns - 2, style.unicode);
   return coloured(text, drawn.number, style.colour);
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// Takes the words that all names have out of them, and returns them: they would take the room of what distinguishes the
+// names. Changes nothing where a name would be left empty.
+std::string take_shared_words(const std::vector<std::string*>& names) {
+  if (names.size() < 2) return {};
+  std::vector<std::string> shared;
+  for (const std::string& word : words_of(*names.front())) {
+    const bool have_all = std::ranges::all_of(names, [&](const std::string* name) {
+      const std::vector<std::string> words = words_of(*name);
+      return std::ranges::find(words, word) != words.end();
+    });
+    if (have_all) shared.push_back(word);
+  }
+  std::vector<std::string> rests;
+  for (const std::string* name : names) {
+    std::vector<std::string> rest = words_of(*name);
+    std::erase_if(rest, [&](const std::string& word) { return std::ranges::find(shared, word) != shared.end(); });
+    if (rest.empty()) return {};
+    rests.push_back(fmt::format("{}", fmt::join(rest, " ")));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) *names[i] = rests[i];
+  return fmt::format("{}", fmt::join(shared, " "));
+}
+
+// Returns the title over names of which these words have been taken out.
+std::string title_with(const std::string& title, const std::string& shared) {
+  return shared.empty() ? title : fmt::format("{} ({})", title, shared);
 }
 
 bool is_utf8_locale(std::string_view name) {
@@ -192,15 +229,22 @@ int widest_figure(const std::vector<PlottedBar>& bars) {
 std::string plot_of_bars(const std::string& title, const std::string& axis, std::vector<PlottedBar> bars,
                          double reference, const PlotStyle& style) {
   constexpr int kFewestBarColumns = 12;
-  std::string text = headed(title, style);
-  if (bars.empty()) return text + kNothingToDraw;
-  double most = 0;
-  int names = 0;
-  for (const PlottedBar& bar : bars) {
-    most = std::max(most, bar.value);
-    names = std::max(names, columns_of(printable(bar.name)));
+  if (bars.empty()) return headed(title, style) + kNothingToDraw;
+  const auto widest_name = [&] {
+    int widest = 0;
+    for (const PlottedBar& bar : bars) widest = std::max(widest, columns_of(printable(bar.name)));
+    return widest;
+  };
+  std::string shared;
+  if (widest_name() > clamped_columns(style) / 2) {
+    std::vector<std::string*> all;
+    for (PlottedBar& bar : bars) all.push_back(&bar.name);
+    shared = take_shared_words(all);
   }
-  names = std::min(names, clamped_columns(style) / 2);
+  std::string text = headed(title_with(title, shared), style);
+  double most = 0;
+  for (const PlottedBar& bar : bars) most = std::max(most, bar.value);
+  const int names = std::min(widest_name(), clamped_columns(style) / 2);
   const auto left = [&] { return clamped_columns(style) - names - 2 - 1 - widest_figure(bars); };
   if (left() < kFewestBarColumns) {
     for (PlottedBar& bar : bars) bar.interval.clear();
@@ -243,12 +287,25 @@ std::string plot_of(const Chart& chart, const PlotStyle& style) {
     const auto is_shown = [&](const ChartPoint& point) { return scales.show(series, point); };
     if (std::ranges::any_of(series.points, is_shown)) shown.push_back(&series);
   }
-  std::string text = headed(chart.title, style);
-  if (shown.empty()) return text + kNothingToDraw;
+  if (shown.empty()) return headed(chart.title, style) + kNothingToDraw;
 
-  int before = 0, names = 0;
+  int before = 0;
   for (const double value : scales.y.tick_values()) before = std::max(before, columns_of(tick_text(value)));
-  for (const ChartSeries* series : shown) names = std::max(names, columns_of(printable(series->name)) + 2);
+  std::vector<std::string> brief;
+  for (const ChartSeries* series : shown) brief.push_back(series->name);
+  const auto widest_name = [&] {
+    int widest = 0;
+    for (const std::string& name : brief) widest = std::max(widest, columns_of(printable(name)) + 2);
+    return widest;
+  };
+  std::string shared;
+  if (widest_name() > columns / 3) {
+    std::vector<std::string*> all;
+    for (std::string& name : brief) all.push_back(&name);
+    shared = take_shared_words(all);
+  }
+  std::string text = headed(title_with(chart.title, shared), style);
+  int names = widest_name();
   const bool has_legend = names > columns / 3;  // below the plot; letters alone stand at the ends of lines
   if (has_legend) names = 1;
   const int across = columns - before - 2 - 1 - names;
@@ -256,6 +313,7 @@ std::string plot_of(const Chart& chart, const PlotStyle& style) {
   std::vector<Drawn> drawn;
   for (const ChartSeries* series : shown) {
     drawn.push_back(draw(*series, static_cast<int>(drawn.size()), scales, canvas));
+    drawn.back().name = brief[drawn.size() - 1];
   }
 
   std::vector<std::string> ticks(static_cast<std::size_t>(lines));
@@ -297,7 +355,13 @@ std::string plot_of(const IntervalChart& chart, const PlotStyle& style) {
 }
 
 std::string plot_of(const BarChart& chart, const PlotStyle& style) {
-  const bool has_legend = chart.series.size() > 1;
+  // Letters tell the parts of a bar from each other; a bar of one part needs none.
+  const auto parts_of = [&](const std::string& row) {
+    return std::ranges::count_if(chart.series, [&](const BarSeries& series) {
+      return std::ranges::any_of(series.bars, [&](const Bar& bar) { return bar.row == row; });
+    });
+  };
+  const bool has_legend = std::ranges::any_of(chart.rows, [&](const std::string& row) { return parts_of(row) > 1; });
   std::vector<PlottedBar> bars;
   for (const std::string& name : chart.rows) {
     PlottedBar bar{.name = name, .parts = {}, .value = 0};
@@ -305,7 +369,8 @@ std::string plot_of(const BarChart& chart, const PlotStyle& style) {
       for (const Bar& one : chart.series[i].bars) {
         if (one.row != name || !std::isfinite(one.from) || !std::isfinite(one.to)) continue;
         const int number = static_cast<int>(i);
-        bar.parts.push_back({one.from, one.to, number, has_legend ? std::optional(letter_of(number)) : std::nullopt});
+        bar.parts.push_back({one.from, one.to, has_legend ? number : chart.series[i].colour,
+                             has_legend ? std::optional(letter_of(number)) : std::nullopt});
         bar.value = std::max({bar.value, one.from, one.to});
       }
     }

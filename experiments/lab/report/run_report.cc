@@ -168,6 +168,8 @@ double used_samples(std::span<const StepRecord> steps) {
   return samples;
 }
 
+constexpr std::size_t kLastPart = 10;  // of a worker's steps, the last tenth says what its training loss has come to
+
 void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
   TimePoint first = TimePoint::max(), last = TimePoint::min();
   double last_loss = 0, last_samples = 0;
@@ -183,9 +185,11 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
     used += used_samples(worker.steps);
     if (worker.lost) report.lost_workers.push_back(worker.rank);
     if (worker.lost || worker.steps.empty()) continue;
-    const StepRecord& step = worker.steps.back();
-    last_loss += step.loss * static_cast<double>(step.samples);
-    last_samples += static_cast<double>(step.samples);
+    // The last batch alone may be what was left of an epoch.
+    for (const StepRecord& step : std::span(worker.steps).last((worker.steps.size() + kLastPart - 1) / kLastPart)) {
+      last_loss += step.loss * static_cast<double>(step.samples);
+      last_samples += static_cast<double>(step.samples);
+    }
   }
   if (report.total_steps > 0) {
     report.training_seconds = seconds(last - first);

@@ -117,7 +117,7 @@ struct RunReport {
   std::vector<StalenessBin> staleness_bins;
   double dropped = 0;  // fraction of all gradients that were too late for their update
 
-  std::optional<double> final_train_loss;  // mean over the workers' last batches
+  std::optional<double> final_train_loss;  // mean over the samples of the last tenth of each worker's steps
   std::optional<double> final_test_accuracy;
   std::optional<double> final_test_loss;
   TestFigures final_figures;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/text/printable_text.h"
+#include "experiments/config/wrapped_text.h"
 
 namespace syncopate::experiments {
 
@@ -43,7 +44,7 @@ bool write_out(std::FILE* stream, const std::string& text) {
 Console::Console(bool quiet) : quiet_(quiet), printer_(terminal_columns()) {}
 
 void Console::say(const std::string& text) {
-  if (!quiet_) print(printer_.interrupt() + printable_lines(text) + "\n");
+  if (!quiet_) print(printer_.interrupt() + wrapped_prose(printable_lines(text), terminal_columns()) + "\n");
 }
 
 void Console::say_part(const std::string& text) {
@@ -56,7 +57,7 @@ void Console::draw(const std::string& plots) {
 
 void Console::warn(const std::string& text) {
   print(printer_.interrupt());
-  (void)write_out(stderr, printable_lines(text) + "\n");
+  (void)write_out(stderr, wrapped_prose(printable_lines(text), terminal_columns()) + "\n");
 }
 
 void Console::progress(const Progress& progress, TimePoint now) {

@@ -35,7 +35,8 @@ void add_learnt(const RunReport& report, FactRows& rows) {
   }
   if (report.final_test_loss) rows.push_back({"test loss", fmt::format("{:.4f} nats", *report.final_test_loss)});
   if (report.final_train_loss) {
-    rows.push_back({"training loss of the last batches", fmt::format("{:.4f} nats", *report.final_train_loss)});
+    rows.push_back(
+        {"training loss, mean of the last tenth of the steps", fmt::format("{:.4f} nats", *report.final_train_loss)});
   }
   if (report.final_validation) {
     rows.push_back({"at the end, on what was held out",
@@ -61,7 +62,7 @@ void add_speed(const ReportedRun& run, FactRows& rows) {
                     format_count(report.window->samples_per_second) + " samples/s"});
   }
   rows.push_back({"ideal throughput", format_count(waterfall.ideal_rate()) + " samples/s"});
-  rows.push_back({"efficiency: measured step over ideal step", percent_of(waterfall.ideal_ms / waterfall.measured_ms)});
+  rows.push_back({"efficiency: ideal step over measured step", percent_of(waterfall.ideal_ms / waterfall.measured_ms)});
   if (run.explained.predicted_rate) {
     rows.push_back(
         {"throughput by closed form, with this computing", format_count(*run.explained.predicted_rate) + " samples/s"});

@@ -29,7 +29,13 @@ function short(value) {
 }
 const exact = value => value.toLocaleString('en', {maximumSignificantDigits: 6});
 const interval = point => point.low === undefined ? '' : ` [${exact(point.low)}, ${exact(point.high)}]`;
-const cut = (text, most) => text.length > most ? text.slice(0, most - 1) + '…' : text;
+// What distinguishes names often stands at their ends, so that a long one is cut in its middle.
+const cut = (text, most) => text.length <= most ? text : text.slice(0, Math.ceil((most - 1) / 2)) + '…' + text.slice(text.length - Math.floor((most - 1) / 2));
+// A name without the words that all names have, for places where it would be cut.
+function brief(name, names) {
+  const all = names.map(other => other.split(' ')), rest = name.split(' ').filter(word => all.length < 2 || !all.every(words => words.includes(word)));
+  return rest.join(' ') || name;
+}
 
 // A linear or logarithmic axis that shows `values`. Zero has a place of its own on a logarithmic one.
 function axisOf(axis, values, theme, more = {}) {

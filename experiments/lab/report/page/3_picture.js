@@ -139,14 +139,18 @@ class Picture {
     if (this.model.y.logarithmic) ys.push(...view.series.flatMap(one => one.points.map(point => point.y)).filter(y => y === 0));
     const x = axisOf(view.x, xs, theme, {ownTicks: true}), y = axisOf({...this.model.y, logarithmic: this.model.y.logarithmic || this.logarithmic}, ys, theme);
     const ends = xs.length ? [Math.min(...xs), Math.max(...xs)] : [0, 1];
-    const datasets = view.series.map(one => {
+    // Lines that run over each other are seen both: the later one is dashed. Long lines have a mark now and then.
+    const drawn = new Set(), isOver = one => { const key = JSON.stringify(one.points.map(point => [point.x, point.y])), seen = drawn.has(key); drawn.add(key); return seen; };
+    const datasets = view.series.map((one, place) => {
       const marker = markerOf(one.marker), colour = colourOf(theme, one.colour);
       const points = one.level ? ends.map(end => ({...one.points[0], x: end, label: ''})) : one.points;
-      const radius = !one.marked || one.level ? 0 : one.joined && points.length > 60 ? 0 : 3.5;
+      const apart = one.joined ? Math.ceil(points.length / 60) * (points.length > 60 ? 6 : 1) : 1;
+      const radius = !one.marked || one.level ? 0 : ({dataIndex}) => (dataIndex + place) % apart === 0 ? 3.5 : 0;
+      const dash = one.level ? [6, 3] : one.dashed ? [2, 3] : isOver(one) ? [9, 9] : [];
       return {
         label: one.name, hidden: this.hidden.has(one.name), showLine: one.joined || one.level, dashed: one.dashed,
         data: points.map(point => ({...point, x: x.place(point.x), y: y.place(point.y), given: point})),
-        borderColor: colour, borderWidth: one.level || one.dashed ? 1.5 : 1.8, borderDash: one.level ? [6, 3] : one.dashed ? [2, 3] : [],
+        borderColor: colour, borderWidth: one.level || one.dashed ? 1.5 : 1.8, borderDash: dash,
         backgroundColor: marker.hollow ? theme.page : colour, pointStyle: marker.style, rotation: marker.rotation ?? 0,
         pointRadius: radius, pointBorderWidth: marker.hollow || ['+', '×'].includes(marker.glyph) ? 2 : 0, pointHoverRadius: 5, pointHitRadius: 8
       };
@@ -181,7 +185,7 @@ class Picture {
       ctx.fillStyle = name.colour;
       ctx.fillRect(area.right + 7, name.y - 1.5, 8, 3);
       ctx.fillStyle = this.theme.text;
-      let text = name.text;
+      let text = ctx.measureText(name.text).width > this.room - 24 ? brief(name.text, names.map(one => one.text)) : name.text;
       while (text.length > 3 && ctx.measureText(text).width > this.room - 24) text = cut(text, text.length - 1);
       ctx.fillText(text, area.right + 19, name.y);
     }
@@ -190,7 +194,7 @@ class Picture {
   // In two lines where there is little room: what distinguishes rows often stands at the end.
   rowNames(rows, narrow) {
     return index => {
-      const row = rows[index] ?? '', space = row.indexOf(' ');
+      const whole = rows[index] ?? '', row = whole.length > (narrow ? 18 : 34) ? brief(whole, rows) : whole, space = row.indexOf(' ');
       if (!narrow || row.length <= 18 || space < 0) return cut(row, narrow ? 18 : 34);
       return [cut(row.slice(0, space), 18), cut(row.slice(space + 1), 18)];
     };
@@ -251,7 +255,7 @@ class Picture {
     if (raw.row) return `${raw.row.name}: ${exact(raw.row.value)}${interval(raw.row)}`;
     if (raw.bar) {
       const {row, from, to, label, tip} = raw.bar;
-      return [`${row}, ${dataset.label}: ${tip || label || exact(to - from)}`, from === 0 ? this.model.axis.label : `${exact(from)} to ${exact(to)}: ${this.model.axis.label}`];
+      return [`${row === dataset.label ? row : `${row}, ${dataset.label}`}: ${tip || label || exact(to - from)}`, from === 0 ? this.model.axis.label : `${exact(from)} to ${exact(to)}: ${this.model.axis.label}`];
     }
     const point = raw.given, view = this.model.views[this.view];
     const isLevel = view.series.find(one => one.name === dataset.label)?.level;

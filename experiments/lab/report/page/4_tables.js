@@ -31,6 +31,7 @@ function sortable(table) {
   headings.forEach((heading, column) => {
     const button = document.createElement('button');
     button.type = 'button';
+    if (!heading.textContent.trim()) button.setAttribute('aria-label', 'Sort by the first column');
     button.append(...heading.childNodes);
     heading.append(button);
     button.addEventListener('click', () => {

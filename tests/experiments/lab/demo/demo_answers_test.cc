@@ -8,6 +8,7 @@
 #include "experiments/lab/demo/demo_line.h"
 #include "experiments/lab/demo/demo_page.h"
 #include "experiments/lab/report/comparison_files.h"
+#include "experiments/lab/report/mode_colours.h"
 #include "tests/experiments/lab/demo/small_demo.h"
 #include "tests/experiments/lab/report/sample_comparison.h"
 
@@ -32,12 +33,13 @@ DemoFigures figures_at(double one, double two) {
 }
 
 TEST(DemoAnswer, SaysWhatTheFiguresOfThisRunSay) {
-  EXPECT_THAT(
-      *answer_of(small_demo(), figures_at(100, 150)),
-      ElementsAre("Two servers are 1.50x as fast as one.", "They help.", "One server's link costs 120 ms a step."));
+  EXPECT_THAT(*answer_of(small_demo(), figures_at(100, 150)),
+              ElementsAre("By these figures none of the choices was right.", "Two servers are 1.50x as fast as one.",
+                          "They help.", "One server's link costs 120 ms a step."));
   EXPECT_THAT(*answer_of(small_demo(), figures_at(100, 90)),
-              ElementsAre("Two servers are 0.90x as fast as one.", "They do not help.",
+              ElementsAre("By these figures a was right.", "Two servers are 0.90x as fast as one.", "They do not help.",
                           "One server's link costs 120 ms a step."));
+  EXPECT_EQ(answer_of(small_demo(), figures_at(100, 200))->front(), "By these figures b was right.");
 }
 
 TEST(DemoAnswer, IsCheckedAgainstTheFiguresOfThisRun) {
@@ -85,21 +87,24 @@ TEST(DemoCharts, DrawTheRowsOfThisRun) {
   const Chart& chart = std::get<Chart>(charts->front());
   ASSERT_THAT(chart.series, SizeIs(1));
   EXPECT_EQ(chart.series[0].name, "ps:sync");
+  EXPECT_EQ(chart.series[0].colour, mode_colours({"ps:sync"}).at("ps:sync")) << "as on every page";
   ASSERT_THAT(chart.series[0].points, SizeIs(2));
   EXPECT_EQ(chart.series[0].points[1].x, 2);
   EXPECT_EQ(chart.series[0].points[1].y, 150);
   const std::string page =
       demo_html(small_demo(), {.charts = *charts, .sentences = {"They help."}, .exercises = {"How?"}});
-  EXPECT_THAT(page,
-              AllOf(HasSubstr("How much faster"), HasSubstr("They help."), HasSubstr("<li>How?</li>"),
-                    HasSubstr("A simulated cluster, in virtual time"), HasSubstr("href=\"speed/comparison.html\"")));
+  EXPECT_THAT(page, AllOf(HasSubstr("How much faster"), HasSubstr("They help."), HasSubstr("<li>How?</li>"),
+                          HasSubstr("Look: where the line ends."), HasSubstr("A simulated cluster, in virtual time"),
+                          HasSubstr("href=\"speed/comparison.html\"")));
 }
 
 TEST(DemoCharts, DrawCurvesAndBars) {
   Demo demo = small_demo();
-  demo.plots = {
-      {.kind = DemoPlot::Kind::kCurves, .title = "c", .run = "speed", .rows = "ps:sync servers=2"},
-      {.kind = DemoPlot::Kind::kBars, .title = "b", .y_label = "x", .bars = {{"growth", "growth"}, {"no", "1 / 0"}}}};
+  demo.plots = {{.kind = DemoPlot::Kind::kCurves, .title = "c", .run = "speed", .rows = "ps:sync servers=2"},
+                {.kind = DemoPlot::Kind::kBars,
+                 .title = "b",
+                 .y_label = "x",
+                 .bars = {{"ps:sync, growth", "growth"}, {"no", "1 / 0"}}}};
   const Result<std::vector<AnyChart>> charts = demo_charts(demo, figures_at(100, 150));
   ASSERT_TRUE(charts.ok()) << charts.status().message();
   const Chart& curves = std::get<Chart>(charts->at(0));
@@ -109,6 +114,7 @@ TEST(DemoCharts, DrawCurvesAndBars) {
   const BarChart& bars = std::get<BarChart>(charts->at(1));
   ASSERT_THAT(bars.rows, SizeIs(1)) << "what has no value has no bar";
   EXPECT_EQ(bars.series.at(0).bars.at(0).to, 1.5);
+  EXPECT_EQ(bars.series.at(0).colour, mode_colours({"ps:sync"}).at("ps:sync"));
   demo.plots[0].run = "one";
   EXPECT_THAT(demo_charts(demo, figures_at(1, 2)).status().message(), HasSubstr("one: must be a comparison"));
 }

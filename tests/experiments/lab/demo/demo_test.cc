@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -88,6 +90,7 @@ TEST(EveryDemo, NamesRunsRowsAndFiguresThatThereAre) {
     }
     const Presumed figures(*demo);
     for (const auto& [figure, formula] : demo->figures) expect_filled("{" + figure + "}", figures, figure);
+    for (const DemoChoice& choice : demo->choices) expect_filled("{" + choice.condition + "}", figures, choice.letter);
     for (const DemoSentence& sentence : demo->answer) {
       if (!sentence.condition.empty()) expect_filled("{" + sentence.condition + "}", figures, "a condition");
       expect_filled(sentence.text, figures, "a sentence");
@@ -104,6 +107,72 @@ TEST(EveryDemo, NamesRunsRowsAndFiguresThatThereAre) {
       expect_filled(exercise.text, figures, exercise.key);
       expect_filled("{" + exercise.answer + "}", figures, exercise.key);
       EXPECT_TRUE(keys.insert(exercise.key).second) << name << ": " << exercise.key << " twice";
+    }
+  }
+}
+
+TEST(EveryDemo, AsksWhereToLookAndClaimsNothingThere) {
+  const auto asks = [](std::string_view part) {
+    for (const char* word : {"who ", "which ", "where ", "whether ", "how ", "what ", "up to how "}) {
+      if (part.starts_with(word)) return true;
+    }
+    return false;
+  };
+  for (const auto& [name, text] : demo_texts()) {
+    const std::string look = open_demo(std::string(name))->look;
+    EXPECT_TRUE(asks(look)) << name << ": " << look;
+    for (std::size_t at = look.find(", and "); at != std::string::npos; at = look.find(", and ", at + 1)) {
+      EXPECT_TRUE(asks(std::string_view(look).substr(at + 6))) << name << ": " << look;
+    }
+    EXPECT_EQ(look.find(';'), std::string::npos) << name << ": " << look;
+    EXPECT_EQ(look.find(" that "), std::string::npos) << name << ": " << look;
+  }
+}
+
+// Every figure has a value of its own, which follows from its path.
+class Distinct : public FigureLookup {
+ public:
+  explicit Distinct(const Demo& demo) : demo_(demo) {}
+
+  Result<std::vector<NamedFigure>> at(const std::vector<std::string>& path) const override {
+    std::string name;
+    for (const std::string& part : path) name += "/" + part;
+    const double value = 1 + static_cast<double>(std::hash<std::string>()(name) % 100'003) / 100'003;
+    return std::vector<NamedFigure>(1, {path.back(), {.number = value}});
+  }
+
+  Result<FigureValue> named(const std::string& name) const override { return evaluate(demo_.figures.at(name), *this); }
+
+ private:
+  const Demo& demo_;
+};
+
+// Returns the formulas that stand in braces.
+std::vector<std::string> formulas_in(const std::string& text) {
+  std::vector<std::string> formulas;
+  for (std::size_t open = text.find('{'); open != std::string::npos; open = text.find('{', open + 1)) {
+    const std::string inside = text.substr(open + 1, text.find('}', open) - open - 1);
+    formulas.push_back(inside.substr(0, inside.find('|')));
+  }
+  return formulas;
+}
+
+TEST(EveryDemo, LeavesTheAnswersOfItsExercisesToThePerson) {
+  for (const auto& [name, text] : demo_texts()) {
+    const Result<Demo> demo = open_demo(std::string(name));
+    const Distinct figures(*demo);
+    std::string said = demo->question;
+    for (const DemoSentence& sentence : demo->answer) said += sentence.text + sentence.otherwise;
+    for (const DemoExercise& exercise : demo->exercises) said += exercise.text;
+    for (const std::string& formula : formulas_in(said)) {
+      const Result<FigureValue> shown = evaluate(formula, figures);
+      if (!shown.ok() || !shown->number) continue;
+      for (const DemoExercise& exercise : demo->exercises) {
+        const Result<FigureValue> right = evaluate(exercise.answer, figures);
+        if (!right.ok() || !right->number) continue;
+        EXPECT_GT(std::abs(*shown->number / *right->number - 1), 1e-9)
+            << name << ": {" << formula << "} is the answer of " << exercise.key;
+      }
     }
   }
 }
@@ -175,7 +244,7 @@ TEST(DemoFile, IsReadWhole) {
   EXPECT_THAT(demo->exercises, SizeIs(3));
   EXPECT_DOUBLE_EQ(demo->exercises[0].tolerance, 0.02);
   EXPECT_THAT(question_text(*demo, 80),
-              AllOf(HasSubstr("small: Do servers help?"), HasSubstr("- twice as fast"),
+              AllOf(HasSubstr("small: Do servers help?"), HasSubstr("b: twice as fast"),
                     HasSubstr("about 5 s, simulated cluster"), HasSubstr("run_experiment study")));
 }
 

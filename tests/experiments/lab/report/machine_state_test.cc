@@ -79,6 +79,16 @@ TEST(MachineLoad, IsSharedOutBetweenTheRunOthersAndWhatWasStolen) {
               "0.5 before, 2.5 after");
 }
 
+TEST(MachineLoad, ComesToNoMoreThanTheWhole) {
+  MachineReading before{.cores = 2, .busy = 0, .own = 0};
+  MachineReading after = before;
+  after.at = before.at + std::chrono::seconds(100);
+  after.busy = 202, after.own = 119.1;  // counted in ticks, at other moments
+  const MachineLoad load = load_between(before, after, 2);
+  EXPECT_LE(*load.own + *load.others, 1);
+  EXPECT_THAT(to_text(load), testing::HasSubstr("used 60 %, others 40 %"));
+}
+
 TEST(MachineLoad, LeavesOutWhatTheSystemDoesNotTell) {
   MachineReading before{.cores = 2}, after{.cores = 2};
   after.at += std::chrono::seconds(1);
