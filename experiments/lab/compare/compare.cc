@@ -64,7 +64,8 @@ std::string title_of(const ComparisonJob& job) {
   };
   if (job.base.cluster == ClusterKind::kSimulated) {
     parts.push_back("simulated in virtual time");
-    parts.push_back(shared_text(job, [](const ResolvedRun& run) { return "network " + name_of(run.network); }));
+    parts.push_back(
+        shared_text(job, [](const ResolvedRun& run) { return std::string("network ") + name_of(run.network); }));
     parts.push_back(shared_text(job, [](const ResolvedRun& run) { return "compute " + run.compute.to_string(); }));
   }
   std::erase(parts, "");

@@ -255,7 +255,9 @@ class Picture {
     if (raw.row) return `${raw.row.name}: ${exact(raw.row.value)}${interval(raw.row)}`;
     if (raw.bar) {
       const {row, from, to, label, tip} = raw.bar;
-      return [`${row === dataset.label ? row : `${row}, ${dataset.label}`}: ${tip || label || exact(to - from)}`, from === 0 ? this.model.axis.label : `${exact(from)} to ${exact(to)}: ${this.model.axis.label}`];
+      const unit = this.model.axis.label, value = tip || label || exact(to - from);
+      const first = `${row.startsWith(dataset.label) ? row : `${row}, ${dataset.label}`}: ${value}`;
+      return from !== 0 ? [first, `${exact(from)} to ${exact(to)}: ${unit}`] : unit && value.endsWith(unit) ? [first] : [first, unit];
     }
     const point = raw.given, view = this.model.views[this.view];
     const isLevel = view.series.find(one => one.name === dataset.label)?.level;

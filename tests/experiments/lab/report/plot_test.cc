@@ -12,6 +12,7 @@
 namespace syncopate::experiments {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -124,6 +125,25 @@ TEST(Plot, DrawsPartsOfBarsAsTheLettersOfTheirSeries) {
             "ps   │aaaaaaaaaabbbbbbbbbbbbbbbbbbbbb 30\n"
             "  a computing\n"
             "  b the link\n");
+}
+
+TEST(Plot, ShowsWhatDistinguishesNamesWhereTheyWouldBeCut) {
+  Chart chart = two_lines();
+  chart.series[0].name = "allreduce:ring overlap=on shape=1gbit+50us";
+  chart.series[1].name = "allreduce:ring overlap=on shape=10gbit+50us";
+  const std::string text = plot_of(chart, {.columns = 60, .lines = 6});
+  EXPECT_THAT(text, HasSubstr("Throughput (allreduce:ring overlap=on)"));
+  EXPECT_THAT(text, HasSubstr(" shape=1gbit+50us\n"));
+  EXPECT_THAT(text, HasSubstr(" shape=10gbit+50us\n"));
+}
+
+TEST(Plot, HasNoLettersInBarsOfOnePart) {
+  const BarChart chart{.title = "b",
+                       .axis = {.label = "x"},
+                       .rows = {"ps:sync, one", "ps:async, one"},
+                       .series = {{.name = "ps:sync", .bars = {{"ps:sync, one", 0, 2}}},
+                                  {.name = "ps:async", .bars = {{"ps:async, one", 0, 4}}}}};
+  EXPECT_THAT(plot_of(chart, {.columns = 60}), AllOf(HasSubstr("####"), Not(HasSubstr("  a ps:sync\n"))));
 }
 
 TEST(Plot, HasALevelForWhatDoesNotDependOnX) {
