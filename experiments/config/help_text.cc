@@ -64,7 +64,8 @@ const std::vector<Topic>& topics() {
        {"profile", "calibrate"}},
       {"hosts",
        "Several hosts",
-       {"--mode=ps --servers=2 --hosts=node1:2,node2:2", "--mode=allreduce --cluster=namespaces:4,link:100mbit"}},
+       {"--mode=ps --servers=2 --hosts=node1:2,node2:2", "--mode=allreduce --cluster=namespaces:4,link:100mbit",
+        "compare --cluster=namespaces:2,link:100mbit -- python train.py"}},
       {"doctor",
        "Doctor",
        {"doctor --hosts=node1,node2,node3", "doctor --hostfile=nodes --output=doctor.json",
@@ -110,8 +111,7 @@ const std::vector<Topic>& topics() {
         "submit --slurm --nodes=2 --time-limit=2h --mode=ps --workers=6 --servers=2 --checkpoint-every=30s"},
        "submit prints what a scheduler of your machines takes to start a run: for Kubernetes manifests, for Slurm a "
        "script for sbatch. They begin with the commands that start, watch and stop it. It starts nothing. Beside these "
-       "options it takes those of the "
-       "run.",
+       "options it takes those of the run; what a form cannot pass on, it refuses by name.",
        {"submit"}},
       {"why",
        "Why",

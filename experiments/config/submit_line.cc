@@ -61,6 +61,14 @@ Status check_given(const Submission& submission, const GivenOptions& given) {
   if (given.contains("dry-run")) {
     return Status::invalid_argument("--dry-run: submit starts nothing, it prints what would; leave it out");
   }
+  for (const OptionSpec& option : option_table()) {
+    // What has no effect on a program at all is said of all programs alike.
+    if (!given.contains(option.name) || !option.with_command || passes_on(submission, option)) continue;
+    return Status::invalid_argument(
+        fmt::format("{}: is for a program that run_experiment starts and measures, and with --kubernetes={} torchrun "
+                    "starts it; leave it out",
+                    as_typed(option, given.at(option.name)), name_of(submission.form)));
+  }
   return {};
 }
 
@@ -132,6 +140,15 @@ const char* name_of(KubernetesForm form) {
   return "";
 }
 
+bool passes_on(const Submission& submission, const OptionSpec& option) {
+  if (submission.target != SubmitTarget::kKubernetes || submission.form != KubernetesForm::kTrainer) return true;
+  constexpr std::string_view kInManifest[] = {"command", "workers", "environment"};
+  // Whom torchrun starts it ends with the first that is lost; nobody reads what is traced; links of pods are real.
+  constexpr std::string_view kOfOurLauncher[] = {"elastic", "trace", "shape"};
+  const auto is_among = [&](const auto& names) { return std::ranges::find(names, option.name) != std::end(names); };
+  return is_among(kInManifest) || (!option.variable.empty() && !is_among(kOfOurLauncher));
+}
+
 int tasks_of(const RunRequest& run) { return workers_of(run) + server_processes_of(run); }
 
 // Slurm chooses hosts only when the job begins. Their names here stand for those.
@@ -146,14 +163,15 @@ std::vector<HostSlots> slurm_hosts_of(const Submission& submission, int workers)
 
 std::vector<HostSlots> hosts_of(const Submission& submission, int workers) {
   if (submission.target == SubmitTarget::kSlurm) return slurm_hosts_of(submission, workers);
-  if (submission.form == KubernetesForm::kTrainer) return {};
   const int count = (workers + submission.slots - 1) / submission.slots;
   const std::string& name = submission.name;
+  const bool by_torchrun = submission.form == KubernetesForm::kTrainer;
+  if (by_torchrun && count == 1) return {};
   std::vector<HostSlots> hosts;
   for (int host = 0; host < count; ++host) {
     const int slots = std::min(submission.slots, workers - host * submission.slots);
     const bool is_coordinator = submission.form == KubernetesForm::kJob && host == 0;
-    const char* const role = submission.form == KubernetesForm::kJob ? "" : "worker-";
+    const char* const role = submission.form == KubernetesForm::kJob ? "" : by_torchrun ? "node-0-" : "worker-";
     hosts.push_back(
         {.name = is_coordinator ? "localhost" : fmt::format("{0}-{1}{2}.{0}", name, role, host), .slots = slots});
   }

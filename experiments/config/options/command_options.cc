@@ -11,13 +11,41 @@
 namespace syncopate::experiments {
 namespace {
 
+struct OptionWithCommand {
+  std::string_view name;
+  std::string_view variable = {};  // as OptionSpec::variable
+};
+
 // Most else is decided by the program itself: its model, its data, its update, how long it trains. What --cluster is
 // refused with, its rule says.
-constexpr std::string_view kWithCommand[] = {
-    "mode",         "launcher",       "command",        "workers",      "transport",       "shape",      "compress",
-    "servers",      "consistency",    "chunk-bytes",    "bucket-bytes", "target-accuracy", "seed",       "repeat",
-    "warmup-steps", "timeout",        "output",         "dry-run",      "cluster",         "hosts",      "hostfile",
-    "remote-shell", "remote-program", "listen-address", "trace",        "elastic",         "environment"};
+constexpr OptionWithCommand kWithCommand[] = {{"mode", "SYNCOPATE_MODE"},
+                                              {"consistency", "SYNCOPATE_CONSISTENCY"},
+                                              {"servers", "SYNCOPATE_SERVERS"},
+                                              {"transport", "SYNCOPATE_WIRE"},
+                                              {"shape", "SYNCOPATE_SHAPE"},
+                                              {"compress", "SYNCOPATE_COMPRESS"},
+                                              {"chunk-bytes", "SYNCOPATE_BUCKET_BYTES"},
+                                              {"bucket-bytes", "SYNCOPATE_BUCKET_BYTES"},
+                                              {"seed", "SYNCOPATE_SEED"},
+                                              {"timeout", "SYNCOPATE_TIMEOUT"},
+                                              {"elastic", "SYNCOPATE_ELASTIC"},
+                                              {"trace", "SYNCOPATE_TRACE"},
+                                              {"launcher"},
+                                              {"command"},
+                                              {"workers"},
+                                              {"environment"},
+                                              {"target-accuracy"},
+                                              {"repeat"},
+                                              {"warmup-steps"},
+                                              {"output"},
+                                              {"dry-run"},
+                                              {"cluster"},
+                                              {"fabric"},
+                                              {"hosts"},
+                                              {"hostfile"},
+                                              {"remote-shell"},
+                                              {"remote-program"},
+                                              {"listen-address"}};
 
 }  // namespace
 
@@ -49,7 +77,9 @@ void add_command_option(std::vector<OptionSpec>& table) {
 
 void mark_options_with_command(std::vector<OptionSpec>& table) {
   for (OptionSpec& option : table) {
-    option.with_command = std::ranges::find(kWithCommand, option.name) != std::ranges::end(kWithCommand);
+    const auto* const found = std::ranges::find(kWithCommand, option.name, &OptionWithCommand::name);
+    option.with_command = found != std::ranges::end(kWithCommand);
+    if (option.with_command) option.variable = found->variable;
   }
 }
 

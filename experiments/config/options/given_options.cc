@@ -77,20 +77,23 @@ Result<RunRequest> apply_options(const GivenOptions& given) {
   return request;
 }
 
+std::string as_typed(const OptionSpec& option, const std::string& value) {
+  const bool is_switch = option.placeholder.empty() && value == "true";
+  return is_switch ? "--" + option.name : fmt::format("--{}={}", option.name, value);
+}
+
 Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& runs) {
   for (const OptionSpec& option : option_table()) {
     const auto found = given.find(option.name);
     if (found == given.end()) continue;
-    const bool is_bare = option.placeholder.empty() && found->second == "true";  // a switch
-    const std::string value = is_bare ? "" : "=" + found->second;
     if (!option.with_command && std::ranges::all_of(runs, runs_command)) {
-      return Status::invalid_argument(fmt::format("--{}{}: has no effect on a program of your own ({}); leave it out",
-                                                  option.name, value, command_of(runs.front())));
+      return Status::invalid_argument(fmt::format("{}: has no effect on a program of your own ({}); leave it out",
+                                                  as_typed(option, found->second), command_of(runs.front())));
     }
     if (option.only_with().empty()) continue;
     if (std::ranges::any_of(runs, [&](const ResolvedRun& run) { return option.has_effect(run); })) continue;
-    return Status::invalid_argument(fmt::format("--{}{}: has an effect only with {}; leave it out or add that",
-                                                option.name, value, option.only_with()));
+    return Status::invalid_argument(fmt::format("{}: has an effect only with {}; leave it out or add that",
+                                                as_typed(option, found->second), option.only_with()));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "experiments/config/options/option_table.h"
 #include "experiments/config/resolved_run.h"
 #include "experiments/config/run_request.h"
 
@@ -28,6 +29,9 @@ GivenOptions merge(const GivenOptions& line, GivenOptions file);
 // Returns the defaults with each given value checked and set. Fails at the first value that is not allowed, or that
 // excludes another.
 Result<RunRequest> apply_options(const GivenOptions& given);
+
+// Returns the word of a command line that gives the option this value: "--mode=ps", "--elastic".
+std::string as_typed(const OptionSpec& option, const std::string& value);
 
 // Fails if a given option has no effect in any of `runs`, since it would be silently ignored.
 Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& runs);

@@ -31,6 +31,7 @@ struct OptionSpec {
   bool in_file = true;                 // it is allowed in a config file
   bool is_list = false;                // several uses of it mean the same as one with commas between the values
   bool with_command = false;           // it has an effect on a program of the person's own
+  std::string variable = {};           // that tells such a program of it; empty: run_experiment alone acts on it
   std::string excludes = {};           // an option that may not be given together with it
   std::optional<Condition> only = {};  // when it has an effect; none: always
 

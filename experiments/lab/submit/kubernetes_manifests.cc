@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/lab/submit/pod.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -42,7 +44,9 @@ KubernetesManifests kubernetes_manifests(const CommandLine& line) {
       break;
   }
   const std::string file = name + ".yaml";
-  const bool needs_keys = submission.form == KubernetesForm::kJob && line.config.hosts.size() > 1;
+  const bool has_several_pods = line.config.hosts.size() > 1;
+  const bool needs_keys = submission.form == KubernetesForm::kJob && has_several_pods;
+  const bool needs_secret = submission.form == KubernetesForm::kTrainer && has_several_pods;
   std::vector<std::string> deletion = {fmt::format("kubectl delete -f {}", file)};
   if (needs_keys) {
     manifests.steps.push_back({"Before the first time, make the keys by which the pods know each other",
@@ -51,6 +55,14 @@ KubernetesManifests kubernetes_manifests(const CommandLine& line) {
                                             "--from-file=ssh-privatekey={0}-key --from-file=ssh-publickey={0}-key.pub",
                                             name, in_namespace)}});
     deletion.push_back(fmt::format("kubectl delete secret{} {}-ssh", in_namespace, name));
+  }
+  if (needs_secret) {
+    const std::string secret = secret_of(submission);
+    manifests.steps.push_back(
+        {"Before the first time, make the secret by which the pods know each other",
+         {fmt::format("(umask 077; head -c 32 /dev/urandom >{})", secret),
+          fmt::format("kubectl create secret generic{0} {1} --from-file={2}={1}", in_namespace, secret, kSecretKey)}});
+    deletion.push_back(fmt::format("kubectl delete secret{} {}", in_namespace, secret));
   }
   manifests.steps.push_back({"Start", {fmt::format("kubectl apply -f {}", file)}});
   manifests.steps.push_back({"Watch", {watch_command(line, in_namespace)}});

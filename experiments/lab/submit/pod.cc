@@ -35,6 +35,8 @@ ordered_json object(const Submission& submission, const char* api_version, const
   return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", std::move(metadata)}};
 }
 
+std::string secret_of(const Submission& submission) { return submission.name + "-secret"; }
+
 ordered_json resources(const Submission& submission) {
   ordered_json amounts;
   if (submission.thousandths_of_cpus) amounts["cpu"] = cpus_quantity(*submission.thousandths_of_cpus);

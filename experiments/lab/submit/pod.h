@@ -20,6 +20,10 @@ nlohmann::ordered_json object(const Submission& submission, const char* api_vers
 // The label by which a Service and people find the pods.
 nlohmann::ordered_json labels(const Submission& submission);
 
+// The Secret by which programs in several pods know each other, and its one entry.
+inline constexpr const char* kSecretKey = "secret";
+std::string secret_of(const Submission& submission);
+
 // Returns what a host of the job is to have, as requests and as limits; null if nothing is asked for.
 nlohmann::ordered_json resources(const Submission& submission);
 

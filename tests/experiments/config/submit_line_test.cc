@@ -141,7 +141,8 @@ TEST(ASubmitLine, GivesAProgramOfOnesOwnToTheTrainerAlone) {
                                           "--slots=2", "--", "python", "train.py"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_THAT(line->config.command, ElementsAre("python", "train.py"));
-  EXPECT_THAT(line->config.hosts, testing::IsEmpty());
+  EXPECT_THAT(line->config.hosts,
+              ElementsAre(HostSlots{"syncopate-node-0-0.syncopate", 2}, HostSlots{"syncopate-node-0-1.syncopate", 2}));
 }
 
 }  // namespace

@@ -198,7 +198,9 @@ TEST(ATrainJob, FollowsTheRulesOfItsApi) {
   }
   EXPECT_EQ(trainer["numNodes"], 2);
   EXPECT_EQ(trainer["numProcPerNode"], 2);
-  EXPECT_EQ(trainer["command"], ordered_json::array({"torchrun", "--no-python", "python", "a.py", "it's: \"#\""}));
+  const std::vector<std::string> command = trainer["command"];
+  EXPECT_EQ(std::vector<std::string>(command.end() - 5, command.end()),
+            (std::vector<std::string>{"torchrun", "--no-python", "python", "a.py", "it's: \"#\""}));
   std::map<std::string, std::string> variables;
   for (const ordered_json& variable : trainer["env"]) {
     EXPECT_TRUE(variables.emplace(variable["name"], variable["value"]).second) << "once each";
@@ -215,6 +217,40 @@ TEST(ATrainJob, FollowsTheRulesOfItsApi) {
   EXPECT_EQ(node["name"], "node");
   EXPECT_EQ(node["template"]["metadata"]["labels"]["trainer.kubeflow.org/trainjob-ancestor-step"], "trainer");
   EXPECT_EQ(node["template"]["spec"]["template"]["spec"]["containers"][0]["name"], "node");
+}
+
+// A shell of each pod makes the secret's file one of its user's alone, whoever that is.
+TEST(ATrainJob, GivesSeveralPodsASecret) {
+  const std::vector<const char*> flags = {
+      "--kubernetes=trainer", "--name=train", "--mode=allreduce", "--workers=2", "--", "python", "a.py"};
+  const std::vector<ordered_json> documents = documents_of(flags);
+  const ordered_json& pod =
+      documents[0]["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"];
+  ASSERT_EQ(pod["volumes"].size(), 1u) << "none that hides the image's folder";
+  EXPECT_EQ(pod["volumes"][0]["secret"]["secretName"], "train-secret");
+  const ordered_json& node = pod["containers"][0];
+  EXPECT_FALSE(node.contains("workingDir")) << "it is the image's";
+  EXPECT_EQ(node["volumeMounts"][0]["name"], pod["volumes"][0]["name"]);
+  const std::string folder = node["volumeMounts"][0]["mountPath"];
+  const ordered_json& trainer = documents[1]["spec"]["trainer"];
+  EXPECT_THAT(trainer["command"], testing::ElementsAre("sh", "-c", HasSubstr("cat " + folder + "/secret >"), "sh",
+                                                       "torchrun", "--no-python", "python", "a.py"));
+  const ordered_json secret = {{"name", "SYNCOPATE_SECRET_FILE"}, {"value", "/dev/shm/syncopate-secret"}};
+  EXPECT_THAT(trainer["env"], Contains(secret));
+  EXPECT_THAT(submission_text(line_of(flags), "/opt/syncopate"),
+              AllOf(HasSubstr("\n#   (umask 077; head -c 32 /dev/urandom >train-secret)\n"),
+                    HasSubstr("\n#   kubectl create secret generic train-secret --from-file=secret=train-secret\n"),
+                    HasSubstr("\n#   kubectl delete secret train-secret\n")));
+}
+
+TEST(ATrainJob, NeedsNoSecretForOnePod) {
+  const std::vector<ordered_json> documents =
+      documents_of({"--kubernetes=trainer", "--mode=allreduce", "--workers=2", "--slots=2", "--", "python", "a.py"});
+  const ordered_json& pod =
+      documents[0]["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"];
+  EXPECT_FALSE(pod.contains("volumes"));
+  EXPECT_FALSE(pod["containers"][0].contains("volumeMounts"));
+  EXPECT_EQ(documents[1]["spec"]["trainer"]["command"][0], "torchrun");
 }
 
 TEST(ASubmission, BeginsWithTheCommandsAroundIt) {
