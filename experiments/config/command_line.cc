@@ -117,8 +117,9 @@ Status check_auto_resume(const RunRequest& config) {
 Result<CommandLine> run_line(GivenOptions given, const std::optional<TaskPlace>& place) {
   if (place) SYNCOPATE_RETURN_IF_ERROR(settle_tasks(*place, given));
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, apply_options(given));
-  // On which hosts tasks are, they learn from each other; what depends on that is checked then.
-  if (!place || place->one_host) {
+  // On which hosts tasks are, they learn from each other; what depends on that is checked then. An evaluator has no
+  // part.
+  if (!place || (place->one_host && !place->evaluates)) {
     SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {presumed(config)}));
     SYNCOPATE_RETURN_IF_ERROR(check(config));
   }

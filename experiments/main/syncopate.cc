@@ -352,8 +352,8 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (is_running_line(argc, argv)) return show(running_answer({argv + 1, argv + argc}));
   Result<CommandLine> command = parse_command_line(argc, argv, own_variables());
   if (!command.ok()) {
-    // The first of several that were started together says what is wrong; an mpirun ends all with the first end.
-    if (is_later_task()) {
+    // The first of those on a host says what is wrong; an mpirun ends all with the first end.
+    if (leaves_the_word_to_another()) {
       leave_the_word_to_the_first();
     } else {
       complain(command.status().message());

@@ -24,9 +24,10 @@ Variables own_variables() {
   return variables;
 }
 
-bool is_later_task() {
+bool leaves_the_word_to_another() {
   const Result<std::optional<TaskPlace>> place = task_place(own_variables(), StartedBy::kAuto);
-  return place.ok() && *place && (*place)->rank > 0;
+  if (!place.ok() || !*place || (*place)->by == StartedBy::kTfConfig) return false;
+  return ((*place)->one_host ? (*place)->rank : (*place)->local_rank) > 0;
 }
 
 void leave_the_word_to_the_first() {

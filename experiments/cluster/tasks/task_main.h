@@ -11,9 +11,9 @@ namespace syncopate::experiments {
 // Returns this process's environment.
 Variables own_variables();
 
-// Returns whether somebody else has started this process together with others, and it is not the first of them, which
-// speaks for all.
-bool is_later_task();
+// Returns whether somebody else has started this process together with others, and the first of them on this host
+// speaks for all there. What sets TF_CONFIG gives each task a log of its own, so that each speaks for itself.
+bool leaves_the_word_to_another();
 
 // Waits for as long as the first one needs to say what is wrong with the options of all.
 void leave_the_word_to_the_first();

@@ -93,15 +93,25 @@ TEST(StartedBy, FaultsStrikeInOtherTasks) {
   EXPECT_THAT(tasks[0].errors(), HasSubstr("was killed by signal 9 (Killed); 1 worker goes on"));
 }
 
-TEST(StartedBy, TfConfigSaysWhichTaskIsWhat) {
+// The variables of tasks, as in "ps 0", of a cluster with a chief, a worker and so many ps.
+std::vector<Flags> as_tf_config(int servers, const std::vector<const char*>& tasks) {
   const int port = 20000 + getpid() % 10000;  // names the run; nobody listens there
-  std::vector<Flags> variables;
-  for (const char* task : {R"("chief", "index": 0)", R"("worker", "index": 0)", R"("ps", "index": 0)"}) {
-    variables.push_back({fmt::format(R"(TF_CONFIG={{"cluster": {{"chief": ["localhost:{}"], "worker": ["localhost:1"],
-      "ps": ["localhost:2"]}}, "task": {{"type": {}}}}})",
-                                     port, task)});
+  std::string ps;
+  for (int server = 0; server < servers; ++server) {
+    ps += fmt::format(R"({}"localhost:{}")", server == 0 ? "" : ", ", 2 + server);
   }
-  StartedTasks tasks(training({"--mode=ps"}, "--steps=100"), variables);
+  std::vector<Flags> variables;
+  for (const std::string task : tasks) {
+    const std::size_t blank = task.find(' ');
+    variables.push_back({fmt::format(R"(TF_CONFIG={{"cluster": {{"chief": ["localhost:{}"], "worker": ["localhost:1"],
+      "ps": [{}]}}, "task": {{"type": "{}", "index": {}}}}})",
+                                     port, ps, task.substr(0, blank), task.substr(blank + 1))});
+  }
+  return variables;
+}
+
+TEST(StartedBy, TfConfigSaysWhichTaskIsWhat) {
+  StartedTasks tasks(training({"--mode=ps"}, "--steps=100"), as_tf_config(1, {"chief 0", "worker 0", "ps 0"}));
   EXPECT_THAT(tasks.exit_codes(), testing::Each(0));
   EXPECT_EQ(workers_in(tasks[0]), 2u);
 }
@@ -176,6 +186,52 @@ TEST(StartedBy, TheFirstTaskAloneSaysWhatIsWrong) {
       "run_experiment: --workers=3: torchrun has started 2 processes, of which 1 are servers; use --workers=1, or "
       "leave it out\n");
   EXPECT_EQ(tasks[1].errors(), "");
+}
+
+// Each has a log of its own there.
+TEST(StartedBy, EachTaskOfTfConfigSaysWhyItEnds) {
+  const std::vector<Flags> variables = as_tf_config(2, {"chief 0", "worker 0", "ps 0", "ps 1"});
+  StartedTasks allreduce({"--mode=allreduce"}, variables);
+  EXPECT_THAT(allreduce.exit_codes(), testing::Each(2));
+  StartedTasks others({"--mode=ps", "--servers=1"}, variables);
+  EXPECT_THAT(others.exit_codes(), testing::Each(2));
+  for (std::size_t rank = 0; rank < variables.size(); ++rank) {
+    EXPECT_EQ(allreduce[rank].errors(), "run_experiment: --mode=allreduce: TF_CONFIG has 2 ps; use --mode=ps\n");
+    EXPECT_EQ(others[rank].errors(),
+              "run_experiment: --servers=1: TF_CONFIG has 2 ps; use --servers=2, or leave it out\n");
+  }
+}
+
+TEST(StartedBy, AnEvaluatorOfTfConfigSaysThatItHasNothingToDo) {
+  // What these come to with the default of workers, which the cluster has more of, is none of its business.
+  StartedTasks tasks({"--mode=ps", "--consistency=sync", "--backup-workers=2"}, as_tf_config(1, {"evaluator 0"}));
+  EXPECT_THAT(tasks.exit_codes(), testing::ElementsAre(0));
+  EXPECT_THAT(tasks[0].errors(), HasSubstr("there is nothing to do here"));
+}
+
+TEST(StartedBy, NoWorkerIsNoRun) {
+  Program program({"--mode=ps"}, {kEnv, R"(TF_CONFIG={"cluster": {"ps": ["a:1", "b:1"]},
+    "task": {"type": "ps", "index": 1}})"});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_EQ(end.err, "run_experiment: TF_CONFIG: cluster has no chief and no worker\n");
+}
+
+// On two hosts, of which each has a terminal: ranks 0 and 2 are the first there.
+TEST(StartedBy, TheFirstTaskOfEachHostSaysWhatIsWrong) {
+  std::vector<Flags> variables;
+  for (int rank = 0; rank < 4; ++rank) {
+    variables.push_back({fmt::format("RANK={}", rank), "WORLD_SIZE=4", fmt::format("LOCAL_RANK={}", rank % 2),
+                         "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=node1", "MASTER_PORT=29500",
+                         "SYNCOPATE_SECRET_FILE=/nowhere"});
+  }
+  StartedTasks tasks({"--mode=allreduce", "--workers=3"}, variables);
+  EXPECT_THAT(tasks.exit_codes(), testing::Each(2));
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(tasks[rank].errors(), rank % 2 != 0 ? ""
+                                                  : "run_experiment: --workers=3: torchrun has started 4 processes; "
+                                                    "use --workers=4, or leave it out\n");
+  }
 }
 
 TEST(StartedBy, NobodyIfThePersonSaysSo) {
