@@ -54,7 +54,14 @@ class MpirunLauncher final : public Launcher {
     const std::string_view secret = options.secret.view();
     SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor shared, lend(secret.substr(0, secret.find('\n'))));
     EnvironmentVariables environment{{kSharedKeys, path_of(shared)}};
-    if (has_remote_processes(plan)) {
+    const bool spans_hosts = has_remote_processes(plan);
+    if (!spans_hosts) {
+      // Where its sockets are kept to the loopback interface, it must look for them there. Its command line wins.
+      for (const char* framework : {"oob", "btl"}) {
+        environment.emplace_back(fmt::format("OMPI_MCA_{}_tcp_if_include", framework), "lo");
+      }
+    }
+    if (spans_hosts) {
       // mpirun splits the agent's command line at blanks, and takes colons as alternatives.
       if (options.program.find_first_of(" :") != std::string::npos) {
         return Status::invalid_argument(
@@ -65,7 +72,7 @@ class MpirunLauncher final : public Launcher {
       for (auto& variable : environment_of_agent(plan.remote_shell)) environment.push_back(std::move(variable));
     }
     std::vector<std::string> command = mpirun_command(plan, options);
-    command.insert(command.begin(), {options.program, "--local-guard"});
+    command.insert(command.begin(), {options.program, spans_hosts ? "--local-guard" : "--loopback-guard"});
     Result<StartedChild> mpirun =
         start_child(command, environment, "mpirun", options.log_directory + "/mpirun.log", "");
     if (!mpirun.ok()) return mpirun;

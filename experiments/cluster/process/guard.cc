@@ -11,11 +11,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "common/os/file_descriptor.h"
 #include "experiments/cluster/process/descendants.h"
+#include "experiments/cluster/process/loopback_binds.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/process_main.h"
 #include "experiments/cluster/process/signal_orders.h"
@@ -25,7 +27,7 @@ namespace syncopate::experiments {
 namespace {
 
 constexpr int kGraceMs = 3'000;  // mpirun takes 1.5 s to end its processes and itself
-constexpr const char* kLocal = "--local-guard";
+constexpr std::string_view kRemote = "--guard", kLocal = "--local-guard", kLoopback = "--loopback-guard";
 
 [[noreturn]] void become(char** command, int input, pid_t guard) {
   signal(SIGPIPE, SIG_DFL);
@@ -61,7 +63,7 @@ bool pass_on(FileDescriptor& output, SignalOrders& orders, pid_t process) {
 }  // namespace
 
 bool is_guard_command_line(int argc, const char* const* argv) {
-  return argc > 2 && (std::string_view(argv[1]) == "--guard" || std::string_view(argv[1]) == kLocal);
+  return argc > 2 && (argv[1] == kRemote || argv[1] == kLocal || argv[1] == kLoopback);
 }
 
 int guard_main(int argc, char** argv) {
@@ -72,6 +74,16 @@ int guard_main(int argc, char** argv) {
   signal(SIGINT, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   if (is_of_run) signal(SIGTERM, SIG_IGN);
+  std::optional<LoopbackBinds> binds;
+  if (argv[1] == kLoopback) {
+    Result<LoopbackBinds> begun = LoopbackBinds::begin();
+    if (!begun.ok()) {
+      std::fprintf(stderr, "the kernel cannot keep %s to the loopback interface, with seccomp: %s\n", argv[2],
+                   begun.status().message().c_str());
+      return kNotStarted;
+    }
+    binds.emplace(std::move(*begun));
+  }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return kNotStarted;
   FileDescriptor input(ends[0]), output(ends[1]);
@@ -81,10 +93,12 @@ int guard_main(int argc, char** argv) {
   input = FileDescriptor();
   const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
   pollfd items[] = {{.fd = ended.get(), .events = POLLIN, .revents = 0},
-                    {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
+                    {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                    {.fd = binds ? binds->handle() : -1, .events = POLLIN, .revents = 0}};
   SignalOrders orders;
   while (items[0].revents == 0) {
-    if (poll(items, 2, -1) < 0) continue;
+    if (poll(items, 3, -1) < 0) continue;
+    if ((items[2].revents & POLLIN) != 0) binds->answer();
     if (items[1].revents == 0 || pass_on(output, orders, process)) continue;
     if (!is_of_run) kill(process, SIGTERM);
     if (is_of_run || !ends_within(ended, kGraceMs)) kill(process, SIGKILL);
@@ -93,7 +107,7 @@ int guard_main(int argc, char** argv) {
   int status = 0;
   waitpid(process, &status, 0);
   kill_descendants();
-  if (WIFSIGNALED(status) && std::string_view(argv[1]) == kLocal) raise(WTERMSIG(status));
+  if (WIFSIGNALED(status) && argv[1] != kRemote) raise(WTERMSIG(status));
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

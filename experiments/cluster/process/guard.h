@@ -8,6 +8,8 @@
 // The program has a single thread, so that it can fork:
 //   syncopate --guard PROGRAM ARGUMENTS...        on another host
 //   syncopate --local-guard PROGRAM ARGUMENTS...  on this one
+//   syncopate --loopback-guard PROGRAM ARGUMENTS...  the same; what the program starts listens on this host alone
+//                                                    (loopback_binds.h)
 #pragma once
 
 namespace syncopate::experiments {

@@ -162,7 +162,7 @@ TEST_P(EveryProcess, LeavesNoDumpAndIsReadByNobodyButThoseItLendsTo) {
   for (const RunningProcess& process : processes) {
     const std::string& what = process.arguments.size() > 1 ? process.arguments[1] : process.arguments[0];
     EXPECT_THAT(core_limit_of(process.pid), testing::ContainsRegex("Max core file size +1 ")) << what;
-    const bool lends = under_mpirun && what != "--role=evaluator" && what != "--local-guard";
+    const bool lends = under_mpirun && what != "--role=evaluator" && what != "--loopback-guard";
     EXPECT_EQ(is_private(process.pid), !lends && !testing_support::kSanitized) << what;
   }
   program.signal(SIGKILL);
