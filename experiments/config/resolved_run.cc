@@ -28,7 +28,7 @@ bool exchanges_between_hosts(const ResolvedRun& config) {
 
 std::size_t own_hosts_of(const ResolvedRun& config) {
   if (!config.hosts.empty()) return config.hosts.size();
-  const int servers = is_ps(config) ? config.servers * (1 + config.replicas) : 0;
+  const int servers = is_ps(config) && !runs_command(config) ? config.servers * (1 + config.replicas) : 0;
   return static_cast<std::size_t>(config.workers + servers);
 }
 

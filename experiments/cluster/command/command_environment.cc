@@ -21,6 +21,13 @@ LocalRank local_rank_of(const ResolvedRun& config, int rank) {
   return {rank - static_cast<int>(first - hosts.begin()), static_cast<int>(std::ranges::count(hosts, own))};
 }
 
+// Where the kernel limits the rate, the program emulates the delay alone, behind the fastest link that a shape can say.
+std::string shape_text(LinkShape link) {
+  constexpr std::int64_t kFastest = 1'000'000'000'000;
+  if (link.bits_per_second == 0) link.bits_per_second = kFastest;
+  return link.to_string();
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> command_environment(const ResolvedRun& config, int rank) {
@@ -39,7 +46,9 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
       {"SYNCOPATE_TIMEOUT", fmt::format("{}", config.timeout_seconds)},
       {"SYNCOPATE_SEED", fmt::to_string(config.seed)}};
   if (!spans_hosts(config)) variables.emplace_back(kMasterAddress, "127.0.0.1");
-  if (config.shape && !is_in_memory) variables.emplace_back("SYNCOPATE_SHAPE", config.shape->to_string());
+  if (const auto link = emulated_link_of(config); link && !is_in_memory) {
+    variables.emplace_back("SYNCOPATE_SHAPE", shape_text(*link));
+  }
   const bool is_compressed = may_compress(config) && compresses(config);
   variables.emplace_back("SYNCOPATE_COMPRESS", is_compressed ? to_string(config.compress) : "none");
   if (config.elastic) variables.emplace_back("SYNCOPATE_ELASTIC", "1");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace syncopate::experiments {
 
 Status validate_command(const ResolvedRun& config) {
@@ -14,11 +16,12 @@ Status validate_command(const ResolvedRun& config) {
                    "a program of your own computes in real time; write a profile of its model with python -m "
                    "syncopate.profile, and give that as --model=profile:FILE");
   }
-  if (config.cluster == ClusterKind::kNamespaces) {
-    return refused("--cluster=namespaces", "a program of your own is started on this host; leave it out");
-  }
   if (config.launcher == LauncherKind::kMpirun) {
     return refused("--launcher=mpirun", "Syncopate's own launcher starts a program of your own; leave it out");
+  }
+  if (std::ranges::any_of(config.hosts, [](const HostSlots& host) { return host.slots == 0; })) {
+    return refused("--hosts=" + to_text(config.hosts),
+                   "servers of a program are started by its ranks, on their hosts; leave hosts without slots out");
   }
   if (!config.stragglers.empty()) return refused("--straggler", "is for Syncopate's own worker; leave it out");
   if (averages_weights(config)) {

@@ -93,9 +93,9 @@ Status validate_job(const ResolvedRun& config) {
 }
 
 Status validate_hosts(const ResolvedRun& config) {
-  if (config.hosts.empty() || config.mode == Mode::kLocal) return {};
+  if (config.mode == Mode::kLocal) return {};
   const int slots = total_slots(config.hosts);
-  if (config.workers > slots) {
+  if (!config.hosts.empty() && config.workers > slots) {
     return Status::invalid_argument(
         fmt::format("--workers={}: --hosts={} has {} slot{}; use --workers={}, or give hosts more slots",
                     config.workers, to_text(config.hosts), slots, slots == 1 ? "" : "s", slots));
@@ -109,9 +109,10 @@ Status validate_hosts(const ResolvedRun& config) {
   }
   const bool is_for_one_host = config.transport == TransportKind::kShm || config.transport == TransportKind::kIpc;
   if (is_for_one_host && exchanges_between_hosts(config)) {
-    return Status::invalid_argument(
-        fmt::format("--transport={}: connects processes of one host, and --hosts={} names others; use tcp or sockets",
-                    name_of(config.transport), to_text(config.hosts)));
+    return Status::invalid_argument(fmt::format(
+        "--transport={}: connects processes of one host, and --{} others; use tcp or sockets",
+        name_of(config.transport),
+        config.hosts.empty() ? "cluster=namespaces has" : fmt::format("hosts={} names", to_text(config.hosts))));
   }
   const auto names_a_user = [](const HostSlots& host) { return host.name.find('@') != std::string::npos; };
   if (config.launcher == LauncherKind::kMpirun && std::ranges::any_of(config.hosts, names_a_user)) {

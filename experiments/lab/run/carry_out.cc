@@ -33,9 +33,6 @@ Result<ListenOptions> listen_options_of(const ResolvedRun& config, const ParamLa
 }
 
 Result<RunOutcome> run_on_hosts(const RunToCarryOut& run, RunObserver& observer, Interrupts& interrupts) {
-  if (run.namespaces != nullptr && spans_hosts(run.config)) {
-    SYNCOPATE_RETURN_IF_ERROR(run.namespaces->join(own_hosts_of(run.config), run.config.shape, run.config.fabric));
-  }
   SYNCOPATE_ASSIGN_OR_RETURN(ListenOptions listen, listen_options_of(run.config, run.layout));
   const std::unique_ptr<Launcher> launcher = launcher_of(run.config);
   SYNCOPATE_ASSIGN_OR_RETURN(
@@ -112,6 +109,9 @@ Result<RunOutcome> run_simulated(const RunToCarryOut& run, SoloTimes& solo, RunO
 
 Result<RunOutcome> carry_out(const RunToCarryOut& run, SoloTimes& solo, RunObserver& observer, Interrupts& interrupts,
                              std::optional<SimulationFacts>& facts) {
+  if (run.namespaces != nullptr && spans_hosts(run.config)) {
+    SYNCOPATE_RETURN_IF_ERROR(run.namespaces->join(own_hosts_of(run.config), run.config.shape, run.config.fabric));
+  }
   if (runs_command(run.config)) {
     return run_command(run.config, run.plan, own_program(), run.log_directory, observer, interrupts);
   }

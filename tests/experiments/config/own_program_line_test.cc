@@ -68,6 +68,20 @@ TEST(OwnProgramLine, TakesOtherHostsOverSocketsAlone) {
   EXPECT_TRUE(parse({"--mode=ps", "--hosts=node1:2", "--transport=shm", "--", "true"}).ok()) << "all are on one host";
 }
 
+TEST(OwnProgramLine, TakesHostsOfNamespaces) {
+  const Result<CommandLine> line =
+      parse({"--mode=ps", "--servers=3", "--workers=2", "--cluster=namespaces", "--fabric=racks:2", "--", "true"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(hosts_of(presumed(line->config)).size(), 2u) << "its servers are on the hosts of its ranks";
+  EXPECT_THAT(refusal({"--mode=ps", "--cluster=namespaces", "--transport=shm", "--", "true"}),
+              StartsWith("--transport=shm: connects processes of one host, and --cluster=namespaces has others"));
+}
+
+TEST(OwnProgramLine, RefusesAHostForServersAlone) {
+  EXPECT_THAT(refusal({"--mode=ps", "--hosts=node1:2,node2:0", "--", "true"}),
+              HasSubstr("leave hosts without slots out"));
+}
+
 TEST(OwnProgramLine, RefusesAVirtualClusterAndNamesTheWayThere) {
   EXPECT_THAT(refusal({"--mode=allreduce", "--cluster=simulated", "--", "true"}),
               HasSubstr("write a profile of its model with python -m syncopate.profile"));
