@@ -88,6 +88,10 @@ Status check_pods(const Submission& submission, const RunRequest& run) {
         fmt::format("--workers={}: torchrun starts as many on each host; use a multiple of --slots={}", workers_of(run),
                     submission.slots));
   }
+  if (submission.slots > 1 && run.mode == Mode::kLocal) {
+    return Status::invalid_argument(
+        fmt::format("--slots={}: --mode=local trains in one process, in one pod; leave it out", submission.slots));
+  }
   if (submission.form == KubernetesForm::kMpiJob && run.mode == Mode::kLocal) {
     return Status::invalid_argument("--mode=local: trains in one process, which needs no MPIJob; use --kubernetes=job");
   }

@@ -54,7 +54,7 @@ std::optional<std::string> some_value_of(const OptionSpec& option) {
     end = std::min(option.range.find_first_of(" ,()", begin), option.range.size());
     if (end > begin) candidates.push_back(option.range.substr(begin, end - begin));
   }
-  candidates.insert(candidates.end(), {"2", "4", "0.5", "1048576", "1gbit", "sign", "5s", "1epoch", "2:4", "worker1:5",
+  candidates.insert(candidates.end(), {"2", "4", "0.5", "1048576", "1gbit", "sign", "5s", "1epoch", "2:4", "all:+5",
                                        "A=1", "python a.py", "127.0.0.1:8080", "127.0.0.1", "some/path"});
   for (const std::string& candidate : candidates) {
     RunRequest request;
@@ -108,8 +108,8 @@ class EachForm : public testing::TestWithParam<Form> {
 TEST_P(EachForm, PassesEveryOptionOnOrRefusesIt) {
   for (const OptionSpec& option : option_table()) {
     const std::optional<std::string> value = some_value_of(option);
-    ASSERT_TRUE(value) << "no value of --" << option.name << " is known here";
-    try_option(option.name, *value);
+    EXPECT_TRUE(value) << "no value of --" << option.name << " is known here";
+    if (value) try_option(option.name, *value);
   }
   for (const char* name : {"mode", "workers", "seed", "environment"}) EXPECT_THAT(taken_, Contains(name));
   const bool by_torchrun = GetParam().words[1] == "--kubernetes=trainer";
