@@ -15,7 +15,7 @@ struct LocalRank {
 
 LocalRank local_rank_of(const ResolvedRun& config, int rank) {
   if (!spans_hosts(config)) return {rank, config.workers};
-  const std::vector<std::size_t> hosts = hosts_of_workers(config.hosts, config.workers);
+  const std::vector<std::size_t> hosts = hosts_of_workers(hosts_of(config), config.workers);
   const std::size_t own = hosts[static_cast<std::size_t>(rank)];
   const auto first = std::ranges::find(hosts, own);
   return {rank - static_cast<int>(first - hosts.begin()), static_cast<int>(std::ranges::count(hosts, own))};
