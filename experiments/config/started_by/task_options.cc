@@ -19,8 +19,9 @@ std::string count_text(const TaskPlace& place) {
 
 // Options about what the starter has decided.
 Status check_options(const TaskPlace& place, const GivenOptions& given) {
-  constexpr std::array<const char*, 7> kDecided = {"hosts",   "hostfile", "remote-shell", "remote-program",
-                                                   "cluster", "launcher", "command"};
+  constexpr std::array<const char*, 9> kDecided = {"hosts",          "hostfile",       "remote-shell",
+                                                   "remote-program", "listen-address", "cluster",
+                                                   "launcher",       "command",        "wait-for-hosts"};
   for (const char* name : kDecided) {
     const auto option = given.find(name);
     if (option == given.end() || option->second == "real" || option->second == "local") continue;

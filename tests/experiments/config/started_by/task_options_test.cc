@@ -54,8 +54,12 @@ TEST(TaskOptions, WantOfTasksOnSeveralHostsWhatTheyMustKnowOfEachOther) {
 }
 
 TEST(TaskOptions, RefuseWhatTheStarterHasDecided) {
-  for (const auto& [name, value] :
-       GivenOptions{{"hosts", "a:2"}, {"launcher", "mpirun"}, {"cluster", "simulated"}, {"command", "true"}}) {
+  for (const auto& [name, value] : GivenOptions{{"hosts", "a:2"},
+                                                {"launcher", "mpirun"},
+                                                {"cluster", "simulated"},
+                                                {"command", "true"},
+                                                {"listen-address", "10.0.0.7"},
+                                                {"wait-for-hosts", "60"}}) {
     EXPECT_THAT(workers_of({{"mode", "allreduce"}, {name, value}}, place_of(4)),
                 testing::StartsWith("--" + name + "=" + value + ": "));
   }
