@@ -31,6 +31,7 @@ struct ToldFact {
   std::string name, value;
 };
 inline constexpr const char* kParametersFact = "parameters";  // how many the model has
+inline constexpr const char* kRefusedFact = "refused";  // why the program cannot do what is asked; it makes no step
 
 // What a parameter server has had to do for steps, told when it has ended. A program may have several of one number,
 // one after the other or together.

@@ -29,6 +29,7 @@ struct ResolvedRun : RunSettings {
   int batch_size = 64;               // samples per step and worker
   double stall_warning_seconds = 5;  // 0: never
   std::string output;                // the folder of the results
+  std::string compared;              // of a program of one's own: what all rows ask of it (asked_of_program)
 };
 
 // Returns whether some processes of the run are on other hosts than the coordinator, which no simulated ones are.

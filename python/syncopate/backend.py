@@ -3,9 +3,12 @@ register() by itself, as pyproject.toml asks; before, `import syncopate.torch` d
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 NAME = "syncopate"
+# The process whose steps run_experiment is told of: the first that it has started which imports torch, and no child of it.
+_WATCHED = "SYNCOPATE_WATCHED"
 
 
 def register() -> None:
@@ -18,6 +21,25 @@ def register() -> None:
         dist.Backend.register_backend(NAME, _connect, devices=["cpu"])
     except TypeError:  # torch before 2.0
         dist.Backend.register_backend(NAME, _connect)
+    if "SYNCOPATE_STEP_FILE" in os.environ and os.environ.setdefault(_WATCHED, str(os.getpid())) == str(os.getpid()):
+        _check_first_update()
+
+
+def _check_first_update() -> None:
+    """Has the first step of any optimizer looked at, so that no script trains that would not be measured."""
+    try:
+        from torch.optim.optimizer import register_optimizer_step_pre_hook
+    except ImportError:  # torch before 2.0
+        return
+
+    def check(optimizer: Any, arguments: Any, named_arguments: Any) -> None:
+        handle.remove()
+        if os.environ[_WATCHED] == str(os.getpid()):
+            from syncopate.torch._launch import check_first_update
+
+            check_first_update()
+
+    handle = register_optimizer_step_pre_hook(check)
 
 
 def _connect(store: Any, rank: int, size: int, timeout: Any) -> Any:

@@ -21,11 +21,11 @@ pytestmark = pytest.mark.skipif(
 
 
 class Run:
-    """A run of launched.py with these words, and its folder of results."""
+    """A run of launched.py, or another script, with these words, and its folder of results."""
 
-    def __init__(self, folder, *flags, script):
+    def __init__(self, folder, *flags, script, file=SCRIPTS / "launched.py"):
         self.folder = folder / "run"
-        command = [sys.executable, str(SCRIPTS / "launched.py"), *map(str, script)]
+        command = [sys.executable, str(file), *map(str, script)]
         self.process = subprocess.Popen(
             [PROGRAM, *flags, f"--output={self.folder}", "--", *command],
             stdout=subprocess.PIPE,
@@ -229,11 +229,62 @@ def test_a_killed_launcher_leaves_nobody(tmp_path):
     run.expect_nobody_left()
 
 
-def test_a_script_that_names_another_mode_is_refused(tmp_path):
-    run = Run(tmp_path, "--mode=allreduce", "--workers=2", script=["ps", 10]).end(5)
-    assert "mode='ps' in the script, and run_experiment asks for 'allreduce': leave mode out of the script" in run.err
+DDP = SCRIPTS / "launched_ddp.py"
 
 
-def test_the_hook_is_refused_under_servers(tmp_path):
-    run = Run(tmp_path, "--mode=ps", "--workers=2", script=["hook", 10]).end(5)
-    assert "the hook of DistributedDataParallel is allreduce: use DistributedOptimizer" in run.err
+@pytest.mark.skipif(not SEES_UPDATES, reason="the backend needs PyTorch 2.1")
+@pytest.mark.parametrize("way, samples", [("backend", "16"), ("twice", "32"), ("by-hand", "16")])
+def test_steps_over_the_backend_are_measured_by_phase(tmp_path, way, samples):
+    flags = ["--mode=allreduce", "--workers=2", "--warmup-steps=2", "--trace=5:6"]
+    run = Run(tmp_path, *flags, script=[way, 20], file=DDP).end(0)
+    steps = run.rows("steps.csv")
+    assert len(steps) == 40
+    for row in steps:
+        parts = [float(row[name]) for name in ("data_us", "forward_us", "backward_us", "exposed_wait_us", "optimizer_us")]
+        assert sum(parts) <= float(row["total_us"]) + 5, row
+        assert min(float(row[name]) for name in ("forward_us", "backward_us", "exposed_wait_us", "optimizer_us")) > 0
+        assert row["samples"] == samples
+        assert int(row["bytes_out"]) >= 4 * 752, "its gradients"
+    names = events_of(run)
+    assert names.count("step 5") == names.count("step 6") == 2 and "step 7" not in names
+    for phase in ("synchronise", "update"):
+        assert names.count(phase) == 4
+
+
+# What cannot be as it is asked for ends the run before it has made a step.
+REFUSED = [
+    (["--mode=ps"], "backend", DDP, "run_experiment asks for mode='ps', and DistributedDataParallel is allreduce: use DistributedOptimizer"),
+    (["--mode=ps"], "by-hand", DDP, "run_experiment asks for mode='ps'"),
+    (["--mode=allreduce", "--compress=int8"], "backend", DDP, "asks for compress='int8', which DistributedDataParallel cannot"),
+    (["--mode=allreduce", "--bucket-bytes=4194304"], "backend", DDP, "give it bucket_cap_mb=4"),
+    (["--mode=allreduce", "--elastic"], "backend", DDP, "asks for elastic=True"),
+    (["--mode=allreduce"], "alone", DDP, "an optimizer makes a step, and nothing of it goes by Syncopate"),
+    (["--mode=ps"], "hook", SCRIPTS / "launched.py", "the hook of DistributedDataParallel is allreduce: use DistributedOptimizer"),
+    (["--mode=allreduce", "--compress=int8"], "hook", SCRIPTS / "launched.py", "asks for compress='int8', which the hook"),
+    (["--mode=allreduce"], "ps", SCRIPTS / "launched.py", "mode='ps' in the script, and run_experiment asks for 'allreduce'"),
+    (["compare", "--modes=allreduce,ps:sync"], "backend", DDP, "asks for mode='ps'"),
+    (["compare", "--modes=allreduce,ps:sync"], "hook", SCRIPTS / "launched.py", "asks for mode='ps'"),
+    (["compare", "--modes=ps:sync,allreduce"], "ps", SCRIPTS / "launched.py", "mode='ps' in the script"),
+    (["compare", "--modes=allreduce,ps:async"], "alone", DDP, "nothing of it goes by Syncopate"),
+    (["study", "--modes=allreduce", "--compress=none,int8"], "backend", DDP, "asks for compress='int8'"),
+    (["compare"], "", ROOT / "python" / "examples" / "ddp_after.py", "the hook of DistributedDataParallel is allreduce"),
+]
+
+
+@pytest.mark.skipif(not SEES_UPDATES, reason="it came with PyTorch 2.0")
+@pytest.mark.parametrize("flags, way, file, said", REFUSED)
+def test_what_cannot_be_measured_or_be_as_it_is_asked_for_is_refused_before_it_trains(tmp_path, flags, way, file, said):
+    run = Run(tmp_path, *flags, "--workers=2", "--warmup-steps=2", script=[way, 10] if way else [], file=file).end(2)
+    assert said in run.err and run.err.count("\n") == 1, run.err
+    assert not list(run.folder.rglob("steps.csv")) or all(
+        len(path.read_text().splitlines()) <= 1 for path in run.folder.rglob("steps.csv")
+    )
+    assert "the first step is made" not in run.out
+    run.expect_nobody_left()
+
+
+@pytest.mark.skipif(not SEES_UPDATES, reason="the backend needs PyTorch 2.1")
+def test_what_the_backend_can_be_is_compared(tmp_path):
+    flags = ["study", "--workers=2", "--modes=allreduce", "--transport=shm,sockets", "--warmup-steps=2", "--repeat=1"]
+    run = Run(tmp_path, *flags, script=["backend", 20], file=DDP).end(0)
+    assert len(run.rows("comparison.csv")) == 2

@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace syncopate::experiments {
 namespace {
+
+constexpr std::array<std::string_view, 7> kAsked = {
+    "SYNCOPATE_MODE",     "SYNCOPATE_CONSISTENCY",  "SYNCOPATE_SERVERS", "SYNCOPATE_WIRE",
+    "SYNCOPATE_COMPRESS", "SYNCOPATE_BUCKET_BYTES", "SYNCOPATE_ELASTIC"};
 
 // Which of its host's workers one is, and how many these are.
 struct LocalRank {
@@ -30,6 +36,15 @@ std::string shape_text(LinkShape link) {
 
 }  // namespace
 
+std::string asked_of_program(const ResolvedRun& config) {
+  std::string text;
+  for (const auto& [name, value] : command_environment(config, 0)) {
+    if (std::ranges::find(kAsked, name) == kAsked.end()) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
 std::vector<std::pair<std::string, std::string>> command_environment(const ResolvedRun& config, int rank) {
   const bool is_in_memory = config.transport == TransportKind::kShm || config.mode == Mode::kLocal;
   const LocalRank local = local_rank_of(config, rank);
@@ -52,6 +67,7 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
   const bool is_compressed = may_compress(config) && compresses(config);
   variables.emplace_back("SYNCOPATE_COMPRESS", is_compressed ? to_string(config.compress) : "none");
   if (config.elastic) variables.emplace_back("SYNCOPATE_ELASTIC", "1");
+  if (!config.compared.empty()) variables.emplace_back("SYNCOPATE_COMPARED", config.compared);
   if (config.trace) variables.emplace_back("SYNCOPATE_TRACE", trace_plan_of(config).to_text());
   if (is_ps(config)) {
     variables.emplace_back("SYNCOPATE_CONSISTENCY", config.consistency.to_string());

@@ -17,6 +17,11 @@ namespace syncopate::experiments {
 inline constexpr const char* kStepFile = "SYNCOPATE_STEP_FILE";
 inline constexpr const char* kOwnAddress = "SYNCOPATE_ADDRESS";
 
+// Returns those variables of a run that a program may be unable to follow, "SYNCOPATE_MODE=ps SYNCOPATE_SERVERS=1":
+// what the rows of a comparison ask is told in each (ResolvedRun::compared, with ';' between rows), so that the first
+// to start can refuse what a later one asks.
+std::string asked_of_program(const ResolvedRun& config);
+
 // Returns the variables of worker `rank`, but for these. Requires runs_command(config).
 std::vector<std::pair<std::string, std::string>> command_environment(const ResolvedRun& config, int rank);
 

@@ -102,7 +102,7 @@ class CommandRun {
       outcome_.verdict = Verdict{
           ExitCode::kUsage,
           fmt::format("{} ended well, and told of no step: it must call syncopate.torch.init(), and train with its "
-                      "DistributedOptimizer or its hook (docs/pytorch.md)",
+                      "DistributedOptimizer or its hook, or over its backend (docs/pytorch.md)",
                       command_of(config_))};
     }
     return std::move(outcome_);
@@ -209,8 +209,8 @@ class CommandRun {
       workers_[rank].steps.push_back(*step);
       // Ranks take batches in turn, as far as is known.
       workers_[rank].steps.back().position = step->step * config_.workers + static_cast<std::int64_t>(rank);
-    } else if (const auto* fact = std::get_if<ToldFact>(&entry); fact != nullptr && rank == 0) {
-      observer_.on_fact(fact->name, fact->value);
+    } else if (const auto* fact = std::get_if<ToldFact>(&entry)) {
+      take(rank, *fact);
     } else if (const auto* server = std::get_if<ToldServer>(&entry)) {
       take(rank, *server);
     } else if (const auto* trace = std::get_if<ToldTrace>(&entry)) {
@@ -222,6 +222,11 @@ class CommandRun {
                               .loss = told->loss,
                               .epoch = told->epoch});
     }
+  }
+
+  void take(std::size_t rank, const ToldFact& told) {
+    if (told.name == kRefusedFact) return monitor_.on_failure(Status::invalid_argument(told.value), clock_.now());
+    if (rank == 0) observer_.on_fact(told.name, told.value);
   }
 
   void take(std::size_t rank, const ToldServer& told) {

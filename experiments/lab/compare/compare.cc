@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/random.h"
+#include "experiments/cluster/command/command_environment.h"
 #include "experiments/cluster/host/build_facts.h"
 #include "experiments/config/preset.h"
 #include "experiments/config/toml.h"
@@ -122,7 +123,13 @@ class Comparison {
         folder_(base_.output.value_or("results/" + calendar_stamp() + "-" + job.name)),
         runs_(job.runs),
         is_out_(job.runs.size()),
-        report_(begin_report(job, rounds_)) {}
+        report_(begin_report(job, rounds_)) {
+    std::string asked;
+    for (const PlannedRun& run : runs_) {
+      if (runs_command(run.config)) asked += (asked.empty() ? "" : ";") + asked_of_program(run.config);
+    }
+    for (PlannedRun& run : runs_) run.config.compared = asked;
+  }
 
   ExitCode run() {
     Result<KeptRuns> kept = KeptRuns::open(folder_);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
@@ -10,6 +11,7 @@ from syncopate import _core
 from syncopate._servers import Servers
 from syncopate.numpy._arrays import floats_of
 from syncopate._job import current
+from syncopate._refusal import STEP_FILE, refusal
 
 _MODES = ("allreduce", "ps")
 
@@ -52,6 +54,11 @@ class Strategy:
         **settings: float,
     ) -> None:
         self._job = job = current("Strategy()")
+        if STEP_FILE in os.environ:
+            raise refusal(
+                "run_experiment measures scripts of syncopate.torch alone, and this one trains by syncopate.numpy: start it by "
+                "mpirun, by srun, or by itself"
+            )
         if mode not in _MODES:
             raise ValueError(f"mode='{mode}': must be {' or '.join(map(repr, _MODES))}")
         if mode == "allreduce" and consistency != "sync":

@@ -2,12 +2,11 @@
 
 # Annotations are left out where DistributedDataParallel compares them with its own types.
 
-import time
-
 import torch
 
-from syncopate.torch import _watch
 from syncopate._job import current
+from syncopate.torch import _watch
+from syncopate.torch._launch import check_sums
 from syncopate.torch._tensors import check_floats
 
 
@@ -21,21 +20,11 @@ class HookState:
                 "the hook of DistributedDataParallel in an elastic job, without whose ranks it cannot go on: use "
                 "DistributedOptimizer"
             )
-        asked = self._job.launch
-        if asked and asked.mode != "allreduce":
-            raise ValueError(
-                f"run_experiment asks for mode='{asked.mode}', and the hook of DistributedDataParallel is allreduce: use "
-                f"DistributedOptimizer"
-            )
-        if asked and asked.compress:
-            raise ValueError(
-                f"run_experiment asks for compress='{asked.compress}', which the hook cannot: use DistributedOptimizer"
-            )
+        check_sums("the hook of DistributedDataParallel")
         self._under_way = []  # (future, buffer, ticket) of this step's buckets
         self._watch = _watch.current()
         if self._watch is not None:
-            self._watch.follow(None)
-            self._watch.ends_with_update()
+            self._watch.watch_sums()
 
 
 def allreduce_hook(state, bucket):
@@ -48,15 +37,14 @@ def allreduce_hook(state, bucket):
     check_floats(buffer, "the gradient")
     communicator = state._job.communicator
     future = torch.futures.Future()
-    ticket = communicator.sum([(buffer.data_ptr(), buffer.numel())], 1.0 / state._job.size)
+    ticket = communicator.sum([(buffer.data_ptr(), buffer.numel())], 1.0 / state._job.size, buffer)
     state._under_way.append((future, buffer, ticket))
     if bucket.is_last():
         under_way, state._under_way = state._under_way, []
-        begin = time.monotonic_ns() if state._watch is None else state._watch.exchanged()
+        begin = state._watch and state._watch.waits(in_backward=True)
         for each, values, its_ticket in under_way:
             communicator.wait(its_ticket, "exchanging gradients")
             each.set_result(values)
         if state._watch is not None:
-            end = time.monotonic_ns()
-            state._watch.summed(begin, end, communicator.take_costs(end - begin))
+            state._watch.waited(begin, communicator)
     return future

@@ -90,4 +90,5 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic
         at_end=_watch.end,
         elastic=settled("elastic", elastic, launch.elastic if launch else None, False),
     )
-    _watch.begin(launch.step_file if launch else None, _job.current("init()").tracer)
+    if _watch.current() is None:  # else the backend has begun it
+        _watch.begin(launch.step_file if launch else None, _job.current("init()").tracer)

@@ -38,7 +38,8 @@ class StepWatch:
         self._ended = 0  # when the last step ended
         self._loss = self._accuracy = _UNKNOWN  # of the step under way
         self._updates: Any = None  # the hook that sees the step of any optimizer
-        self._summed: Optional[tuple] = None
+        self.has_optimizer = False  # DistributedOptimizer, which says when it waits
+        self.has_sums = False  # what DistributedDataParallel sums by: our hook, or our backend
         self._clear()
 
     def _clear(self) -> None:
@@ -46,11 +47,17 @@ class StepWatch:
         self._forward_from = self._forward_to = 0
         self._data = self._forward = self._samples = 0
         self._is_under_way = False
+        self._forget_waits()
+
+    def _forget_waits(self) -> None:
+        self._waited_from = self._waited_to = self._waited = 0
+        self._is_of_backward = False
 
     # The model.
 
     def follow(self, parameter: Optional[torch.Tensor], parameters: Optional[int] = None) -> None:
         """Looks for the module that has the parameter (None: any), in its next call. `parameters` is their number."""
+        self.has_optimizer |= parameter is not None
         if parameters is not None:
             self._file.fact("parameters", str(parameters))
         self._parameter = parameter
@@ -92,6 +99,7 @@ class StepWatch:
         if torch.is_grad_enabled() and model.training:
             self._forward += now - self._forward_from
             self._forward_to = now
+            self._forget_waits()  # they were of another batch of the step, or of figures
             if self._is_traced:
                 self._file.phase("forward", self._step, self._forward_from, now)
         else:
@@ -132,8 +140,10 @@ class StepWatch:
 
     # The step of DistributedDataParallel, whose update is nobody's but torch's.
 
-    def ends_with_update(self) -> None:
-        """From now on a step ends with the step() of whichever optimizer comes after summed()."""
+    def watch_sums(self) -> None:
+        """From now on a step ends with the step() of whichever optimizer comes after sums that were waited for."""
+        self.has_sums = True
+        self.follow(None)
         if self._updates is None:
             try:
                 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -144,14 +154,27 @@ class StepWatch:
                 ) from None
             self._updates = register_optimizer_step_post_hook(_after_update)
 
-    def summed(self, begin: int, end: int, stats: Any) -> None:
-        """Sums were waited for from `begin` to `end`."""
-        self._summed = (begin, stats, end)
+    def waits(self, in_backward: bool) -> Optional[int]:
+        """A sum is about to be waited for. Returns the time, for waited(); None where that is no part of what a step waits
+        for: buffers in its forward, figures between steps."""
+        if self.has_optimizer or not (in_backward or self._forward_to > self._forward_from):
+            return None
+        if in_backward and not self._is_of_backward:
+            self._forget_waits()  # for figures of the batch
+            self._is_of_backward = True
+        return _now() if self._waited_from else self.exchanged()
+
+    def waited(self, begin: Optional[int], communicator: Any) -> None:
+        if begin is None:
+            return
+        self._waited_to = _now()
+        self._waited += self._waited_to - begin
+        self._waited_from = self._waited_from or begin
+        self._communicator = communicator
 
     def updated(self) -> None:
-        if self._summed is not None:
-            summed, self._summed = self._summed, None
-            self.finished(*summed)
+        if self._waited_from:
+            self.finished(self._waited_from, self._communicator.take_costs(self._waited), self._waited_to)
 
     def _write(self) -> None:
         if self._done is not None:
@@ -196,9 +219,14 @@ class StepWatch:
             self._finding = None
         if self._updates is not None:
             self._updates.remove()
+            self._updates = None
         if not self._is_under_way:  # else other threads may still record something
             self._file.end_trace()
         self._write()
+        self._file.flush()
+
+    def refused(self, text: str) -> None:
+        self._file.fact("refused", text)
         self._file.flush()
 
 

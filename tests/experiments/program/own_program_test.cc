@@ -173,6 +173,20 @@ TEST(OwnProgram, MustTellOfAStep) {
   EXPECT_THAT(end.err, HasSubstr("true ended well, and told of no step: it must call syncopate.torch.init()"));
 }
 
+TEST(OwnProgram, EndsAllWhereOneRefusesWhatIsAsked) {
+  const ProgramEnd end = run_program(on({"--mode=ps", "--workers=2"}, "10 refuses:ps"));
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_EQ(end.err, "run_experiment: this program has never heard of ps\n");
+}
+
+TEST(OwnProgram, IsToldWhatAllRowsOfAComparisonAskSoThatTheFirstRefuses) {
+  const Flags compare{"compare", "--modes=allreduce,ps:bounded:4", "--workers=2", "--repeat=1"};
+  const ProgramEnd end = run_program(on(compare, "10 refuses:bounded:4"));
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err, HasSubstr("this program has never heard of bounded:4"));
+  EXPECT_THAT(end.out, Not(HasSubstr("samples/s"))) << "no row has run";
+}
+
 TEST(OwnProgram, MustBeThere) {
   const ProgramEnd end = run_program({"--mode=allreduce", "--workers=2", "--command=no-such-program x"});
   EXPECT_EQ(end.exit_code, 2);

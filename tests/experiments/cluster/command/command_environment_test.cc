@@ -64,6 +64,17 @@ TEST(CommandEnvironment, AsksForServersWithWhatTheyAreMadeOf) {
                             Pair("SYNCOPATE_BUCKET_BYTES", "65536"), Pair("SYNCOPATE_COMPRESS", "int8")}));
 }
 
+TEST(CommandEnvironment, SaysWhatAllRowsOfAComparisonAsk) {
+  RunRequest request = of_two(Mode::kAllreduce);
+  EXPECT_THAT(given(request), Not(Contains(Key("SYNCOPATE_COMPARED"))));
+  request.compress = *parse_codec("int8");
+  ResolvedRun run = resolved(request);
+  EXPECT_EQ(asked_of_program(run),
+            "SYNCOPATE_MODE=allreduce SYNCOPATE_WIRE=shm SYNCOPATE_COMPRESS=int8 SYNCOPATE_BUCKET_BYTES=1048576");
+  run.compared = "SYNCOPATE_MODE=ps";
+  EXPECT_THAT(command_environment(run, 0), Contains(Pair("SYNCOPATE_COMPARED", "SYNCOPATE_MODE=ps")));
+}
+
 TEST(CommandEnvironment, AsksForSocketsThatBehaveLikeALink) {
   RunRequest request = of_two(Mode::kAllreduce);
   request.shape = *LinkShape::parse("100mbit+1ms");

@@ -1,11 +1,11 @@
 // A program of a person's own, for tests of run_experiment: it tells of steps and evaluations that it makes up, and
 // then does what its words say.
 //
-//   own_program STEPS [fails:RANK | hangs:FILE | child:FILE]
+//   own_program STEPS [fails:RANK | hangs:FILE | child:FILE | refuses:WORD]
 //
 // fails: this rank does, after its steps. hangs: rank 0 writes its process number to the file, and waits for ever,
 // whoever asks it to end. child: rank 0 has a child that would sleep for an hour, writes its number to the file, and
-// ends.
+// ends. refuses: rank 1 tells that it can do nothing where WORD is among what is asked of it, and waits for ever.
 #include <unistd.h>
 
 #include <csignal>
@@ -53,6 +53,16 @@ void leave_child(const std::string& file) {
   std::ofstream(file) << child << std::flush;
 }
 
+void refuse(const std::string& word) {
+  if ((variable("SYNCOPATE_MODE") + variable("SYNCOPATE_COMPARED")).find(word) == std::string::npos) return;
+  if (variable("RANK") == "1") {
+    Result<StepFileWriter> file = StepFileWriter::create(variable("SYNCOPATE_STEP_FILE"));
+    file->add(ToldFact{kRefusedFact, "this program has never heard of " + word}, SteadyClock().now());
+    if (!file->flush().ok()) std::abort();
+  }
+  while (true) pause();
+}
+
 [[noreturn]] void hang(const std::string& file) {
   std::signal(SIGTERM, SIG_IGN);
   std::ofstream(file) << getpid() << std::flush;
@@ -63,6 +73,7 @@ void leave_child(const std::string& file) {
 
 int main(int argc, char** argv) {
   const std::string rank = variable("RANK"), what = argc > 2 ? argv[2] : "";
+  if (what.starts_with("refuses:")) refuse(what.substr(8));
   {
     Result<StepFileWriter> file = StepFileWriter::create(variable("SYNCOPATE_STEP_FILE"));
     if (!file.ok()) return 9;
