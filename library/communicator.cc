@@ -57,9 +57,13 @@ Communicator::Communicator(std::shared_ptr<Group> group, ConnectedCollective con
 }
 
 Communicator::~Communicator() {
+  interrupt();
+  thread_.reset();
+}
+
+void Communicator::interrupt() {
   // Otherwise the wire is left in order, so that others still get what was sent to them.
   if (thread_->has_unfinished()) connected_.collective->interrupt();
-  thread_.reset();
 }
 
 template <typename Work>

@@ -42,6 +42,10 @@ class Communicator {
   // Returns when the work of `ticket` and all before it has been done, or has failed. After a failure nothing is tried
   // again, and every later call has the same one.
   Status wait(std::uint64_t ticket);
+  // Returns the last ticket whose work has been done, or has failed: memory of those up to it is not used any more.
+  std::uint64_t done() const { return thread_->done(); }
+  // What has not been done fails, as does all that comes later; if all has been done, this does nothing.
+  void interrupt();
   // The rank that the failed operation waited for; -1 if unknown.
   int missed();
 

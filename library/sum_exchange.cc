@@ -14,7 +14,7 @@ Result<std::unique_ptr<SumExchange>> SumExchange::connect(std::shared_ptr<Group>
 
 SumExchange::SumExchange(std::unique_ptr<Communicator> communicator, const ParamLayout& layout,
                          std::vector<Range> buckets)
-    : communicator_(std::move(communicator)), release_(layout, buckets), gradients_(layout.tensors().size()) {
+    : release_(layout, buckets), gradients_(layout.tensors().size()), communicator_(std::move(communicator)) {
   for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
     presence_.emplace_back(release_.tensors_of(bucket).size());
   }

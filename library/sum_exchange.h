@@ -31,12 +31,12 @@ class SumExchange final : public GradientExchange {
 
   float& presence_of(std::size_t tensor);
 
-  std::unique_ptr<Communicator> communicator_;
   GradientRelease release_;
   std::vector<std::span<float>> gradients_;  // by tensor, of this step
   // By bucket, a number for each of its tensors that goes round with it: the share of ranks that have the gradient.
   std::vector<std::vector<float>> presence_;
   std::uint64_t last_ticket_ = 0;
+  std::unique_ptr<Communicator> communicator_;  // last: it works on all of the above
 };
 
 }  // namespace syncopate::library

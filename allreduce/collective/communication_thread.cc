@@ -33,11 +33,18 @@ void CommunicationThread::wait_for(std::uint64_t ticket) {
     if (!busy_ && !queue_.empty()) {
       do_next(lock);
     } else {
+      ++waiting_;
       monitor_->wait();
+      --waiting_;
     }
   }
   if (!queue_.empty()) monitor_->notify_all();  // which the communication thread has not looked at since
   failure_.rethrow();
+}
+
+std::uint64_t CommunicationThread::done() const {
+  const Lock lock(*monitor_);
+  return done_count_;
 }
 
 bool CommunicationThread::has_unfinished() const {
@@ -57,6 +64,7 @@ void CommunicationThread::do_next(Lock& lock) {
   lock.lock();
   busy_ = false;
   ++done_count_;
+  if (waiting_ > 0) monitor_->notify_all();
 }
 
 void CommunicationThread::loop() {
@@ -66,7 +74,6 @@ void CommunicationThread::loop() {
       monitor_->wait();
     } else {
       do_next(lock);
-      monitor_->notify_all();
     }
   }
 }

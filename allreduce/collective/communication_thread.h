@@ -24,9 +24,12 @@ class CommunicationThread {
   std::uint64_t submit(std::function<void()> work);
 
   // Returns when the work of `ticket` and all before it has been done. If the communication thread has not begun it
-  // yet, the caller's thread does it, which saves a wake-up when there is nothing left to overlap with. Rethrows what
-  // the communication thread's work has thrown.
+  // yet, the caller's thread does it, which saves a wake-up when there is nothing left to overlap with. Several threads
+  // may wait. Rethrows what the communication thread's work has thrown.
   void wait_for(std::uint64_t ticket);
+
+  // Returns the last ticket whose work has been done.
+  std::uint64_t done() const;
 
   // Returns whether something that was submitted has not been done yet.
   bool has_unfinished() const;
@@ -38,13 +41,14 @@ class CommunicationThread {
   void do_next(Lock& lock);
   void loop();
 
-  // Guards all that follows. The communication thread waits on it for work, the submitting thread for work to be done:
-  // hardly ever both at once.
+  // Guards all that follows. The communication thread waits on it for work, other threads for work to be done: hardly
+  // ever both at once.
   const std::unique_ptr<Monitor> monitor_;
   std::deque<std::function<void()>> queue_;
   std::uint64_t submitted_count_ = 0;
   std::uint64_t done_count_ = 0;
   bool busy_ = false;  // one piece at a time, whichever thread does it
+  int waiting_ = 0;    // threads in wait_for() that wait for another's work
   bool ends_ = false;
   ThreadFailure failure_;
   std::unique_ptr<Threads::Handle> thread_;  // last: it works on all of the above

@@ -22,6 +22,7 @@ LETTERS, LENGTH, WIDTH = 256, 64, 128  # of gpt
 WAYS = {
     "none": "no synchronisation",
     "ddp": "DistributedDataParallel, gloo",
+    "backend": "the same, over our backend",
     "hook": "the same with our hook",
     "torch": "DistributedOptimizer, update='torch'",
     "own": "DistributedOptimizer, update='own'",
@@ -123,8 +124,9 @@ def make(way, options, sy, torch):
     torch.manual_seed(1)
     model, x, y = problem(torch, options.model, options.batch)
     trained = model
-    if way in ("ddp", "hook"):
-        trained = torch.nn.parallel.DistributedDataParallel(model)
+    if way in ("ddp", "backend", "hook"):
+        group = torch.distributed.new_group(backend="syncopate") if way == "backend" else None
+        trained = torch.nn.parallel.DistributedDataParallel(model, process_group=group)
     if way == "hook":
         trained.register_comm_hook(sy.HookState(), sy.allreduce_hook)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)

@@ -11,6 +11,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <deque>
+
 #include "library/communicator.h"
 #include "library/rendezvous_server.h"
 #include "library/strategy_exchange.h"
@@ -101,9 +103,26 @@ ParamLayout layout_of(const Tensors& tensors) {
   return layout;
 }
 
-std::unique_ptr<Communicator> connect(const std::shared_ptr<JoinedGroup>& joined, const std::string& name) {
+// Holds what owns the memory that work is on until that is done, whatever becomes of the tickets.
+struct HoldingCommunicator {
+  std::deque<std::pair<std::uint64_t, nb::object>> held;  // by ticket; used under the interpreter's lock
+  std::unique_ptr<Communicator> communicator;             // last: its end waits for the work that is running
+
+  std::uint64_t hold(std::uint64_t ticket, nb::object owner) {
+    for (const std::uint64_t done = communicator->done(); !held.empty() && held.front().first <= done;) {
+      held.pop_front();
+    }
+    held.emplace_back(ticket, std::move(owner));
+    return ticket;
+  }
+};
+
+std::unique_ptr<HoldingCommunicator> connect(const std::shared_ptr<JoinedGroup>& joined, const std::string& name) {
+  auto holding = std::make_unique<HoldingCommunicator>();
   const nb::gil_scoped_release unlocked;
-  return check(Communicator::connect(group_of(joined), name), *joined->group, {.operation = "connecting"});
+  holding->communicator =
+      check(Communicator::connect(group_of(joined), name), *joined->group, {.operation = "connecting"});
+  return holding;
 }
 
 std::unique_ptr<SumExchange> connect_sums(const std::shared_ptr<JoinedGroup>& joined, const std::string& name,
@@ -143,18 +162,27 @@ TensorMemories memories_at(const StrategyExchange& exchange, const std::vector<s
   return memories;
 }
 
-std::uint64_t sum(Communicator& communicator, const std::vector<std::pair<Address, std::size_t>>& parts, float scale) {
+std::uint64_t sum(HoldingCommunicator& self, const std::vector<std::pair<Address, std::size_t>>& parts, float scale,
+                  nb::object owner) {
   std::vector<std::span<float>> spans;
   for (const auto& [address, count] : parts) spans.push_back(floats_at(address, count));
-  return communicator.sum(std::move(spans), scale);
+  return self.hold(self.communicator->sum(std::move(spans), scale), std::move(owner));
 }
 
-std::uint64_t broadcast(Communicator& communicator, Address address, std::size_t bytes, int root) {
-  return communicator.broadcast({reinterpret_cast<std::byte*>(address), bytes}, root);
+std::uint64_t broadcast(HoldingCommunicator& self, Address address, std::size_t bytes, int root, nb::object owner) {
+  return self.hold(self.communicator->broadcast({reinterpret_cast<std::byte*>(address), bytes}, root),
+                   std::move(owner));
 }
 
-SyncStats take_costs(Communicator& communicator, std::int64_t waited) {
-  SyncStats costs = communicator.take_costs();
+void wait(HoldingCommunicator& self, std::uint64_t ticket, const std::string& operation) {
+  const nb::gil_scoped_release unlocked;
+  Communicator& communicator = *self.communicator;
+  const Status status = communicator.wait(ticket);
+  check(status, communicator.group(), {.operation = operation, .missed = communicator.missed()});
+}
+
+SyncStats take_costs(HoldingCommunicator& self, std::int64_t waited) {
+  SyncStats costs = self.communicator->take_costs();
   costs.exposed_wait = Duration(waited);
   return costs;
 }
@@ -232,19 +260,24 @@ NB_MODULE(_core, module) {
           "forgive", [](const JoinedGroup& self) { self.group->watch().forgive(); },
           "From now on, processes may end: nobody is told.");
 
-  nb::class_<Communicator>(module, "Communicator", "Sums and broadcasts, in the order in which they are asked for.")
+  nb::class_<HoldingCommunicator>(
+      module, "Communicator",
+      "Sums and broadcasts, in the order in which they are asked for. `owner` has the memory "
+      "that they are on, and is held until they are done.")
       .def_static("connect", &connect, "group"_a, "name"_a)
-      .def("sum", &sum, "parts"_a, "scale"_a, "Begins to sum (address, floats) in place; returns a ticket.")
-      .def("broadcast", &broadcast, "address"_a, "bytes"_a, "root"_a, "Begins a broadcast; returns a ticket.")
-      .def("barrier", &Communicator::barrier, "Begins a barrier; returns a ticket.")
+      .def("sum", &sum, "parts"_a, "scale"_a, "owner"_a, "Begins to sum (address, floats) in place; returns a ticket.")
+      .def("broadcast", &broadcast, "address"_a, "bytes"_a, "root"_a, "owner"_a,
+           "Begins a broadcast; returns a ticket.")
       .def(
-          "wait",
-          [](Communicator& self, std::uint64_t ticket, const std::string& operation) {
-            const nb::gil_scoped_release unlocked;
-            const Status status = self.wait(ticket);
-            check(status, self.group(), {.operation = operation, .missed = self.missed()});
-          },
-          "ticket"_a, "operation"_a, "Returns when the work of this ticket is done.")
+          "barrier", [](HoldingCommunicator& self) { return self.communicator->barrier(); },
+          "Begins a barrier; returns a ticket.")
+      .def("wait", &wait, "ticket"_a, "operation"_a, "Returns when the work of this ticket is done.")
+      .def(
+          "done", [](const HoldingCommunicator& self) { return self.communicator->done(); },
+          "Returns the last ticket whose work is done, or has failed.")
+      .def(
+          "interrupt", [](HoldingCommunicator& self) { self.communicator->interrupt(); },
+          "What is not done fails, as does all that comes later.")
       .def("take_costs", &take_costs, "waited"_a,
            "Returns what sums have cost since the last call, of which the caller has waited so many nanoseconds.");
 

@@ -129,7 +129,7 @@ class Job:
         giver = next(index for index, (count, _) in enumerate(done) if count == furthest)
         is_behind = self._operations < furthest
         memory = ctypes.create_string_buffer(b"" if is_behind else self._result, max(done[giver][1], 1))
-        communicator.wait(communicator.broadcast(ctypes.addressof(memory), done[giver][1], giver), "going on")
+        communicator.wait(communicator.broadcast(ctypes.addressof(memory), done[giver][1], giver, memory), "going on")
         return memory.raw[: done[giver][1]] if is_behind else None
 
 

@@ -17,6 +17,39 @@ def test_collectives_leave_what_gloo_leaves():
         assert "all is as over gloo" in each.out
 
 
+def test_what_waits_for_sums_in_backward_never_stands_before_them():
+    """static_graph=True, PowerSGD and their like, whose hooks begin sums when others have ended."""
+    for each in run("backend_ddp.py", 2):
+        assert "all is as over gloo" in each.out
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_work_lives_until_it_is_done_without_a_handle(ranks):
+    for each in run("dropped.py", ranks, 300, MALLOC_PERTURB_="165"):
+        assert "changed: 0" in each.out
+
+
+@pytest.mark.parametrize("wire", ["shm", "sockets"])
+def test_uneven_batches_are_told_as_what_they_are(wire):
+    for each in wait(start("apart.py", 2, "batches", SYNCOPATE_WIRE=wire)):
+        assert "rank 0 has had 3 batches and is in destroy_process_group()" in each.out, each.err
+        assert re.search("rank 1 has had [34] batches and is in (all_reduce|broadcast)", each.out), each.out
+        assert "ddp.join()" in each.out and "This group cannot be used any more" in each.out
+
+
+@pytest.mark.parametrize(
+    "how, told",
+    [
+        ("sizes", "rank 0 is in all_reduce of 3 elements; rank 1 is in all_reduce of 4"),
+        ("operations", "rank 0 is in broadcast of 3 elements; rank 1 is in all_reduce"),
+    ],
+)
+def test_ranks_that_do_not_do_the_same_are_told_that_the_group_is_lost(how, told):
+    for each in run("apart.py", 2, how):
+        assert f"raised: ranks do not do the same: {told}" in each.out
+        assert "afterwards: ranks do not do the same" in each.out and "ended" in each.out
+
+
 @pytest.mark.parametrize("how", ["kill", "raise"])
 def test_the_others_raise_where_a_rank_ends(how):
     ended = wait(start("losing.py", 3, how, "backend"))

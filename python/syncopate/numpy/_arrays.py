@@ -32,7 +32,7 @@ def allreduce(array: Any, op: str = "mean") -> np.ndarray:
     result = np.array(floats_of(array, "the array"), order="C")
     parts = [(result.ctypes.data, result.size)]
     scale = lambda: 1.0 / job.size if op == "mean" else 1.0
-    job.operate("allreduce", lambda: job.communicator.sum(parts, scale()), result.ctypes.data, result.nbytes)
+    job.operate("allreduce", lambda: job.communicator.sum(parts, scale(), result), result.ctypes.data, result.nbytes)
     return result
 
 
@@ -45,7 +45,7 @@ def broadcast(array: np.ndarray, root: int = 0) -> np.ndarray:
         raise ValueError("broadcast() writes in place: it takes a NumPy array of numbers that may be written")
     values = np.ascontiguousarray(array).reshape(-1)
     member, place = job.members()[root], (values.ctypes.data, values.nbytes)
-    job.operate("broadcast", lambda: job.communicator.broadcast(*place, job.rank_of(member)), *place)
+    job.operate("broadcast", lambda: job.communicator.broadcast(*place, job.rank_of(member), values), *place)
     if not np.shares_memory(values, array):
         array[...] = values.reshape(array.shape)
     return array

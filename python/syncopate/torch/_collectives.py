@@ -27,7 +27,7 @@ def allreduce(tensor: Any, op: str = "mean") -> Any:
     result = tensor.detach().clone(memory_format=torch.contiguous_format)
     parts = [(result.data_ptr(), result.numel())]
     scale = lambda: 1.0 / job.size if op == "mean" else 1.0
-    job.operate("allreduce", lambda: job.communicator.sum(parts, scale()), result.data_ptr(), 4 * result.numel())
+    job.operate("allreduce", lambda: job.communicator.sum(parts, scale(), result), result.data_ptr(), 4 * result.numel())
     return result
 
 
@@ -41,7 +41,7 @@ def _named(tensors: Any, default: str) -> List[Tuple[str, torch.Tensor]]:
 def _broadcast_bytes(job: Job, tensor: torch.Tensor, root: int, what: str) -> None:
     """Copies the root's values over those of `tensor`, which is contiguous."""
     member, place = job.members()[root], (tensor.data_ptr(), tensor.numel() * tensor.element_size())
-    job.operate(what, lambda: job.communicator.broadcast(*place, job.rank_of(member)), *place)
+    job.operate(what, lambda: job.communicator.broadcast(*place, job.rank_of(member), tensor), *place)
 
 
 def _check_same(job: Job, description: str, root: int, what: str) -> None:

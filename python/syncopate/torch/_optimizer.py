@@ -202,7 +202,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
             state = {"parameters": [p.detach() for p in self._parameters], "optimizer": self.optimizer.state_dict()}
             state = broadcast_value(
                 lambda tensor: job.communicator.wait(
-                    job.communicator.broadcast(tensor.data_ptr(), tensor.numel() * tensor.element_size(), giver), "going on"
+                    job.communicator.broadcast(tensor.data_ptr(), tensor.numel() * tensor.element_size(), giver, tensor), "going on"
                 ),
                 state,
                 job.rank == giver,

@@ -2,69 +2,22 @@
 
 # Annotations are left out where torch overrides by name and calls from C++.
 
+import atexit
 import os
 import sys
+import weakref
 from typing import Any, Callable, List, Optional, Sequence
 
 import torch
 import torch.distributed as dist
 
 from syncopate import _core, _job, backend
+from syncopate.torch import _watch
+from syncopate.torch._launch import Launch
+from syncopate.torch._ranks_apart import SHUTDOWN, RanksApart
 from syncopate.torch._rendezvous import StoreRendezvous
 from syncopate.torch._tensors import written
-
-_DONE = "all_reduce, broadcast, all_gather, all_gather_into_tensor and barrier"
-
-
-class _Work(dist.Work):
-    """An operation under way. `finish` is called once it has been done, and leaves the result in `tensors`."""
-
-    def __init__(self, group: "SyncopateGroup", ticket: int, what: str, tensors: Any, finish: Callable[[], None]) -> None:
-        super().__init__()
-        self._group, self._ticket, self._what = group, ticket, what
-        self._tensors, self._finish = tensors, finish
-        self._is_done = False
-        self._future: Optional[torch.futures.Future] = None
-
-    def wait(self, timeout: Any = None) -> bool:
-        """Raises PeerLost if a rank is gone, or late by the group's timeout; `timeout` does not change that."""
-        if not self._is_done:
-            self._group.communicator.wait(self._ticket, self._what)
-            self._finish()
-            self._is_done = True
-            self._finish = self._nothing
-        return True
-
-    @staticmethod
-    def _nothing() -> None:
-        pass
-
-    def synchronize(self) -> None:
-        self.wait()
-
-    def is_completed(self) -> bool:
-        return self._is_done
-
-    def is_success(self) -> bool:
-        return self._is_done
-
-    def result(self) -> Any:
-        return self._tensors
-
-    def get_future(self) -> Any:
-        """DistributedDataParallel asks for it. Within backward it is completed at the end, on backward's own thread, before
-        anybody waits: no other thread ever needs the interpreter. Elsewhere, at once."""
-        if self._future is None:
-            self._future = torch.futures.Future()
-            try:
-                torch.autograd.Variable._execution_engine.queue_callback(self._complete)
-            except RuntimeError:  # no backward is going on
-                self._complete()
-        return self._future
-
-    def _complete(self) -> None:
-        self.wait()
-        self._future.set_result(self._tensors)
+from syncopate.torch._work import Work, Works
 
 
 class SyncopateGroup(dist.ProcessGroup):
@@ -74,12 +27,21 @@ class SyncopateGroup(dist.ProcessGroup):
     def __init__(self, store: Any, rank: int, size: int, timeout: Any) -> None:
         super().__init__(rank, size)
         self._rank, self._size = rank, size
-        wire, shape = os.environ.get("SYNCOPATE_WIRE"), os.environ.get("SYNCOPATE_SHAPE", "")  # by run_experiment
+        launch = Launch.read()
+        seconds, wire, shape, tracer = timeout.total_seconds(), os.environ.get("SYNCOPATE_WIRE"), "", None
+        if launch is not None:
+            seconds, shape, tracer = min(seconds, launch.timeout), launch.shape, _watched(launch)
         rendezvous = StoreRendezvous(store, "syncopate")
-        self._group = _job.join(rank, size, wire, timeout.total_seconds(), rendezvous, shape)
-        self.communicator = _core.Communicator.connect(self._group, "backend")
+        self._group = _job.join(rank, size, wire, seconds, rendezvous, shape, tracer=tracer)
+        self._communicator = _core.Communicator.connect(self._group, "backend")
+        self._apart = RanksApart(rendezvous.store, rank, size, self._group.losses)
+        self._works = Works(self._communicator, self._apart.explained)
+        weakref.finalize(self, self._works.close)  # at exit, too, where nobody has destroyed the group
+        self._store, self._monitored = rendezvous.store, 0
+        self._is_open = True
         self._pid = os.getpid()
         self._name = ""
+        _make_known(self)
 
     def size(self):
         return self._size
@@ -103,113 +65,274 @@ class SyncopateGroup(dist.ProcessGroup):
     # What it does. Each returns work that may be waited for later; all ranks ask for the same, in the same order.
 
     def allreduce(self, tensors, opts=None):
-        tensors = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
-        op = dist.ReduceOp.SUM if opts is None else opts.reduceOp
+        tensors = _listed(tensors)
         _check(tensors, "all_reduce")
-        is_mean = op == dist.ReduceOp.AVG  # in this order: op may be a type of its own that knows the other
-        if all(tensor.dtype is torch.float32 for tensor in tensors) and (is_mean or op == dist.ReduceOp.SUM):
-            flat = [_contiguous(tensor) for tensor in tensors]
-            parts = [(each.data_ptr(), each.numel()) for each in flat]
-            ticket = self.communicator.sum(parts, 1.0 / self._size if is_mean else 1.0)
-            return self._work(ticket, "all_reduce", tensors, lambda: _put_back(flat, tensors))
-        reduced = _reduction(op)
-        gathered = [self._gather(tensor) for tensor in tensors]
-
-        def finish():
-            for tensor, (_, all_ranks) in zip(tensors, gathered):
-                result = all_ranks[0].clone()
-                for each in all_ranks[1:]:
-                    result = reduced(result, each)
-                tensor.detach().copy_(result)
-                written(tensor)
-
-        return self._work(gathered[-1][0], "all_reduce", tensors, finish)
+        flat = [_contiguous(tensor) for tensor in tensors]
+        return self._reduce("all_reduce", flat, _op_of(opts), tensors, lambda: _put_back(flat, tensors))
 
     def allreduce_coalesced(self, tensors, opts=None):
         return self.allreduce(tensors, opts)
 
-    def broadcast(self, tensors, opts):
-        tensors = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
-        _check(tensors, "broadcast")
-        flat = [_contiguous(tensor) for tensor in tensors]
-        ticket = 0
-        for each in flat:
-            ticket = self._send(each, opts.rootRank)
-        return self._work(ticket, "broadcast", tensors, lambda: _put_back(flat, tensors))
+    def reduce(self, tensors, opts):
+        tensors = _listed(tensors)
+        _check(tensors, "reduce")
+        is_root = self._rank == opts.rootRank
+        flat = [_contiguous(tensor) if is_root else _copy(tensor) for tensor in tensors]
+        finish = (lambda: _put_back(flat, tensors)) if is_root else _nothing
+        return self._reduce("reduce", flat, _op_of(opts), tensors, finish)
 
-    def allgather(self, output_tensors, input_tensors, opts=None):
-        _check(input_tensors, "all_gather")
-        gathered = [self._gather(tensor) for tensor in input_tensors]
+    def reduce_scatter(self, output_tensors, input_tensors, opts=None):
+        for output, inputs in zip(output_tensors, input_tensors):
+            _check([output, *inputs], "reduce_scatter")
+            _check_count(output, inputs[self._rank].numel(), "reduce_scatter", "its rank's part of the inputs")
+        sums = [torch.cat([each.detach().reshape(-1) for each in inputs]) for inputs in input_tensors]
 
         def finish():
-            for outputs, (_, all_ranks) in zip(output_tensors, gathered):
-                for output, each in zip(outputs, all_ranks):
-                    output.detach().copy_(each.view(output.shape))
-                    written(output)
+            for output, inputs, total in zip(output_tensors, input_tensors, sums):
+                parts = total.split([each.numel() for each in inputs])
+                _take(output, parts[self._rank])
 
-        return self._work(gathered[-1][0], "all_gather", output_tensors, finish)
+        return self._reduce("reduce_scatter", sums, _op_of(opts), output_tensors, finish)
+
+    def _reduce_scatter_base(self, output, input_tensor, opts=None):
+        return self.reduce_scatter_single_coalesced([output], [input_tensor], opts)
+
+    def reduce_scatter_single_coalesced(self, outputs, inputs, opts=None):
+        return self.reduce_scatter(outputs, [self._rows(each, "reduce_scatter") for each in inputs], opts)
+
+    def broadcast(self, tensors, opts):
+        tensors = _listed(tensors)
+        _check(tensors, "broadcast")
+        flat = [_contiguous(tensor) for tensor in tensors]
+        start = lambda: [self._send(each, opts.rootRank) for each in flat][-1]
+        return self._works.begin("broadcast", tensors, start, lambda: _put_back(flat, tensors))
+
+    def allgather(self, output_tensors, input_tensors, opts=None):
+        return self._gather("all_gather", output_tensors, input_tensors)
 
     def _allgather_base(self, output, input_tensor, opts=None):
-        rows = list(output.view(self._size, -1).unbind(0))
-        return self.allgather([rows], [input_tensor], opts)
+        return self.all_gather_single_coalesced([output], [input_tensor], opts)
 
-    def all_gather_single(self, output, input_tensor, opts=None):
-        return self._allgather_base(output, input_tensor, opts)
+    def all_gather_single_coalesced(self, outputs, inputs, opts=None):
+        return self.allgather([self._rows(each, "all_gather") for each in outputs], inputs, opts)
+
+    def gather(self, output_tensors, input_tensors, opts):
+        outputs = output_tensors if self._rank == opts.rootRank else self._places(input_tensors)
+        return self._gather("gather", outputs, input_tensors)
+
+    def scatter(self, output_tensors, input_tensors, opts):
+        if self._rank == opts.rootRank:
+            for output, inputs in zip(output_tensors, input_tensors):
+                _check([output, *inputs], "scatter")
+                for each in inputs:
+                    _check_count(each, output.numel(), "scatter", "the output")
+            sent = [torch.cat([each.detach().reshape(-1) for each in inputs]) for inputs in input_tensors]
+        else:
+            _check(output_tensors, "scatter")
+            sent = [output.new_empty(self._size * output.numel()) for output in output_tensors]
+
+        def finish():
+            for output, whole in zip(output_tensors, sent):
+                _take(output, whole.view(self._size, -1)[self._rank])
+
+        start = lambda: [self._send(whole, opts.rootRank) for whole in sent][-1]
+        return self._works.begin("scatter", output_tensors, start, finish)
+
+    def alltoall(self, output_tensors, input_tensors, opts=None):
+        """Everybody has everybody's inputs, whose sizes are told first, before this returns."""
+        _check([*output_tensors, *input_tensors], "all_to_all")
+        counts = torch.tensor([each.numel() for each in input_tensors])
+        (of_ranks,) = self._places([counts])
+        self._gather("all_to_all", [of_ranks], [counts]).wait()
+        for rank, output in enumerate(output_tensors):
+            _check_count(output, int(of_ranks[rank][self._rank]), "all_to_all", f"what rank {rank} has for it")
+        own = torch.cat([each.detach().reshape(-1) for each in input_tensors])
+        wholes = [own if rank == self._rank else own.new_empty(int(of_ranks[rank].sum())) for rank in range(self._size)]
+
+        def finish():
+            for output, whole, split in zip(output_tensors, wholes, of_ranks):
+                _take(output, whole.split(split.tolist())[self._rank])
+
+        start = lambda: [self._send(whole, rank) for rank, whole in enumerate(wholes)][-1]
+        return self._works.begin("all_to_all", output_tensors, start, finish)
+
+    def alltoall_base(self, output, input_tensor, output_splits, input_splits, opts=None):
+        outputs, inputs = (
+            list(whole.split(list(splits))) if splits else self._rows(whole, "all_to_all")
+            for whole, splits in ((output, output_splits), (input_tensor, input_splits))
+        )
+        return self.alltoall(outputs, inputs, opts)
 
     def barrier(self, opts=None):
-        return self._work(self.communicator.barrier(), "barrier", [], _Work._nothing)
+        return self._barrier("barrier")
 
-    def monitored_barrier(self, *arguments, **options):
-        self.barrier().wait()
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        """By the store alone, so that a rank that is late finds the group as it was."""
+        seconds = self._group.timeout if timeout is None else timeout.total_seconds()
+        self._monitored += 1
+        try:
+            StoreRendezvous(self._store, "monitored")(str(self._monitored), self._rank, self._size, "", seconds)
+        except TimeoutError as error:
+            absent = str(error).partition(" for ")[0]
+            raise RuntimeError(f"monitored_barrier(): {absent} within {seconds:g} s") from None
 
     def shutdown(self):
         """Waits for all ranks, so that none takes the end of another for a loss; a rank that raises waits for nobody."""
-        if self.communicator is None or self._pid != os.getpid() or sys.exc_info()[0] is not None:
+        if not self._is_open or self._pid != os.getpid():
             return
-        communicator, self.communicator = self.communicator, None
-        communicator.wait(communicator.barrier(), "shutdown")
-        self._group.forgive()
-        communicator.wait(communicator.barrier(), "shutdown")
+        self._is_open = False
+        try:
+            if sys.exc_info()[0] is None and self._apart.error is None:
+                self._barrier(SHUTDOWN).wait()
+                self._group.forgive()
+                self._barrier(SHUTDOWN).wait()
+        finally:
+            self._works.close()
 
     def abort(self):
-        self.communicator = None
+        self._is_open = False
+        self._works.close()
 
     # Pieces of these.
 
-    def _work(self, ticket, what, tensors, finish):
-        return _Work(self, ticket, what, tensors, finish)
+    def _reduce(self, what: str, flat: List[torch.Tensor], op: Any, tensors: Any, finish: Callable[[], None]) -> Work:
+        """Reduces tensors that are contiguous, in place."""
+        is_mean = op == dist.ReduceOp.AVG  # in this order: op may be a type of its own that knows the other
+        self._apart.note_sum()
+        if all(each.dtype is torch.float32 for each in flat) and (is_mean or op == dist.ReduceOp.SUM):
+            parts = [(each.data_ptr(), each.numel()) for each in flat]
+            scale = 1.0 / self._size if is_mean else 1.0
+            return self._works.begin(what, tensors, lambda: self._communicator.sum(parts, scale, flat), finish)
+        reduced = _reduction(op, flat)
+        places = self._places(flat)
+
+        def reduce_places():
+            for each, of_ranks in zip(flat, places):
+                result = of_ranks[0].clone()
+                for other in of_ranks[1:]:
+                    result = reduced(result, other)
+                each.copy_(result / self._size if is_mean else result)
+            finish()
+
+        start = lambda: [self._send_all(of_ranks) for of_ranks in places][-1]
+        for each, of_ranks in zip(flat, places):
+            of_ranks[self._rank].copy_(each)
+        return self._works.begin(what, tensors, start, reduce_places)
+
+    def _gather(self, what: str, outputs: Sequence[List[torch.Tensor]], inputs: List[torch.Tensor]) -> Work:
+        """Copies each rank's input into the output of its place on all; these may differ in size."""
+        for each, of_ranks in zip(inputs, outputs):
+            _check([each, *of_ranks], what)
+            if len(of_ranks) != self._size:
+                raise ValueError(f"{what} into {len(of_ranks)} tensors: the group has {self._size} ranks")
+            _check_count(of_ranks[self._rank], each.numel(), what, "its rank's input")
+            if any(output.dtype is not each.dtype for output in of_ranks):
+                raise ValueError(f"{what} of {each.dtype} into {of_ranks[0].dtype}: types must be the same")
+        flat = [[_contiguous(output) for output in of_ranks] for of_ranks in outputs]
+        for each, of_ranks in zip(inputs, flat):
+            own = of_ranks[self._rank]
+            own.copy_(each.detach().reshape(own.shape))
+
+        def finish():
+            for of_ranks, given in zip(flat, outputs):
+                _put_back(of_ranks, given)
+
+        start = lambda: [self._send_all(of_ranks) for of_ranks in flat][-1]
+        return self._works.begin(what, outputs, start, finish)
+
+    def _barrier(self, what: str) -> Work:
+        return self._works.begin(what, [], self._communicator.barrier, _nothing)
 
     def _send(self, tensor: torch.Tensor, root: int) -> int:
-        return self.communicator.broadcast(tensor.data_ptr(), tensor.numel() * tensor.element_size(), root)
+        size = tensor.numel() * tensor.element_size()
+        return self._communicator.broadcast(tensor.data_ptr(), size, root, tensor)
 
-    def _gather(self, tensor: torch.Tensor) -> Any:
-        """Begins to gather: a ticket, and a tensor for each rank."""
-        all_ranks = [
-            tensor.detach().clone(memory_format=torch.contiguous_format)
-            if rank == self._rank
-            else torch.empty(tensor.shape, dtype=tensor.dtype)
-            for rank in range(self._size)
-        ]
-        ticket = 0
-        for rank, each in enumerate(all_ranks):
-            ticket = self._send(each, rank)
-        return ticket, all_ranks
+    def _send_all(self, of_ranks: List[torch.Tensor]) -> int:
+        """Each from the rank of its place."""
+        return [self._send(each, rank) for rank, each in enumerate(of_ranks)][-1]
+
+    def _places(self, tensors: List[torch.Tensor]) -> List[List[torch.Tensor]]:
+        """Memory for each rank's tensor of these shapes."""
+        return [[torch.empty(each.shape, dtype=each.dtype) for _ in range(self._size)] for each in tensors]
+
+    def _rows(self, tensor: torch.Tensor, what: str) -> List[torch.Tensor]:
+        """A part for each rank, one behind the other."""
+        if tensor.numel() % self._size != 0 or not tensor.is_contiguous():
+            raise ValueError(
+                f"{what} of a tensor of shape {tuple(tensor.shape)}: it must be contiguous, and of as many elements for each of the "
+                f"{self._size} ranks"
+            )
+        return list(tensor.detach().view(self._size, -1).unbind(0))
+
+
+# Names that the same operations have had in other versions of torch.
+for _name, _other in {
+    "all_gather_single": "_allgather_base",
+    "allgather_into_tensor_coalesced": "all_gather_single_coalesced",
+    "reduce_scatter_single": "_reduce_scatter_base",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter_single_coalesced",
+    "all_to_all_single": "alltoall_base",
+}.items():
+    setattr(SyncopateGroup, _name, getattr(SyncopateGroup, _other))
 
 
 def _refused(name: str) -> Callable[..., Any]:
     def refuse(self, *arguments, **options):
         raise NotImplementedError(
-            f"the backend 'syncopate' does {_DONE}, and not {name}: make a group for it with new_group(backend='gloo')"
+            f"the backend 'syncopate' does not do {name}: make a group for it with new_group(backend='gloo')"
         )
 
     return refuse
 
 
-for _name in (
-    "reduce reduce_scatter _reduce_scatter_base reduce_scatter_single gather scatter alltoall alltoall_base send recv "
-    "recv_anysource all_to_all_single"
-).split():
-    setattr(SyncopateGroup, _name, _refused(_name.strip("_")))
+for _name in "send recv recv_anysource".split():
+    setattr(SyncopateGroup, _name, _refused(_name))
+
+
+def _watched(launch: Launch) -> Optional[_core.Tracer]:
+    """Has run_experiment told of the steps of this process, if init() has not. Returns what traces them."""
+    tracer = None
+    if _watch.current() is None:
+        tracer = _core.Tracer.make(launch.trace) if launch.trace else None
+        _watch.begin(launch.step_file, tracer)
+        atexit.register(_watch.end)
+    if _watch.current() is not None:
+        _watch.current().watch_sums()
+    return tracer
+
+
+def _make_known(group: Any) -> None:
+    """Tells torch for which devices the group is, where it asks."""
+    plain = getattr(dist.distributed_c10d, "C10DBackend", None)
+    if plain is None or not hasattr(group, "_register_backend"):
+        return
+
+    class StandIn(plain):
+        def getBackendName(self):
+            return backend.NAME
+
+    for name in dir(plain):
+        if name.startswith("supports_"):
+            setattr(StandIn, name, False)
+    try:
+        stand_in = StandIn(group.rank(), group.size())
+    except TypeError:  # torch that lets Python make none
+        return
+    kind = dist.ProcessGroup.BackendType.CUSTOM
+    group._set_default_backend(kind)
+    group._register_backend(torch.device("cpu"), kind, stand_in)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _listed(tensors: Any) -> List[torch.Tensor]:
+    return list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
+
+
+def _op_of(opts: Any) -> Any:
+    return dist.ReduceOp.SUM if opts is None else opts.reduceOp
 
 
 def _check(tensors: Sequence[torch.Tensor], what: str) -> None:
@@ -221,18 +344,32 @@ def _check(tensors: Sequence[torch.Tensor], what: str) -> None:
             )
 
 
+def _check_count(tensor: torch.Tensor, count: int, what: str, of: str) -> None:
+    if tensor.numel() != count:
+        raise ValueError(f"{what}: a tensor of {tensor.numel()} elements for {of}, which has {count}")
+
+
 def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().contiguous()
 
 
-def _put_back(flat: List[torch.Tensor], tensors: List[torch.Tensor]) -> None:
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone(memory_format=torch.contiguous_format)
+
+
+def _put_back(flat: List[torch.Tensor], tensors: Sequence[torch.Tensor]) -> None:
     for each, tensor in zip(flat, tensors):
         if each.data_ptr() != tensor.data_ptr():
             tensor.detach().copy_(each)
         written(tensor)
 
 
-def _reduction(op: Any) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+def _take(tensor: torch.Tensor, values: torch.Tensor) -> None:
+    tensor.detach().copy_(values.view(tensor.shape))
+    written(tensor)
+
+
+def _reduction(op: Any, tensors: Sequence[torch.Tensor]) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     ways = {
         "SUM": torch.add,
         "PRODUCT": torch.mul,
@@ -242,7 +379,10 @@ def _reduction(op: Any) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
         "BOR": torch.bitwise_or,
         "BXOR": torch.bitwise_xor,
     }
+    if all(each.is_floating_point() for each in tensors):
+        ways["AVG"] = torch.add
     for name, way in ways.items():
         if op == getattr(dist.ReduceOp, name):
             return way
-    raise ValueError(f"all_reduce with {op}: the backend 'syncopate' reduces by {', '.join(ways)}, and AVG of float32")
+    name = "AVG" if op == dist.ReduceOp.AVG else "this operation"
+    raise ValueError(f"{name} of {tensors[0].dtype}: the backend 'syncopate' reduces by {', '.join(ways)}, and AVG of floats")

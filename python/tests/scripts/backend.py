@@ -1,6 +1,7 @@
 """torch.distributed over our backend, in a script that names it and imports nothing of ours: what it does, beside gloo."""
 
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -53,6 +54,80 @@ def all_gather(group, dtype):
     return [*lists, whole]
 
 
+def reduce(group, dtype, op):
+    tensor = tensor_of(dtype)
+    dist.reduce(tensor, 1, op, group=group)
+    return [tensor] if dist.get_rank() == 1 else []
+
+
+def gather(group, dtype):
+    lists = [torch.empty(3, 5, dtype=dtype) for _ in range(2)] if dist.get_rank() == 1 else None
+    dist.gather(tensor_of(dtype), lists, dst=1, group=group)
+    return lists or []
+
+
+def scatter(group, dtype):
+    tensor = torch.empty(3, 5, dtype=dtype)
+    dist.scatter(tensor, [tensor_of(dtype), tensor_of(dtype) * 2] if dist.get_rank() == 1 else None, src=1, group=group)
+    return [tensor]
+
+
+def reduce_scatter(group, dtype):
+    part = torch.empty(3, 5, dtype=dtype)
+    dist.reduce_scatter(part, [tensor_of(dtype), tensor_of(dtype) * 2], group=group)
+    whole = torch.empty(1, 5, dtype=dtype)
+    dist.reduce_scatter_tensor(whole, tensor_of(dtype, (3, 5))[:2].contiguous(), group=group)
+    return [part, whole]
+
+
+def all_to_all(group, dtype):
+    rank = dist.get_rank()
+    received = [torch.empty(2, dtype=dtype) for _ in range(2)]
+    dist.all_to_all(received, [torch.full((2,), 10 * rank + to, dtype=dtype) for to in range(2)], group=group)
+    uneven = torch.empty(4 + 2 * rank, dtype=dtype)
+    dist.all_to_all_single(uneven, tensor_of(dtype).flatten()[:5].contiguous(), [2 + rank] * 2, [2, 3], group=group)
+    whole = torch.empty(4, dtype=dtype)
+    dist.all_to_all_single(whole, tensor_of(dtype).flatten()[:4].contiguous(), group=group)
+    return [*received, uneven, whole]
+
+
+def uneven_all_gather():
+    """Which gloo refuses."""
+    received = [torch.empty(2 + rank) for rank in range(2)]
+    dist.all_gather(received, torch.ones(2 + dist.get_rank()) * (dist.get_rank() + 1))
+    assert [each.tolist() for each in received] == [[1, 1], [2, 2, 2]]
+
+
+def coalesced(group):
+    tensors = [tensor_of(torch.float32), tensor_of(torch.float32)[0].contiguous()]
+    with dist.distributed_c10d._coalescing_manager(group=group):
+        for tensor in tensors:
+            dist.all_reduce(tensor, group=group)
+    return tensors
+
+
+def chained(group):
+    sums = []
+    work = dist.all_reduce(tensor_of(torch.float32), group=group, async_op=True)
+
+    def again(future):
+        other = future.value()[0].clone()
+        sums.append(dist.all_reduce(other, group=group, async_op=True).get_future().wait()[0])
+        return sums[0] + 1
+
+    return [work.get_future().then(again).wait(), sums[0]]
+
+
+def polled():
+    """is_completed() comes true without wait(), and the result is there."""
+    tensor = tensor_of(torch.int64)
+    work = dist.all_reduce(tensor, async_op=True)
+    end = time.monotonic() + 60
+    while not work.is_completed():
+        assert time.monotonic() < end
+    assert torch.equal(tensor, 3 * torch.arange(15).view(3, 5) + 2) and work.is_success()
+
+
 def futures(group):
     tensor = tensor_of(torch.float32)
     (result,) = dist.all_reduce(tensor, group=group, async_op=True).get_future().wait()
@@ -98,11 +173,15 @@ def main():
     for dtype in (torch.float32, torch.float64, torch.int32, torch.int64, torch.uint8):
         for op in ("SUM", "MAX", "MIN", "PRODUCT"):
             same(all_reduce, dtype, getattr(dist.ReduceOp, op))
-        same(broadcast, dtype)
-        same(all_gather, dtype)
+            same(reduce, dtype, getattr(dist.ReduceOp, op))
+        for operation in (broadcast, all_gather, gather, scatter, reduce_scatter, all_to_all):
+            same(operation, dtype)
     same(broadcast, torch.bool)
     columns()
-    same(futures)
+    for operation in (futures, chained, coalesced):
+        same(operation)
+    polled()
+    uneven_all_gather()
     same(unused_parameters)
     objects = [None, None]
     dist.all_gather_object(objects, {"rank": dist.get_rank()})
@@ -111,9 +190,15 @@ def main():
     dist.all_reduce(mean, dist.ReduceOp.AVG)
     assert mean.tolist() == [0.5, 0.5]
     dist.barrier()
-    refused("backend='gloo'", dist.send, torch.ones(1), 1 - dist.get_rank())
-    refused("backend='gloo'", dist.reduce, torch.ones(1), 0)
-    refused("AVG of float32", dist.all_reduce, torch.ones(1, dtype=torch.int64), dist.ReduceOp.AVG)
+    dist.monitored_barrier()
+    peer = 1 - dist.get_rank()
+    refused("backend='gloo'", dist.send, torch.ones(1), peer)
+    refused("backend='gloo'", dist.batch_isend_irecv, [dist.P2POp(dist.isend, torch.ones(1), peer)])
+    refused("which has 3", dist.all_gather, [torch.empty(2), torch.empty(2)], torch.ones(3))
+    refused("types must be the same", dist.all_gather_into_tensor, torch.empty(4), torch.ones(2).double())
+    refused("for each of the 2 ranks", dist.all_gather_into_tensor, torch.empty(5), torch.ones(2))
+    refused("AVG of torch.int64", dist.all_reduce, torch.ones(1, dtype=torch.int64), dist.ReduceOp.AVG)
+    same(all_reduce, torch.float32, dist.ReduceOp.SUM)  # what was refused leaves the group as it was
     dist.destroy_process_group()
     print("all is as over gloo")
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <set>
+#include <thread>
 
 #include "allreduce/collective/communication_thread.h"
 #include "allreduce/collective/schedule_collective.h"
@@ -276,6 +277,16 @@ TEST(CommunicationThread, DoesAllWorkOnceAndInOrderWhicheverThreadDoesIt) {
   thread.wait_for(ticket);
   ASSERT_EQ(done.size(), static_cast<std::size_t>(kPieces));
   for (int i = 0; i < kPieces; ++i) ASSERT_EQ(done[static_cast<std::size_t>(i)], i);
+}
+
+TEST(CommunicationThread, LetsSeveralThreadsWaitWhicheverDoesTheWork) {
+  CommunicationThread thread;
+  for (int round = 0; round < 2000; ++round) {
+    const std::uint64_t first = thread.submit([] {}), second = thread.submit([] {});
+    std::jthread other([&] { thread.wait_for(first); });
+    thread.wait_for(second);
+    EXPECT_EQ(thread.done(), second);
+  }
 }
 
 // Whichever thread does it: here each has some of it, in no order.

@@ -1,0 +1,83 @@
+"""What is said where ranks do not do the same: each tells the others, by the store, what it was doing.
+
+Ranks whose numbers of batches differ are what people run into most: one has come to its end, and another still sums.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Callable, List, Optional
+
+import torch
+
+from syncopate.errors import PeerLost, SyncopateError
+
+# In which ranks that have failed, as all of a group do together, have told it.
+_WITHIN = timedelta(seconds=2)
+SHUTDOWN = "destroy_process_group()"
+
+
+class RanksApart:
+    """Of one group. losses() says who is gone."""
+
+    def __init__(self, store: Any, rank: int, size: int, losses: Callable[[], List[Any]]) -> None:
+        self._store, self._rank, self._size, self._losses = store, rank, size, losses
+        self._batches, self._backward = 0, -1
+        self.error: Optional[Exception] = None  # the first, after which nothing is done
+
+    def note_sum(self) -> None:
+        """A sum begins. Each backward() that has any is a batch."""
+        backward = torch._C._current_graph_task_id()
+        if backward >= 0 and backward != self._backward:
+            self._backward = backward
+            self._batches += 1
+
+    def explained(self, error: Exception, work: Any) -> Exception:
+        """What is raised for an error of `work`, with what all ranks were doing."""
+        if self.error is None:
+            self.error = error
+            if isinstance(error, SyncopateError) and not self._losses():
+                error.args = (self._text(str(error), self._exchange(work)),)
+        return self.error
+
+    def _exchange(self, work: Any) -> List[str]:
+        """By rank: batches, operation and elements; empty where a rank has not failed."""
+        count = sum(each.numel() for each in _flat(work.tensors))
+        try:
+            self._store.set(f"failed/{self._rank}", f"{self._batches} {count} {work.what}")
+        except RuntimeError:  # a store that is not there any more
+            return []
+        return [self._told_by(rank) for rank in range(self._size)]
+
+    def _told_by(self, rank: int) -> str:
+        try:
+            self._store.wait([f"failed/{rank}"], _WITHIN)
+            return self._store.get(f"failed/{rank}").decode()
+        except RuntimeError:
+            return ""
+
+    def _text(self, error: str, told: List[str]) -> str:
+        ranks, batches, is_over = [], set(), False
+        for rank, each in enumerate(told):
+            if not each:
+                continue
+            had, count, what = each.split(" ", 2)
+            batches.add(had)
+            is_over |= what == SHUTDOWN
+            of = f" of {count} elements" if count != "0" else ""
+            ranks.append(f"rank {rank} {f'has had {had} batches and ' if had != '0' else ''}is in {what}{of}")
+        if len(ranks) < 2:
+            return error if isinstance(self.error, PeerLost) else f"{error}; this group cannot be used any more"
+        text = "ranks do not do the same: " + "; ".join(ranks)
+        if is_over or len(batches) > 1:
+            text += (
+                ". Where ranks have different numbers of batches, put the loop under `with ddp.join():`, or let a "
+                "DistributedSampler give each as many"
+            )
+        return text + ". This group cannot be used any more"
+
+
+def _flat(tensors: Any) -> List[torch.Tensor]:
+    if isinstance(tensors, torch.Tensor):
+        return [tensors]
+    return [each for part in tensors for each in _flat(part)]

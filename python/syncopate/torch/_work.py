@@ -1,0 +1,211 @@
+"""Work of the backend that is under way: what is left to do when it has been done, and who waits for it.
+
+Work ends in the order in which it was begun. Whatever becomes of its handle, what was begun is ended, and its tensors live
+until then.
+"""
+
+# What torch overrides by name and calls from C++ is left without annotations.
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from queue import SimpleQueue
+from typing import Any, Callable, Deque, List, Optional
+
+import torch
+import torch.distributed as dist
+
+from syncopate.torch import _watch
+
+
+class Work(dist.Work):
+    """An operation. `finish` is called once it has been done, and leaves the result in `tensors`."""
+
+    def __init__(self, works: Works, ticket: int, what: str, tensors: Any, finish: Callable[[], None]) -> None:
+        super().__init__()
+        self.ticket, self.what, self.tensors = ticket, what, tensors
+        self._works, self._finish = works, finish
+        self._is_done = False
+        self._error: Optional[Exception] = None
+        self._future: Any = None
+
+    def wait(self, timeout=None):
+        """Raises PeerLost if a rank is gone, or late by the group's timeout; `timeout` does not change that."""
+        if not self._is_done or _watch.current() is not None:
+            self._works.wait_for(self)
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self):
+        self.wait()
+
+    def is_completed(self):
+        if not self._is_done:
+            self._works.end_done()
+        return self._is_done
+
+    def is_success(self):
+        return self.is_completed() and self._error is None
+
+    def exception(self):
+        return self._error
+
+    def result(self):
+        return self.tensors
+
+    def get_future(self):
+        if self._future is None:
+            self._future = self._works.future_of(self)
+        return self._future
+
+    def end(self, wait: Callable[[int, str], None], explained: Callable[[Exception, Work], Exception]) -> None:
+        """It has been done, or has failed: wait() returns at once."""
+        try:
+            wait(self.ticket, self.what)
+            self._finish()
+        except Exception as error:
+            self._error = explained(error, self)
+        self._is_done = True
+        self._finish = _nothing
+
+
+class Works:
+    """Those of one communicator, for any thread.
+
+    explained  returns what is raised for an error of a work
+    """
+
+    def __init__(self, communicator: Any, explained: Callable[[Exception, Work], Exception]) -> None:
+        self._communicator, self._explained = communicator, explained
+        self._lock = threading.Lock()
+        self._under_way: Deque[Work] = deque()  # guarded by the lock
+        self._completer: Optional[_Completer] = None
+        self._pid = os.getpid()
+
+    def begin(self, what: str, tensors: Any, start: Callable[[], int], finish: Callable[[], None]) -> Work:
+        """start() returns the ticket of the last of its operations."""
+        with self._lock:
+            work = Work(self, start(), what, tensors, finish)
+            self._under_way.append(work)
+        self.end_done()
+        return work
+
+    def end_done(self) -> None:
+        """Ends what has been done; does not wait."""
+        with self._lock:
+            done = self._communicator.done()
+            while self._under_way and self._under_way[0].ticket <= done:
+                self._under_way.popleft().end(self._communicator.wait, self._explained)
+
+    def wait_for(self, work: Work) -> None:
+        watch = _watch.current()
+        begin = watch and watch.waits(torch._C._current_graph_task_id() >= 0)
+        try:
+            self._communicator.wait(work.ticket, work.what)
+        except Exception:
+            pass  # the work has it, too
+        if watch is not None:
+            watch.waited(begin, self._communicator)
+        self.end_done()
+
+    def future_of(self, work: Work) -> Any:
+        """Within backward its own thread completes the future, when backward has come to its end: so all ranks begin in
+        the same order what hooks do with it, and no other thread needs the interpreter. Who waits for it before completes
+        it. What backward's last callbacks ask for is completed at once, since what waits for it may stand behind them.
+        Outside of backward a thread of its own completes futures, as their work is done."""
+        if torch._C._current_autograd_node() is not None:
+            future = _BackwardFuture(work)
+            torch.autograd.Variable._execution_engine.queue_callback(future.complete)
+            return future
+        promise: Any = torch.futures.Future()
+        result = promise.then(_result_of)
+        if torch._C._current_graph_task_id() >= 0 or isinstance(threading.current_thread(), _Completer):
+            _keep(promise, work)
+        else:
+            if self._completer is None:
+                self._completer = _Completer()
+            self._completer.promised.put((promise, work))
+        return result
+
+    def close(self) -> None:
+        """What has not been done fails. Does nothing in a child of the process."""
+        if self._pid != os.getpid():
+            return
+        self._communicator.interrupt()
+        if self._completer is not None:
+            self._completer.promised.put(None)
+            self._completer.join()
+            self._completer = None
+
+
+class _Completer(threading.Thread):
+    """Completes futures in the order in which their work ends."""
+
+    def __init__(self) -> None:
+        super().__init__(name="syncopate futures", daemon=True)
+        self.promised: Any = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        for promise, work in iter(self.promised.get, None):
+            _keep(promise, work)
+
+
+def _keep(promise: Any, work: Work) -> None:
+    try:
+        work.wait()
+    except Exception:
+        pass  # _result_of raises it
+    promise.set_result(work)
+
+
+def _result_of(promise: Any) -> Any:
+    """A callback, since what one raises makes a future fail, for C++ too, which set_exception() does not."""
+    work = promise.value()
+    work.wait()
+    return work.tensors
+
+
+class _BackwardFuture(torch.futures.Future):
+    """Of work that backward has begun, and of what follows from it."""
+
+    def __init__(self, work: Work, first: Optional[_BackwardFuture] = None) -> None:
+        super().__init__()
+        self._work, self._first = work, first or self
+        self._errors: List[Exception] = []  # of what follows from the first
+
+    def complete(self) -> None:
+        first = self._first
+        if not torch.futures.Future.done(first):
+            self._work.wait()
+            first.set_result(self._work.tensors)
+        if first._errors:
+            raise first._errors[0]
+
+    def done(self):
+        if self._work.is_completed():
+            self.complete()
+        return super().done()
+
+    def wait(self):
+        self.complete()
+        return super().wait()
+
+    def then(self, callback):
+        follower = _BackwardFuture(self._work, self._first)
+
+        def follow(future):
+            try:
+                follower.set_result(callback(future))
+            except Exception as error:
+                self._first._errors.append(error)
+
+        self.add_done_callback(follow)
+        return follower
+
+
+def _nothing() -> None:
+    pass
