@@ -31,6 +31,10 @@ endif()
 
 pkg_check_modules(XxHash REQUIRED IMPORTED_TARGET libxxhash>=0.8)  # checksums of checkpoints: XXH3
 find_package(ZLIB REQUIRED)                # IDX files as MNIST ships them: .gz
+# Images of a person's own. Two small libraries, since none of the distribution has both but large ones that read a
+# hundred formats more, and each of those is a parser that a hostile file reaches.
+find_package(PNG 1.6 REQUIRED)             # PNG: libpng
+find_package(JPEG REQUIRED)                # JPEG: libjpeg-turbo
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)  # oneDNN: matrix products and convolutions on the CPU
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)   # only to hold oneDNN, which is built with it, to one thread

@@ -17,9 +17,10 @@
 namespace syncopate::worker {
 
 struct BatchView {
-  std::span<const float> values;  // (batch, height, width, channels), or (batch, features)
-  std::span<const int> labels;    // (batch, labels per sample)
-  std::span<const int> ids = {};  // (batch, id columns)
+  std::span<const float> values;        // (batch, height, width, channels), or (batch, features)
+  std::span<const int> labels;          // (batch, labels per sample)
+  std::span<const int> ids = {};        // (batch, id columns)
+  std::span<const float> targets = {};  // (batch), of regression
   // A batch that is not full has this many places without a sample, at its end: zeros, and labels of -1. The mean over
   // its places, of which those count for nothing, times the weight is what the loss and its gradients are: so that the
   // mean over all workers is that over all samples of the global batch.

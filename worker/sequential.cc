@@ -33,6 +33,10 @@ void Sequential::forward(std::span<const float> weights, const BatchView& batch)
   ids_ = batch.ids;
   chain_.forward(weights, {images_, logits_, ids_});
   const auto classes = static_cast<int>(chain_.output_values()) / labels_;
+  if (!batch.targets.empty()) {
+    backend_.squared_error(logits_, batch.targets, batch.labels, batch.weight, logits_gradient_);
+    return;
+  }
   backend_.softmax_cross_entropy(rows, classes, logits_, batch.labels, batch.weight, logits_gradient_);
 }
 

@@ -1,4 +1,5 @@
-// Sequential: a Model that is a chain of layers under a softmax and cross-entropy head.
+// Sequential: a Model that is a chain of layers under a softmax and cross-entropy head, or, where the batch has
+// targets, under their squared error.
 #pragma once
 
 #include <string>

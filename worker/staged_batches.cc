@@ -20,7 +20,7 @@ Status StagedBatches::prepare() {
   for (Slot& slot : slots_) {
     for (const auto& [memory, bytes] :
          {std::pair(&slot.values, first.values.size_bytes()), std::pair(&slot.ids, first.ids.size_bytes()),
-          std::pair(&slot.labels, first.labels.size_bytes())}) {
+          std::pair(&slot.labels, first.labels.size_bytes()), std::pair(&slot.targets, first.targets.size_bytes())}) {
       if (bytes == 0) continue;
       SYNCOPATE_ASSIGN_OR_RETURN(*memory, device_.allocate(bytes));
     }
@@ -49,9 +49,13 @@ BatchView StagedBatches::next() {
   const auto whole_numbers = [](std::span<const std::byte> memory) {
     return std::span(reinterpret_cast<const int*>(memory.data()), memory.size() / sizeof(int));
   };
-  return {{reinterpret_cast<const float*>(slot.values.data()), slot.values.size() / sizeof(float)},
-          whole_numbers(slot.labels),
-          whole_numbers(slot.ids)};
+  const auto floats = [](std::span<const std::byte> memory) {
+    return std::span(reinterpret_cast<const float*>(memory.data()), memory.size() / sizeof(float));
+  };
+  return {.values = floats(slot.values),
+          .labels = whole_numbers(slot.labels),
+          .ids = whole_numbers(slot.ids),
+          .targets = floats(slot.targets)};
 }
 
 // The batch whose copy was begun is not wanted: another takes its place, behind it on the copy stream.
@@ -87,6 +91,7 @@ void StagedBatches::stage(Slot& slot) {
 void StagedBatches::begin_copy(Slot& slot, const BatchView& batch) {
   if (!batch.values.empty()) copies_->copy_to_device(std::as_bytes(batch.values), slot.values);
   if (!batch.ids.empty()) copies_->copy_to_device(std::as_bytes(batch.ids), slot.ids);
+  if (!batch.targets.empty()) copies_->copy_to_device(std::as_bytes(batch.targets), slot.targets);
   copies_->copy_to_device(std::as_bytes(batch.labels), slot.labels);
   copies_->record(*slot.copied);
   is_staged_ = true;

@@ -191,7 +191,9 @@ class Training {
     const LossAndCorrect learnt = parts_.model.loss();
     const double full = static_cast<double>(record.samples) / parts_.model.batch_size();
     record.loss = learnt.loss / (batch.weight * full);
-    if (!batch.labels.empty()) {
+    if (!batch.targets.empty()) {
+      record.accuracy = std::numeric_limits<double>::quiet_NaN();  // regression has none
+    } else if (!batch.labels.empty()) {
       record.accuracy = static_cast<double>(learnt.correct) / (full * static_cast<double>(batch.labels.size()));
     }
   }

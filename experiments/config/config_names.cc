@@ -130,6 +130,30 @@ const char* name_of(worker::WeightInit value) {
 
 const char* name_of(worker::PixelScale value) { return value == worker::PixelScale::kShifted ? "shifted" : "unit"; }
 
+const char* name_of(worker::Task value) {
+  switch (value) {
+    case worker::Task::kAuto:
+      return "auto";
+    case worker::Task::kClasses:
+      return "classes";
+    case worker::Task::kRegression:
+      return "regression";
+  }
+  return "";
+}
+
+const char* name_of(worker::Normalisation value) {
+  switch (value) {
+    case worker::Normalisation::kStandard:
+      return "standard";
+    case worker::Normalisation::kMinMax:
+      return "minmax";
+    case worker::Normalisation::kNone:
+      return "none";
+  }
+  return "";
+}
+
 const char* name_of(worker::Shuffle value) {
   switch (value) {
     case worker::Shuffle::kGlobal:

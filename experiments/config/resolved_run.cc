@@ -9,6 +9,7 @@
 
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/rules/table_rules.h"
+#include "worker/data/own/open_own.h"
 #include "worker/recommender/make_recommender.h"
 
 namespace syncopate::experiments {
@@ -101,16 +102,31 @@ bool generates_data(const RunSettings& config) {
 
 bool has_crops(const RunSettings& config) { return config.dataset == "cifar10"; }
 
+bool has_own_data(const RunSettings& config) { return worker::is_own_data(config.dataset); }
+
+worker::OwnOptions own_options_of(const RunSettings& config) {
+  return {.target = config.target.value_or(""),
+          .ignore = config.ignore.value_or(""),
+          .test_data = config.test_data.value_or(""),
+          .test_fraction = config.test_fraction,
+          .task = config.task,
+          .normalisation = config.normalise,
+          .image_size = config.image_size.value_or(0)};
+}
+
 bool learns_images(const RunSettings& config) {
   const auto has = [&](const char* name) { return config.dataset == name; };
-  return !is_profile(config) && (has("digits") || has("mnist") || has("fashion-mnist") || has("cifar10"));
+  const bool is_known = has("digits") || has("mnist") || has("fashion-mnist") || has("cifar10");
+  return !is_profile(config) && (is_known || has_own_data(config));
 }
 
 bool shards_by_label(const RunSettings& config) {
   return is_distributed(config) && learns_images(config) && config.shard == DataShard::kLabels;
 }
 
-bool learns_ink(const RunSettings& config) { return learns_images(config) && !has_crops(config); }
+bool learns_ink(const RunSettings& config) {
+  return learns_images(config) && !has_crops(config) && !has_own_data(config);
+}
 
 worker::Shuffle shuffle_of(const RunSettings& config) {
   const bool deals_out = config.shuffle == worker::Shuffle::kOff || is_distributed(config);

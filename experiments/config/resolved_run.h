@@ -73,7 +73,12 @@ const char* transport_that_runs(const ResolvedRun& config);
 bool generates_data(const RunSettings& config);
 // Returns whether its training images can be cropped and flipped.
 bool has_crops(const RunSettings& config);
-// Returns whether its samples are images, of which each has a label.
+// Returns whether the data set is of files of the person's own.
+bool has_own_data(const RunSettings& config);
+// Returns what is decided about these.
+worker::OwnOptions own_options_of(const RunSettings& config);
+// Returns whether its samples are images, of which each has a label, or values of the person's own, as those of an
+// image.
 bool learns_images(const RunSettings& config);
 // Returns whether each worker has a part of the training set to itself, by label.
 bool shards_by_label(const RunSettings& config);

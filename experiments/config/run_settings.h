@@ -32,6 +32,7 @@
 #include "ps/policy/staleness.h"
 #include "simulation/network.h"
 #include "worker/backend/precision.h"
+#include "worker/data/own/own_options.h"
 #include "worker/data/pixel_scale.h"
 #include "worker/data/shuffle.h"
 #include "worker/layers/initialization.h"
@@ -85,6 +86,8 @@ const char* name_of(worker::EmbeddingKind value);
 const char* name_of(worker::WeightInit value);
 const char* name_of(worker::PixelScale value);
 const char* name_of(worker::Shuffle value);
+const char* name_of(worker::Task value);
+const char* name_of(worker::Normalisation value);
 const char* name_of(ClusterKind value);
 const char* name_of(simulation::NetworkModel value);
 
@@ -153,11 +156,17 @@ struct RunSettings {
   int context = 64;                                                   // tokens; text models only
   std::int64_t table_rows = 100000;                                   // recommenders only, where the data does not say
   worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // recommenders only
-  bool augment = true;                                                // cifar10 only
-  std::optional<double> validation;                                   // part that is held out; images and texts only
-  DataShard shard = DataShard::kRandom;                               // images only
-  worker::WeightInit init = worker::WeightInit::kByLayer;             // models of images only
-  worker::PixelScale pixel_scale = worker::PixelScale::kShifted;      // images of ink on paper only
+  // Data of the person's own only: see worker/data/own/own_options.h
+  std::optional<std::string> target, ignore, test_data;
+  double test_fraction = 0.2;
+  worker::Task task = worker::Task::kAuto;
+  worker::Normalisation normalise = worker::Normalisation::kStandard;
+  std::optional<int> image_size;
+  bool augment = true;                                            // cifar10 only
+  std::optional<double> validation;                               // part that is held out; images and texts only
+  DataShard shard = DataShard::kRandom;                           // images only
+  worker::WeightInit init = worker::WeightInit::kByLayer;         // models of images only
+  worker::PixelScale pixel_scale = worker::PixelScale::kShifted;  // images of ink on paper only
   worker::Shuffle shuffle = worker::Shuffle::kGlobal;
   bool drop_last = true;                                   // what does not fill a global batch
   int prefetch = 8;                                        // batches that are prepared ahead
@@ -185,7 +194,7 @@ struct RunSettings {
   double target_accuracy = 0;                        // 0: none
   bool stop_at_target = false;
   std::uint64_t seed = 1;       // seed of repeat 0; repeat r of a run has seed + r
-  std::uint64_t data_seed = 1;  // generated data only; the same in all repeats
+  std::uint64_t data_seed = 1;  // data that is generated or of the person's own only; the same in all repeats
 
   // Checkpoints
   std::optional<CheckpointInterval> checkpoint_every;  // none: never

@@ -6,7 +6,7 @@
 //   <!-- prints -->           this is what the last command before it prints, in part: each line must come, in this
 //                             order; "..." at the end of a line stands for whatever follows, and a line "..." for any
 //                             lines
-//   <!-- needs: hosts -->     its commands cannot run on every machine; hosts, a GPU
+//   <!-- needs: hosts -->     its commands cannot run on every machine; hosts, a GPU, scikit-learn
 //
 // Pure, but for the reading of files.
 #pragma once

@@ -171,7 +171,10 @@ class ComputeBackend {
   // must be 1.
   virtual void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
                                      Out dlogits) = 0;
-  // Returns the result of the last softmax_cross_entropy. Waits for it.
+  // The squared error of one output a sample: stores (output - target)^2, times the weight, in the mean over the batch,
+  // and writes its gradient unless `doutputs` is empty. Labels below 0, and devices, as above; nothing is correct.
+  virtual void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) = 0;
+  // Returns the result of the last of these two. Waits for it.
   virtual LossAndCorrect loss() = 0;
 
   // Returns what times the phases of a step on the device; null on the CPU. It lives as long as the backend.

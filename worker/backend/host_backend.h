@@ -19,9 +19,18 @@ class HostBackend : public ComputeBackend {
   In host_view(In tensor) override { return tensor; }
   Status status() const override { return {}; }
   LossAndCorrect loss() override { return loss_; }
+  void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) override {
+    loss_ = {};
+    const double share = weight / static_cast<double>(labels.size());
+    for (std::size_t n = 0; n < labels.size(); ++n) {
+      const double error = labels[n] < 0 ? 0 : static_cast<double>(outputs[n]) - static_cast<double>(targets[n]);
+      loss_.loss += error * error * share;
+      if (!doutputs.empty()) doutputs[n] = static_cast<float>(2 * error * share);
+    }
+  }
 
  protected:
-  LossAndCorrect loss_;  // of the last softmax_cross_entropy
+  LossAndCorrect loss_;  // of the last softmax_cross_entropy or squared_error
 
  private:
   std::vector<AlignedBuffer> memory_;

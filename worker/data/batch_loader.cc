@@ -111,13 +111,15 @@ void read_batch(const Dataset& dataset, std::span<const std::int64_t> indices, s
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const SampleRoom place{.values = to.values.subspan(i * values, values),
                            .ids = to.ids.subspan(i * ids, ids),
-                           .labels = to.labels.subspan(i * labels, labels)};
+                           .labels = to.labels.subspan(i * labels, labels),
+                           .targets = form.regression ? to.targets.subspan(i, 1) : std::span<float>()};
     if (indices[i] >= 0) {
       dataset.read(indices[i], epoch, place);
     } else {
       std::ranges::fill(place.values, 0.0f);
       std::ranges::fill(place.ids, 0);
       std::ranges::fill(place.labels, -1);
+      std::ranges::fill(place.targets, 0.0f);
     }
   }
 }
@@ -141,16 +143,18 @@ class BatchLoader::Prefetcher {
     const SampleForm& form = dataset.form();
     const std::size_t values = indices_.size() * static_cast<std::size_t>(form.values()),
                       ids = indices_.size() * static_cast<std::size_t>(form.id_columns()),
-                      labels = indices_.size() * static_cast<std::size_t>(form.labels);
+                      labels = indices_.size() * static_cast<std::size_t>(form.labels),
+                      targets = form.regression ? indices_.size() : 0;
     const auto slots = static_cast<std::size_t>(depth) + 1;
-    const std::size_t slot_size = padded(values) + padded(ids) + padded(labels);
+    const std::size_t slot_size = padded(values) + padded(ids) + padded(labels) + padded(targets);
     memory_ = AlignedBuffer(slots * slot_size);
     for (std::size_t i = 0; i < slots; ++i) {
       float* const begin = memory_.data() + i * slot_size;
       int* const whole_numbers = reinterpret_cast<int*>(begin + padded(values));
       slots_.push_back({.room = {.values = {begin, values},
                                  .ids = {whole_numbers, ids},
-                                 .labels = {whole_numbers + padded(ids), labels}}});
+                                 .labels = {whole_numbers + padded(ids), labels},
+                                 .targets = {begin + slot_size - padded(targets), targets}}});
     }
     start();
   }
@@ -185,6 +189,7 @@ class BatchLoader::Prefetcher {
     return {.values = slot.room.values,
             .labels = slot.room.labels,
             .ids = slot.room.ids,
+            .targets = slot.room.targets,
             .empty_places = slot.empty_places,
             .weight = slot.weight};
   }

@@ -119,7 +119,7 @@ Result<DatasetPair> open_clicks(const std::string& path, std::int64_t rows) {
   SYNCOPATE_ASSIGN_OR_RETURN(FileBytes bytes, FileBytes::open(path));
   auto file = std::make_shared<ClickFile>(ClickFile{std::move(bytes), {}});
   TextLines lines(text_of(file->bytes.bytes()));
-  while (lines.next()) {
+  while (lines.next() && !lines.is_blank_to_the_end()) {
     SYNCOPATE_RETURN_IF_ERROR(check(path, lines));
     file->begins.push_back(lines.position());
   }

@@ -34,6 +34,7 @@ struct SampleForm {
   int classes = 0;           // a label is 0 .. classes-1
   std::vector<IdField> ids;  // its whole numbers, field after field
   int labels = 1;            // one, or one for each position of a text
+  bool regression = false;   // a number is to be predicted, a target; the label says only that there is a sample
 
   int values() const { return image.values(); }
   int id_columns() const {
@@ -46,9 +47,10 @@ struct SampleForm {
 
 // How a model is judged on a test set (worker/metrics.h).
 enum class Judgement {
-  kAccuracy,  // the share of labels that were predicted
-  kRanking,   // the rank of a positive among kRankedItems samples, of which it is the first
-  kClicks,    // how well the positives (label 1) are separated from the negatives
+  kAccuracy,    // the share of labels that were predicted
+  kRanking,     // the rank of a positive among kRankedItems samples, of which it is the first
+  kClicks,      // how well the positives (label 1) are separated from the negatives
+  kRegression,  // how far predicted numbers are from their targets
 };
 inline constexpr int kRankedItems = 100;  // one and 99, as in He et al. 2017, section 4.1
 
@@ -57,6 +59,17 @@ struct SampleRoom {
   std::span<float> values;
   std::span<int> ids;
   std::span<int> labels;
+  std::span<float> targets = {};  // one a sample where the form says regression, else none
+};
+
+// How a target, as models learn it, follows from the number that a person's file has.
+struct TargetScale {
+  double mean = 0;
+  double deviation = 1;
+
+  float scaled(double number) const { return static_cast<float>((number - mean) / deviation); }
+  double number(double scaled) const { return scaled * deviation + mean; }
+  bool operator==(const TargetScale&) const = default;
 };
 
 class Dataset {
@@ -76,6 +89,11 @@ class Dataset {
   // Returns the label of sample `index` where it has one, the same in every epoch, that is known without reading the
   // sample; none for all other data sets. Thread-safe.
   virtual std::optional<int> fixed_label(std::int64_t /*index*/) const { return std::nullopt; }
+
+  // Returns how targets of regression were scaled.
+  virtual TargetScale target_scale() const { return {}; }
+  // The classes' names, in the order of their numbers; empty where they are only numbered.
+  virtual std::vector<std::string> class_names() const { return {}; }
 
   // The least cross-entropy that any model can have on the distribution of these samples, in nats per label; empty if
   // that distribution is not known. On the samples themselves, which are finitely many, the loss may be a little lower.

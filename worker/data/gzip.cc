@@ -10,11 +10,12 @@
 namespace syncopate::worker {
 namespace {
 
-constexpr int kGzipOnly = 15 + 16;  // zlib's largest window, with a gzip header
+// Windows as zlib counts them: its largest one, with a gzip header or without any.
+constexpr int kGzip = 15 + 16, kDeflated = -15;
 
 class Inflater {
  public:
-  Inflater() { ready_ = ::inflateInit2(&stream_, kGzipOnly) == Z_OK; }
+  explicit Inflater(int window) { ready_ = ::inflateInit2(&stream_, window) == Z_OK; }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
   ~Inflater() {
@@ -29,13 +30,18 @@ class Inflater {
   bool ready_ = false;
 };
 
-}  // namespace
+// Returns whether another gzip stream begins where this one has ended.
+bool goes_on(const z_stream& stream) {
+  return stream.avail_in >= 2 && stream.next_in[0] == 0x1f && stream.next_in[1] == 0x8b;
+}
 
-Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> compressed, std::size_t limit) try {
+Result<std::vector<std::uint8_t>> inflated(std::span<const std::uint8_t> compressed, std::size_t limit,
+                                           int window) try {
+  const char* const kind = window == kGzip ? "gzip" : "deflated";
   if (compressed.size() > std::numeric_limits<uInt>::max()) {
     return Status::data_loss(fmt::format("{} bytes of gzip, at most 4 GiB are read", compressed.size()));
   }
-  Inflater inflater;
+  Inflater inflater(window);
   if (!inflater.ready()) return Status::resource_exhausted("no memory to inflate gzip");
   z_stream& stream = inflater.stream();
   stream.next_in = const_cast<Bytef*>(compressed.data());  // zlib only reads, but does not say so
@@ -54,20 +60,31 @@ Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> com
     const std::size_t at = compressed.size() - stream.avail_in;
     if (filled > limit) return Status::data_loss(fmt::format("inflates to more than {} bytes", limit));
     if (outcome == Z_BUF_ERROR || (outcome == Z_OK && stream.avail_in == 0 && stream.avail_out > 0)) {
-      return Status::data_loss(fmt::format("truncated: the gzip stream goes on after its last byte {}", at));
+      return Status::data_loss(fmt::format("truncated: the {} stream goes on after its last byte {}", kind, at));
     }
     if (outcome != Z_OK && outcome != Z_STREAM_END) {
-      return Status::data_loss(fmt::format("not a sound gzip stream at byte {}: {}", at,
+      return Status::data_loss(fmt::format("not a sound {} stream at byte {}: {}", kind, at,
                                            stream.msg != nullptr ? stream.msg : ::zError(outcome)));
     }
+    if (outcome == Z_STREAM_END && window == kGzip && goes_on(stream)) outcome = ::inflateReset(&stream);
   }
   if (stream.avail_in > 0) {
-    return Status::data_loss(fmt::format("{} bytes follow the end of the gzip stream", stream.avail_in));
+    return Status::data_loss(fmt::format("{} bytes follow the end of the {} stream", stream.avail_in, kind));
   }
   content.resize(filled);
   return content;
 } catch (const std::bad_alloc&) {
   return Status::resource_exhausted("no memory for what it inflates to");
+}
+
+}  // namespace
+
+Result<std::vector<std::uint8_t>> inflate_gzip(std::span<const std::uint8_t> compressed, std::size_t limit) {
+  return inflated(compressed, limit, kGzip);
+}
+
+Result<std::vector<std::uint8_t>> inflate_deflated(std::span<const std::uint8_t> compressed, std::size_t limit) {
+  return inflated(compressed, limit, kDeflated);
 }
 
 }  // namespace syncopate::worker

@@ -18,6 +18,8 @@ class FirstSamples final : public Dataset {
   std::int64_t size() const override { return size_; }
   const SampleForm& form() const override { return all_->form(); }
   Judgement judgement() const override { return all_->judgement(); }
+  TargetScale target_scale() const override { return all_->target_scale(); }
+  std::vector<std::string> class_names() const override { return all_->class_names(); }
   void read(std::int64_t index, std::int64_t epoch, const SampleRoom& to) const override {
     assert(index >= 0 && index < size_);
     all_->read(index, epoch, to);
@@ -39,6 +41,8 @@ class HeldOutSamples final : public Dataset {
   std::int64_t size() const override { return all_->size() - begin_; }
   const SampleForm& form() const override { return all_->form(); }
   Judgement judgement() const override { return all_->judgement(); }
+  TargetScale target_scale() const override { return all_->target_scale(); }
+  std::vector<std::string> class_names() const override { return all_->class_names(); }
   void read(std::int64_t index, std::int64_t /*epoch*/, const SampleRoom& to) const override {
     assert(index >= 0 && index < size());
     all_->read_plain(begin_ + index, to);

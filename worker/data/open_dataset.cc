@@ -20,6 +20,7 @@
 #include "worker/data/grammar.h"
 #include "worker/data/idx_format.h"
 #include "worker/data/idx_reader.h"
+#include "worker/data/own/open_own.h"
 #include "worker/data/recommender_sets.h"
 #include "worker/data/text_files.h"
 #include "worker/data/text_form.h"
@@ -207,13 +208,16 @@ Status check_dataset_name(const std::string& given) {
   if (is_text(name)) return parse_text(name).status();
   if (is_grammar(name)) return parse_grammar(name).status();
   if (name == "mnist" || name == "fashion-mnist" || is_cifar(name)) return Status();
+  if (is_own_data(name)) return check_own_name(name);
   return Status::invalid_argument(fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
 }
 
 namespace {
 
-Result<DatasetPair> open_known(const std::string& given, const std::string& data_dir, std::uint64_t seed) {
+Result<DatasetPair> open_known(const std::string& given, const std::string& data_dir, std::uint64_t seed,
+                               const OwnOptions& own) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(given));
+  if (is_own_data(given)) return open_own_data(given, own, seed);
   const auto [name, scale] = scaled_name(given);
   if (is_digits(name)) return open_digits(name, data_dir, seed, scale);
   if (is_recommender_set(name)) return open_recommender_set(name, data_dir, seed);
@@ -223,8 +227,12 @@ Result<DatasetPair> open_known(const std::string& given, const std::string& data
   return open_idx_set(name, idx_folders(name, data_dir), scale);
 }
 
-Result<SampleForm> form_of_known(const std::string& given, const std::string& data_dir) {
+Result<SampleForm> form_of_known(const std::string& given, const std::string& data_dir, const OwnOptions& own) {
   SYNCOPATE_RETURN_IF_ERROR(check_dataset_name(given));
+  if (is_own_data(given)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const DatasetPair pair, open_own_data(given, own, 0));
+    return pair.train->form();
+  }
   const std::string name = scaled_name(given).name;
   if (is_digits(name)) return form_of_images(kDigitShape, kIdxClasses);
   if (is_recommender_set(name)) return recommender_form(name, data_dir);
@@ -252,12 +260,13 @@ Result<T> guarded(const std::string& name, Open&& open) {
 
 }  // namespace
 
-Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed) {
-  return guarded<DatasetPair>(name, [&] { return open_known(name, data_dir, seed); });
+Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed,
+                                 const OwnOptions& own) {
+  return guarded<DatasetPair>(name, [&] { return open_known(name, data_dir, seed, own); });
 }
 
-Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir) {
-  return guarded<SampleForm>(name, [&] { return form_of_known(name, data_dir); });
+Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir, const OwnOptions& own) {
+  return guarded<SampleForm>(name, [&] { return form_of_known(name, data_dir, own); });
 }
 
 }  // namespace syncopate::worker

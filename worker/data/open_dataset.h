@@ -7,6 +7,7 @@
 
 #include "common/status.h"
 #include "worker/data/dataset.h"
+#include "worker/data/own/own_options.h"
 
 namespace syncopate::worker {
 
@@ -24,21 +25,24 @@ struct DatasetPair {
 //                               images cropped and flipped as drawn from `seed`, or as they are
 //   text, text:CONTEXT          *.txt in data_dir/text or data_dir; a context of 64 characters unless given
 //   grammar, grammar:TRAIN-TEST-CONTEXT   generated from `seed` as it is read; 60000-10000-64 unless given
+//   a path, as iris.csv, arrays.npz or photographs/: a person's own data (own/open_own.h)
 //   ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS   see recommender_sets.h
 inline constexpr const char* kDatasetNames =
     "digits, digits:TRAIN-TEST, mnist, fashion-mnist, cifar10, cifar10:plain, text, text:CONTEXT, grammar, "
-    "grammar:TRAIN-TEST-CONTEXT, ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS";
+    "grammar:TRAIN-TEST-CONTEXT, ratings, clicks:ROWS, zipf-ratings:TRAIN-TEST-ROWS, zipf-clicks:TRAIN-TEST-ROWS, "
+    "or a path of your own data";
 
 // Checks the name without touching a file. kInvalidArgument says what would be right.
 Status check_dataset_name(const std::string& name);
 
 // kInvalidArgument: no such name. kNotFound: files that are missing, and where they were looked for. kDataLoss: a file
 // with wrong contents. kResourceExhausted: digits could not be written. `seed` is used only by digits, grammar,
-// cifar10, and the sets for recommenders.
-Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed);
+// cifar10, the sets for recommenders, and own data, whose test part it draws. `own` is of own data alone.
+Result<DatasetPair> open_dataset(const std::string& name, const std::string& data_dir, std::uint64_t seed,
+                                 const OwnOptions& own = {});
 
 // Returns the form of a set's samples, from its name or from the header of its first file: nothing is generated, and no
-// data is read. Fails as open_dataset does.
-Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir);
+// data is read, but for own data, which is read to know its classes. Fails as open_dataset does.
+Result<SampleForm> sample_form(const std::string& name, const std::string& data_dir, const OwnOptions& own = {});
 
 }  // namespace syncopate::worker

@@ -12,6 +12,7 @@
 
 #include "common/text/printable_text.h"
 #include "worker/data/file_bytes.h"
+#include "worker/data/own/csv_fields.h"
 #include "worker/data/text_lines.h"
 
 namespace syncopate::worker {
@@ -36,6 +37,12 @@ struct RawRating {
   std::int64_t user = 0, item = 0, time = 0, line = 0;
 };
 
+// Numbers have no quotes within.
+std::string_view without_quotes(std::string_view column) {
+  const bool is_quoted = column.size() >= 2 && column.starts_with('"') && column.ends_with('"');
+  return is_quoted ? column.substr(1, column.size() - 2) : column;
+}
+
 Result<RawRating> parse(const std::string& path, const TextLines& lines, std::string_view separator) {
   std::array<std::string_view, kRatingColumns> columns;
   const std::size_t found = split(lines.line(), separator, columns);
@@ -47,6 +54,7 @@ Result<RawRating> parse(const std::string& path, const TextLines& lines, std::st
   if (found != kRatingColumns) {
     return wrong_line(path, lines.number(), fmt::format("{} columns, expected {}: {}", found, kRatingColumns, kHeader));
   }
+  std::ranges::transform(columns, columns.begin(), without_quotes);
   RawRating rating{.line = lines.number()};
   constexpr const char* kId = "a whole number of 0 or more";
   for (auto [name, text, value] :
@@ -87,16 +95,18 @@ Status check_rated_once(const std::string& path, std::vector<RawRating> ratings)
 
 Result<std::vector<RawRating>> read_raw(const std::string& path, const FileKind& kind) {
   SYNCOPATE_ASSIGN_OR_RETURN(const FileBytes file, FileBytes::open(path));
-  TextLines lines(text_of(file.bytes()));
+  TextLines lines(without_byte_order_mark(text_of(file.bytes())));
   if (kind.header) {
     lines.next();
-    if (lines.line() != kHeader) {
+    std::string header(lines.line());
+    std::erase(header, '"');
+    if (header != kHeader) {
       return wrong_line(path, 1,
                         fmt::format("header '{}', expected '{}'", printable(lines.line(), kLongestShown), kHeader));
     }
   }
   std::vector<RawRating> ratings;
-  while (lines.next()) {
+  while (lines.next() && !lines.is_blank_to_the_end()) {
     SYNCOPATE_ASSIGN_OR_RETURN(const RawRating rating, parse(path, lines, kind.separator));
     ratings.push_back(rating);
     if (ratings.size() > kMostRatings) {

@@ -25,7 +25,8 @@ struct RatingTable {
 
 // The format depends on the file's name: "ratings.csv" has the header userId,movieId,rating,timestamp; "u.data" (100K)
 // has tabs and "ratings.dat" (1M, 10M) has "::" between the same columns, and no header. kNotFound: the file cannot be
-// read. kDataLoss: a line is wrong; the message has its number, what was found and what is expected.
+// read. A byte order mark, double quotes around columns and empty lines at the end are left out. kDataLoss: a line is
+// wrong; the message has its number, what was found and what is expected.
 Result<RatingTable> read_ratings(const std::string& path);
 
 // Returns the one such file in `data_dir` or in a folder "ml-..." in it. kNotFound if there is none; kInvalidArgument

@@ -51,6 +51,8 @@ class TextLines {
   std::string_view line() const { return line_; }
   // The line has more than kLongestLine bytes: line() is only its beginning, and next() must not be called again.
   bool is_too_long() const { return is_too_long_; }
+  // Nothing but empty lines is left, this one included: files may end with some.
+  bool is_blank_to_the_end() const { return text_.find_first_not_of("\r\n", begin_) == std::string_view::npos; }
   std::int64_t number() const { return number_; }  // of the line, from 1
   std::size_t position() const { return begin_; }  // of the line in the text
 

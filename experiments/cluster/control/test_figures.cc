@@ -5,26 +5,30 @@
 namespace syncopate::experiments {
 
 double headline_of(double accuracy, const TestFigures& figures) {
-  return figures.hit_rate.value_or(figures.auc.value_or(accuracy));
+  return figures.hit_rate.value_or(figures.auc.value_or(figures.r2.value_or(accuracy)));
 }
 
 double target_figure_of(double accuracy, const TestFigures& figures,
                         const std::optional<ValidationFigures>& validation) {
-  return validation ? validation->accuracy : headline_of(accuracy, figures);
+  return validation ? validation->quality() : headline_of(accuracy, figures);
 }
 
 const char* headline_name(const TestFigures& figures) {
   if (figures.hit_rate) return "HR@10";
-  return figures.auc ? "AUC" : "accuracy";
+  if (figures.auc) return "AUC";
+  return figures.r2 ? "R2" : "accuracy";
 }
 
+const char* loss_unit(const TestFigures& figures) { return figures.r2 ? "mean squared error" : "nats"; }
+
 std::string to_text(const ValidationFigures& figures) {
-  return fmt::format("validation loss {:.4f}, accuracy {:.4f}", figures.loss, figures.accuracy);
+  return fmt::format("validation loss {:.4f}, {} {:.4f}", figures.loss, figures.quality_name(), figures.quality());
 }
 
 std::string to_text(double accuracy, const TestFigures& figures) {
   std::string text = fmt::format("{} {:.4f}", headline_name(figures), headline_of(accuracy, figures));
   if (figures.ndcg) text += fmt::format(", NDCG@10 {:.4f}", *figures.ndcg);
+  if (figures.rmse) text += fmt::format(", RMSE {:.4g}", *figures.rmse);
   return text;
 }
 

@@ -203,7 +203,10 @@ control::Evaluation to_wire(const WeightsSnapshot& evaluated, const EvaluationSc
   if (scores.figures.auc) evaluation.set_auc(*scores.figures.auc);
   if (scores.figures.hit_rate) evaluation.set_hit_rate(*scores.figures.hit_rate);
   if (scores.figures.ndcg) evaluation.set_ndcg(*scores.figures.ndcg);
+  if (scores.figures.r2) evaluation.set_r2(*scores.figures.r2);
+  if (scores.figures.rmse) evaluation.set_rmse(*scores.figures.rmse);
   if (scores.validation) {
+    if (scores.validation->r2) evaluation.set_validation_r2(*scores.validation->r2);
     evaluation.set_validation_accuracy(scores.validation->accuracy);
     evaluation.set_validation_loss(scores.validation->loss);
   }
@@ -215,8 +218,11 @@ EvaluationScores scores_of(const control::Evaluation& evaluation) {
   if (evaluation.has_auc()) scores.figures.auc = evaluation.auc();
   if (evaluation.has_hit_rate()) scores.figures.hit_rate = evaluation.hit_rate();
   if (evaluation.has_ndcg()) scores.figures.ndcg = evaluation.ndcg();
+  if (evaluation.has_r2()) scores.figures.r2 = evaluation.r2();
+  if (evaluation.has_rmse()) scores.figures.rmse = evaluation.rmse();
   if (evaluation.has_validation_accuracy() && evaluation.has_validation_loss()) {
     scores.validation = {.accuracy = evaluation.validation_accuracy(), .loss = evaluation.validation_loss()};
+    if (evaluation.has_validation_r2()) scores.validation->r2 = evaluation.validation_r2();
   }
   return scores;
 }

@@ -101,7 +101,7 @@ Result<prediction::ModelProfile> measure_profile(const ResolvedRun& config) {
         "every step",
         config.model));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, form_of_data(config));
   const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
   SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
                              worker::make_model(model_spec(config), form, 1, *backend));

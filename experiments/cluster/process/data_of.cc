@@ -14,9 +14,13 @@ Result<worker::DatasetPair> open_data_of(const RunSettings& config) {
     return worker::DatasetPair{.train = std::make_unique<worker::BlankSamples>(config.train_samples),
                                .test = std::make_unique<worker::BlankSamples>(1)};
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(worker::DatasetPair data,
-                             worker::open_dataset(dataset_spec(config), config.data_dir, config.data_seed));
+  SYNCOPATE_ASSIGN_OR_RETURN(worker::DatasetPair data, worker::open_dataset(dataset_spec(config), config.data_dir,
+                                                                            config.data_seed, own_options_of(config)));
   return worker::hold_out(std::move(data), config.validation.value_or(0));
+}
+
+Result<worker::SampleForm> form_of_data(const RunSettings& config) {
+  return worker::sample_form(dataset_spec(config), config.data_dir, own_options_of(config));
 }
 
 Result<ParamLayout> layout_of(const ResolvedRun& config) {
@@ -26,13 +30,13 @@ Result<ParamLayout> layout_of(const ResolvedRun& config) {
     for (const prediction::TensorProfile& tensor : profile.tensors) layout.add(tensor.name, tensor.shape);
     return layout;
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, form_of_data(config));
   return worker::model_layout(model_spec(config), form, config.batch_size);
 }
 
 Result<ParamLayout> local_state_layout_of(const RunSettings& config) {
   if (is_profile(config)) return ParamLayout();
-  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, form_of_data(config));
   return worker::local_state_layout(model_spec(config), form);
 }
 

@@ -11,6 +11,8 @@
 namespace syncopate::experiments {
 
 Result<worker::DatasetPair> open_data_of(const RunSettings& config);
+// Returns the form of its samples; of data of the person's own it reads all, else no data.
+Result<worker::SampleForm> form_of_data(const RunSettings& config);
 // Returns the layout of the model for that data set, with space for the rows of a batch. It opens no data and builds no
 // model, so that it can be called before anything runs.
 Result<ParamLayout> layout_of(const ResolvedRun& config);

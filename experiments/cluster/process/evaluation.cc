@@ -68,6 +68,7 @@ Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<cons
   double loss = 0;
   std::vector<float> scores;  // for all samples, if the model gives any
   std::vector<int> labels;
+  double targets = 0, squares = 0;  // sums of the targets, and of their squares
   for (std::int64_t begin = 0; begin < data_->size(); begin += batch_) {
     const std::int64_t size = std::min(batch_, data_->size() - begin);
     const std::size_t index = models_.front()->batch_size() == size ? 0 : 1;
@@ -77,6 +78,10 @@ Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<cons
     const worker::LossAndCorrect part = model.loss();
     loss += part.loss * static_cast<double>(size) / samples;
     correct += part.correct;
+    for (const float target : batch.targets) {
+      targets += static_cast<double>(target);
+      squares += static_cast<double>(target) * static_cast<double>(target);
+    }
     if (visit) visit(batch, model.logits());
     if (const std::span<const float> scored = model.scores(); !scored.empty()) {
       scores.insert(scores.end(), scored.begin(), scored.end());
@@ -90,9 +95,20 @@ Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<cons
   if (!all_numbers(weights) || !all_numbers(local_state)) {
     loss = std::numeric_limits<double>::quiet_NaN();
   }
+  if (data_->judgement() == worker::Judgement::kRegression) {
+    return score_of_regression(loss, squares / samples - targets / samples * (targets / samples));
+  }
   return {.accuracy = static_cast<double>(correct) / (samples * data_->form().labels),
           .loss = loss,
           .figures = figures_of(scores, labels)};
+}
+
+Evaluation::Score Evaluation::score_of_regression(double loss, double variance) const {
+  Score score{.accuracy = std::numeric_limits<double>::quiet_NaN(), .loss = loss, .figures = {}};
+  // Targets that are all alike have no variance to be predicted.
+  score.figures.r2 = variance > 0 ? 1 - loss / variance : std::numeric_limits<double>::quiet_NaN();
+  score.figures.rmse = std::sqrt(loss) * data_->target_scale().deviation;
+  return score;
 }
 
 std::span<const float> Evaluation::arena_with_rows(std::size_t model, std::span<const float> weights,
@@ -121,6 +137,7 @@ TestFigures Evaluation::figures_of(std::span<const float> scores, std::span<cons
   if (scores.empty()) return {};
   switch (data_->judgement()) {
     case worker::Judgement::kAccuracy:
+    case worker::Judgement::kRegression:
       return {};
     case worker::Judgement::kClicks:
       return {.auc = worker::auc(scores, labels), .hit_rate = {}, .ndcg = {}};
@@ -140,8 +157,9 @@ worker::BatchView Evaluation::read(std::int64_t begin, std::int64_t size) {
   values_.resize(count * static_cast<std::size_t>(form.values()));
   ids_.resize(count * static_cast<std::size_t>(form.id_columns()));
   labels_.resize(count * static_cast<std::size_t>(form.labels));
-  worker::read_batch(*data_, indices_, 0, {.values = values_, .ids = ids_, .labels = labels_});
-  return {values_, labels_, ids_};
+  targets_.resize(form.regression ? count : 0);
+  worker::read_batch(*data_, indices_, 0, {.values = values_, .ids = ids_, .labels = labels_, .targets = targets_});
+  return {.values = values_, .labels = labels_, .ids = ids_, .targets = targets_};
 }
 
 std::int64_t evaluation_batch(const worker::Dataset& data) {

@@ -22,7 +22,7 @@ namespace syncopate::experiments {
 class Evaluation {
  public:
   struct Score {
-    double accuracy = 0;  // fraction of the labels
+    double accuracy = 0;  // fraction of the labels; of regression no number
     double loss = 0;      // mean over the labels; not a number if a weight is not
     TestFigures figures;  // as far as the data set is judged by them
   };
@@ -54,6 +54,8 @@ class Evaluation {
   // Returns the arena of a model with tables, with the dense weights and the rows of this batch.
   std::span<const float> arena_with_rows(std::size_t model, std::span<const float> weights, const TableKeys& rows,
                                          const worker::BatchView& batch);
+  // `variance` is that of the targets.
+  Score score_of_regression(double loss, double variance) const;
   TestFigures figures_of(std::span<const float> scores, std::span<const int> labels) const;
 
   const worker::Dataset* data_;
@@ -61,7 +63,7 @@ class Evaluation {
   std::int64_t batch_;
   std::vector<std::unique_ptr<worker::Model>> models_;  // for full batches, and for the rest
   std::vector<std::int64_t> indices_;
-  std::vector<float> values_;
+  std::vector<float> values_, targets_;
   std::vector<int> ids_, labels_;
   TableKeys rows_;                          // rows that the data uses
   std::vector<std::vector<float>> arenas_;  // by model, if there are tables

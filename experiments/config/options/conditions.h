@@ -122,21 +122,26 @@ inline const Condition kGeneratedData{"--dataset=digits, grammar, zipf-ratings o
                                       [](const Run& r) { return generates_data(r); }};
 inline const Condition kTexts{"--dataset=text or grammar", [](const Run& r) { return learns_text(r); }};
 inline const Condition kLabelledParts{
-    kDistributed.words + ", --dataset=digits, mnist, fashion-mnist or cifar10, and " + kLearns.words,
+    kDistributed.words + ", --dataset=digits, mnist, fashion-mnist, cifar10 or your own, and " + kLearns.words,
     [](const Run& r) { return is_distributed(r) && learns_images(r); }};
-inline const Condition kImages{"--dataset=digits, mnist, fashion-mnist or cifar10, and " + kLearns.words,
+inline const Condition kImages{"--dataset=digits, mnist, fashion-mnist, cifar10 or your own, and " + kLearns.words,
                                [](const Run& r) { return learns_images(r); }};
 inline const Condition kInk{"--dataset=digits, mnist or fashion-mnist, and " + kLearns.words,
                             [](const Run& r) { return learns_ink(r); }};
 inline const Condition kHoldsOut{
-    "--dataset=digits, mnist, fashion-mnist, cifar10, text or grammar, and " + kLearns.words,
+    "--dataset=digits, mnist, fashion-mnist, cifar10, text, grammar or your own, and " + kLearns.words,
     [](const Run& r) { return may_hold_out(r); }};
 inline const Condition kCrops{"--dataset=cifar10", [](const Run& r) { return has_crops(r); }};
 inline const Condition kSizedTables{"--dataset=clicks, zipf-ratings or zipf-clicks",
                                     [](const Run& r) { return sizes_tables(r); }};
 inline const Condition kRecommender{"--model=ncf or wide-deep", [](const Run& r) { return is_recommender(r); }};
-inline const Condition kDrawnData{"--dataset=digits, grammar, ratings, zipf-ratings or zipf-clicks",
-                                  [](const Run& r) { return generates_data(r) || r.dataset == "ratings"; }};
+inline const Condition kOwnData{"--dataset=PATH, your own data", [](const Run& r) { return has_own_data(r); }};
+inline const Condition kDrawnTest{
+    "--dataset=PATH and without --test-data, where the files have no test part of their own",
+    [](const Run& r) { return has_own_data(r) && !r.test_data; }};
+inline const Condition kDrawnData{
+    "--dataset=digits, grammar, ratings, zipf-ratings, zipf-clicks or your own",
+    [](const Run& r) { return generates_data(r) || r.dataset == "ratings" || has_own_data(r); }};
 
 // Training
 inline const Condition kMomentum{optimizers(has_momentum),

@@ -1,6 +1,8 @@
 #include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
+#include "worker/data/open_dataset.h"
+#include "worker/data/own/open_own.h"
 #include "worker/data/text_form.h"
 
 namespace syncopate::experiments {
@@ -64,21 +66,97 @@ void add_guide_options(const std::string& group, std::vector<OptionSpec>& table)
            conditions::kImages));
 }
 
-}  // namespace
-
-void add_data_options(std::vector<OptionSpec>& table) {
-  const std::string group = "Model and data";
-  table.push_back(only(
+// A known set, or a path.
+OptionSpec dataset_option(const std::string& group) {
+  OptionSpec option =
       text({.group = group,
             .name = "dataset",
             .placeholder = "NAME",
             .sentence = "What is learnt; digits, grammar, zipf-ratings and zipf-clicks are generated, the others are "
                         "read from --data-dir: text is its *.txt files, byte by byte, ratings are MovieLens's files, "
-                        "clicks Criteo's train.txt."},
+                        "clicks Criteo's train.txt. A path is data of your own: a table, NumPy's arrays, IDX files, or "
+                        "a folder of images, which ends in a slash."},
            &C::dataset, "data set",
            {"digits", "mnist", "fashion-mnist", "cifar10", "text", "grammar", "ratings", "clicks", "zipf-ratings",
-            "zipf-clicks"}),
-      conditions::kLearns));
+            "zipf-clicks"});
+  option.range += fmt::format("; or {}", worker::kOwnFormats);
+  option.set = [option, known = option.set](RunRequest& request, const std::string& value) -> Status {
+    if (!worker::is_own_data(value)) {
+      const Status status = known(request, value);
+      return status.ok() ? status : option_kinds::wrong(option, value, "data set");
+    }
+    if (const Status status = worker::check_own_name(value); !status.ok()) return status.in("--dataset=" + value);
+    request.dataset = value;
+    return {};
+  };
+  return option;
+}
+
+void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
+  using worker::Normalisation;
+  using worker::Task;
+  table.push_back(
+      only(text({.group = group,
+                 .name = "target",
+                 .placeholder = "NAME",
+                 .sentence = "What is to be predicted of your own data: a column of a table, an array of an "
+                             ".npz, or the file of the labels.",
+                 .usual = "the last column; the array y, target or labels"},
+                &C::target, "target"),
+           conditions::kOwnData));
+  table.push_back(only(text({.group = group,
+                             .name = "ignore",
+                             .placeholder = "NAMES",
+                             .sentence = "Columns of a table, between commas, that nothing is learnt from.",
+                             .usual = "none"},
+                            &C::ignore, "columns"),
+                       conditions::kOwnData));
+  table.push_back(only(choice({.group = group,
+                               .name = "task",
+                               .placeholder = "WHAT",
+                               .sentence = "What the target is; auto: classes if it has texts or whole numbers, else "
+                                           "regression, by the mean squared error; with more than 100 whole numbers "
+                                           "it must be said."},
+                              &C::task, "task", {Task::kAuto, Task::kClasses, Task::kRegression}),
+                       conditions::kOwnData));
+  table.push_back(only(text({.group = group,
+                             .name = "test-data",
+                             .placeholder = "PATH",
+                             .sentence = "The test part of your own data, a file or folder of the same kind.",
+                             .usual = "as the files have it, else --test-fraction"},
+                            &C::test_data, "test data"),
+                       conditions::kOwnData));
+  table.push_back(only(number({.group = group,
+                               .name = "test-fraction",
+                               .placeholder = "FRACTION",
+                               .sentence = "Part of your own samples, drawn by --data-seed, that is the test part.",
+                               .unit = "fraction"},
+                              &C::test_fraction, "test part", 0.001, 0.9),
+                       conditions::kDrawnTest));
+  table.push_back(only(
+      choice({.group = group,
+              .name = "normalise",
+              .placeholder = "HOW",
+              .sentence = "How values of your own data are scaled, by feature or by channel, as the training part "
+                          "has them; standard: mean 0, deviation 1, targets of regression too; minmax: 0 to 1."},
+             &C::normalise, "normalisation", {Normalisation::kStandard, Normalisation::kMinMax, Normalisation::kNone}),
+      conditions::kOwnData));
+  table.push_back(only(number({.group = group,
+                               .name = "image-size",
+                               .placeholder = "N",
+                               .sentence = "Both sides to which images of a folder are scaled.",
+                               .unit = "pixels",
+                               .usual = "as they are, which must be the same of all"},
+                              &C::image_size, "side of an image", 1, 4096),
+                       conditions::kOwnData));
+}
+
+}  // namespace
+
+void add_data_options(std::vector<OptionSpec>& table) {
+  const std::string group = "Model and data";
+  table.push_back(only(dataset_option(group), conditions::kLearns));
+  add_own_options(group, table);
   table.push_back(text({.group = group,
                         .name = "data-dir",
                         .placeholder = "DIR",

@@ -292,8 +292,9 @@ void add_amount(std::vector<OptionSpec>& table) {
   table.push_back(only(number({.group = group,
                                .name = "data-seed",
                                .placeholder = "N",
-                               .sentence = "Decides the generated data, and which items no user rated are shown with "
-                                           "ratings; the same in all repeats."},
+                               .sentence = "Decides the generated data, which items no user rated are shown with "
+                                           "ratings, and which of your own samples are the test part; the same in all "
+                                           "repeats."},
                               &C::data_seed, "data seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}),
                        conditions::kDrawnData));
 }

@@ -159,7 +159,7 @@ std::string RunMetrics::text_of_workers() const {
           });
   of_each("syncopate_train_accuracy", "gauge", "Accuracy on the worker's last batch, 0 to 1.",
           [&](std::size_t rank, const WorkerTotals& w) {
-            return w.loss ? one("syncopate_train_accuracy", rank, w.accuracy) : "";
+            return w.loss && !std::isnan(w.accuracy) ? one("syncopate_train_accuracy", rank, w.accuracy) : "";
           });
   return text;
 }
@@ -167,12 +167,17 @@ std::string RunMetrics::text_of_workers() const {
 std::string RunMetrics::text_of_evaluation() const {
   if (!newest_eval_) return {};
   const EvalRecord& eval = *newest_eval_;
-  std::string text = gauge("syncopate_evaluated_step", "Steps of the job after which the weights were evaluated last.",
-                           static_cast<double>(eval.step)) +
-                     gauge("syncopate_test_accuracy", "Accuracy on the test set, 0 to 1.", eval.accuracy) +
-                     gauge("syncopate_test_loss", "Mean loss over the test set.", eval.loss);
+  std::string text =
+      gauge("syncopate_evaluated_step", "Steps of the job after which the weights were evaluated last.",
+            static_cast<double>(eval.step)) +
+      (eval.figures.r2 ? gauge("syncopate_test_r2", "R2 on the test set, 1 at most.", *eval.figures.r2)
+                       : gauge("syncopate_test_accuracy", "Accuracy on the test set, 0 to 1.", eval.accuracy)) +
+      gauge("syncopate_test_loss", "Mean loss over the test set.", eval.loss);
   if (eval.validation) {
-    text += gauge("syncopate_validation_accuracy", "Accuracy on what is held out, 0 to 1.", eval.validation->accuracy) +
+    const ValidationFigures& held_out = *eval.validation;
+    text += (held_out.r2
+                 ? gauge("syncopate_validation_r2", "R2 on what is held out, 1 at most.", *held_out.r2)
+                 : gauge("syncopate_validation_accuracy", "Accuracy on what is held out, 0 to 1.", held_out.accuracy)) +
             gauge("syncopate_validation_loss", "Mean loss over what is held out.", eval.validation->loss);
   }
   return text;

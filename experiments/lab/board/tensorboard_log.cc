@@ -62,10 +62,13 @@ void TensorBoardLog::add(const EvalRecord& eval) {
   const auto draw = [&](std::optional<AppendFile>& file, std::optional<double> loss, std::optional<double> accuracy) {
     Values values;
     if (loss) values.push_back(scalar_value("epoch_loss", *loss));
-    if (accuracy) values.push_back(scalar_value("epoch_accuracy", *accuracy));
+    if (accuracy && !std::isnan(*accuracy)) values.push_back(scalar_value("epoch_accuracy", *accuracy));
     if (&file == &test_ && eval.figures.auc) values.push_back(scalar_value("epoch_auc", *eval.figures.auc));
     if (&file == &test_ && eval.figures.hit_rate) values.push_back(scalar_value("epoch_hr10", *eval.figures.hit_rate));
     if (&file == &test_ && eval.figures.ndcg) values.push_back(scalar_value("epoch_ndcg10", *eval.figures.ndcg));
+    if (&file == &test_ && eval.figures.r2) values.push_back(scalar_value("epoch_r2", *eval.figures.r2));
+    if (&file == &test_ && eval.figures.rmse) values.push_back(scalar_value("epoch_rmse", *eval.figures.rmse));
+    if (&file == &validation_ && eval.validation->r2) values.push_back(scalar_value("epoch_r2", *eval.validation->r2));
     if (!file || values.empty()) return;
     file->add(event_record(event_of(wall_begin_ + eval.training_seconds, eval.step, std::move(values))));
   };
@@ -109,7 +112,7 @@ void TensorBoardLog::draw(const CurvePoint& point) {
   Values values;
   if (job_.learns) {
     values.push_back(scalar_value("batch_loss", point.loss));
-    values.push_back(scalar_value("batch_accuracy", point.accuracy));
+    if (!std::isnan(point.accuracy)) values.push_back(scalar_value("batch_accuracy", point.accuracy));
   }
   values.push_back(scalar_value("throughput/samples_per_second", point.samples_per_second));
   values.push_back(scalar_value("step/milliseconds", point.step_ms));

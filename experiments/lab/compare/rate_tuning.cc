@@ -36,9 +36,7 @@ std::string name_of(const RateTrial& trial) { return fmt::format("{} at {}", tri
 // A rate is chosen by what is held out, where anything is.
 void add_result(RateTrial& trial, const RunReport& report) {
   const std::optional<ValidationFigures>& held_out = report.final_validation;
-  trial.quality.push_back(report.final_test_accuracy
-                              ? target_figure_of(*report.final_test_accuracy, report.final_figures, held_out)
-                              : kNone);
+  trial.quality.push_back(held_out ? held_out->quality() : final_headline(report).value_or(kNone));
   trial.loss.push_back(held_out ? held_out->loss : report.final_test_loss.value_or(kNone));
 }
 

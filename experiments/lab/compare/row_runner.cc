@@ -20,8 +20,8 @@ std::string result_text(const JobResult& result) {
     return fmt::format("{} samples/s", format_count(report.samples_per_second.value_or(0)));
   return fmt::format("{} samples/s  {}{}",
                      report.samples_per_second ? format_count(*report.samples_per_second) : std::string("-"),
-                     report.final_test_accuracy ? to_text(*report.final_test_accuracy, report.final_figures)
-                                                : std::string("not evaluated"),
+                     final_headline(report) ? to_text(report.final_test_accuracy.value_or(0), report.final_figures)
+                                            : std::string("not evaluated"),
                      has_diverged ? ", diverged" : "");
 }
 

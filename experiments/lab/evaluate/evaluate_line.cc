@@ -58,7 +58,7 @@ Result<EvaluatedModel> evaluate(const EvaluateRequest& request) {
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest config, request_of(saved, request.options));
   if (request.predictions) SYNCOPATE_RETURN_IF_ERROR(check_predictable(config));
   // What does not fit is said before any data is generated.
-  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, worker::sample_form(dataset_spec(config), config.data_dir));
+  SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, form_of_data(config));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, worker::model_layout(model_spec(config), form));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout local_layout, local_state_layout_of(config));
   SYNCOPATE_ASSIGN_OR_RETURN(const WeightsSnapshot snapshot, read_weights(saved, layout, local_layout));
@@ -69,10 +69,14 @@ Result<EvaluatedModel> evaluate(const EvaluateRequest& request) {
   SYNCOPATE_RETURN_IF_ERROR(evaluation.check(snapshot).in(saved.path));
   EvaluatedModel evaluated{
       .path = saved.path, .model_on_data = model_on_data(config), .samples = data.test->size(), .score = {}};
-  std::string rows = predictions_header();
+  const bool is_regression = form.regression;
+  const std::vector<std::string> names = data.test->class_names();
+  std::string rows = predictions_header(is_regression);
   std::int64_t seen = 0;
   const auto visit = [&](const worker::BatchView& batch, std::span<const float> logits) {
-    rows += prediction_rows(std::exchange(seen, seen + std::ssize(batch.labels)), batch.labels, logits);
+    const std::int64_t first = std::exchange(seen, seen + std::ssize(batch.labels));
+    rows += is_regression ? regression_rows(first, batch.targets, logits, data.test->target_scale())
+                          : prediction_rows(first, batch.labels, logits, names);
   };
   evaluated.score = evaluation.run(snapshot.weights, snapshot.local_state, snapshot.rows,
                                    request.predictions ? Evaluation::Visit(visit) : nullptr);
@@ -102,7 +106,7 @@ Result<std::string> evaluate_answer(const std::vector<std::string>& words) {
   std::string text = fmt::format("{}: {}\n", model.path, model.model_on_data);
   text += line("test samples", format_count(static_cast<double>(model.samples)));
   text += line("test loss", fmt::format("{}", model.score.loss));
-  text += line("test accuracy", fmt::format("{}", model.score.accuracy));
+  if (!model.score.figures.r2) text += line("test accuracy", fmt::format("{}", model.score.accuracy));
   if (headline_name(model.score.figures) != std::string_view("accuracy")) {
     text += line("test figures", to_text(model.score.accuracy, model.score.figures));
   }

@@ -14,9 +14,10 @@ constexpr std::array<std::string_view, 2> kOfThisMachine{"data-dir", "backend"};
 }  // namespace
 
 const std::vector<std::string>& model_options() {
-  static const std::vector<std::string> names{"model",        "dataset",   "data-dir",   "train-samples",
-                                              "test-samples", "context",   "table-rows", "embeddings",
-                                              "augment",      "data-seed", "backend",    "pixel-scale"};
+  static const std::vector<std::string> names{
+      "model",      "dataset",   "data-dir",      "train-samples", "test-samples", "context", "table-rows",
+      "embeddings", "augment",   "data-seed",     "backend",       "pixel-scale",  "target",  "ignore",
+      "task",       "test-data", "test-fraction", "normalise",     "image-size"};
   return names;
 }
 

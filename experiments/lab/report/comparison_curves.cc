@@ -89,7 +89,8 @@ Chart curves(const ComparisonReport& report, const ComparisonFigures& figures, c
 
 std::vector<AnyChart> comparison_curves(const ComparisonReport& report, const ComparisonFigures& figures,
                                         const Looks& looks) {
-  const ChartAxis loss{.label = "loss, nats", .from_zero = true};
+  const bool is_regression = figures.quality == "R2";
+  const ChartAxis loss{.label = is_regression ? "loss, mean squared error" : "loss, nats", .from_zero = true};
   std::vector<AnyChart> charts;
   const auto add = [&](const std::string& title, const ChartAxis& y, const RowCurve& curve, bool marked = true) {
     charts.emplace_back(curves(report, figures, looks, title, y, curve, marked));
@@ -101,9 +102,10 @@ std::vector<AnyChart> comparison_curves(const ComparisonReport& report, const Co
   add("Loss on what is held out", loss, of_evaluations([](const EvalRecord& eval) {
         return eval.validation ? std::optional(eval.validation->loss) : std::nullopt;
       }));
-  add("Accuracy on what is held out", {.label = "validation accuracy", .most = 1},
+  add(is_regression ? "R2 on what is held out" : "Accuracy on what is held out",
+      {.label = is_regression ? "validation R2" : "validation accuracy", .most = 1},
       of_evaluations([](const EvalRecord& eval) {
-        return eval.validation ? std::optional(eval.validation->accuracy) : std::nullopt;
+        return eval.validation ? std::optional(eval.validation->quality()) : std::nullopt;
       }));
   return charts;
 }

@@ -32,10 +32,7 @@ std::optional<double> median_of(const ComparedRow& row, const RunFigure& figure)
 std::optional<double> throughput(const RunReport& report) { return report.samples_per_second; }
 std::optional<double> seconds_to_target(const RunReport& report) { return report.seconds_to_target; }
 
-std::optional<double> quality(const RunReport& report) {
-  if (!report.final_test_accuracy) return std::nullopt;
-  return headline_of(*report.final_test_accuracy, report.final_figures);
-}
+std::optional<double> quality(const RunReport& report) { return final_headline(report); }
 
 // Returns what the server that has most receives and sends in a step of all workers.
 std::optional<double> server_megabytes(const RunReport& report, int workers) {
@@ -211,7 +208,7 @@ ComparisonFigures figures_of(const ComparisonReport& report) {
     figures.most_rounds = std::max(figures.most_rounds, own.rounds);
     figures.fewest_rounds = &row == &report.rows.front() ? own.rounds : std::min(figures.fewest_rounds, own.rounds);
     for (const std::optional<RunReport>& round : row.rounds) {
-      if (round && round->final_test_accuracy) figures.quality = headline_name(round->final_figures);
+      if (round && final_headline(*round)) figures.quality = headline_name(round->final_figures);
     }
   }
   if (!figures.rows.empty()) judge(report, figures);

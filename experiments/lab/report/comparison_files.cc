@@ -15,10 +15,7 @@ std::string number(double value) { return fmt::format("{:.6g}", value); }
 // Returns "" for none, which pandas reads as missing.
 std::string number(const std::optional<double>& value) { return value ? number(*value) : std::string(); }
 
-std::optional<double> headline(const RunReport& report) {
-  if (!report.final_test_accuracy) return std::nullopt;
-  return headline_of(*report.final_test_accuracy, report.final_figures);
-}
+std::optional<double> headline(const RunReport& report) { return final_headline(report); }
 
 struct Cell {
   std::string column, text;

@@ -60,10 +60,13 @@ Json evals_json(const std::vector<EvalRecord>& evals) {
                    {"auc", or_null(eval.figures.auc)},
                    {"hr10", or_null(eval.figures.hit_rate)},
                    {"ndcg10", or_null(eval.figures.ndcg)},
+                   {"r2", or_null(eval.figures.r2)},
+                   {"rmse", or_null(eval.figures.rmse)},
                    {"train_loss", or_null(eval.train_loss)},
                    {"train_accuracy", or_null(eval.train_accuracy)}});
     if (!eval.validation) continue;
     all.back()["validation_accuracy"] = eval.validation->accuracy;
+    if (eval.validation->r2) all.back()["validation_r2"] = *eval.validation->r2;
     all.back()["validation_loss"] = eval.validation->loss;
   }
   return all;

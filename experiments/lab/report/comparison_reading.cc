@@ -30,12 +30,15 @@ std::vector<EvalRecord> read_evaluations(const JsonMembers& round) {
                     .loss = number_or_none(members, "loss"),
                     .figures = {.auc = members.maybe_number("auc"),
                                 .hit_rate = members.maybe_number("hr10"),
-                                .ndcg = members.maybe_number("ndcg10")},
+                                .ndcg = members.maybe_number("ndcg10"),
+                                .r2 = members.maybe_number("r2"),
+                                .rmse = members.maybe_number("rmse")},
                     .train_loss = members.maybe_number("train_loss"),
                     .train_accuracy = members.maybe_number("train_accuracy")};
-    if (members.has("validation_accuracy")) {
-      eval.validation = ValidationFigures{.accuracy = members.number("validation_accuracy"),
-                                          .loss = number_or_none(members, "validation_loss")};
+    if (members.has("validation_accuracy") || members.has("validation_r2")) {
+      eval.validation = ValidationFigures{.accuracy = number_or_none(members, "validation_accuracy"),
+                                          .loss = number_or_none(members, "validation_loss"),
+                                          .r2 = members.maybe_number("validation_r2")};
     }
     evals.push_back(std::move(eval));
   }

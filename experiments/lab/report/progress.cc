@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "common/text/format.h"
@@ -32,6 +33,7 @@ std::string joined(const std::vector<Field>& fields, int least_importance) {
 std::string training_text(const Progress& progress) {
   if (!progress.loss) return {};
   if (!progress.holds_out) return fmt::format("loss {:.4f}", *progress.loss);
+  if (std::isnan(progress.train_accuracy)) return fmt::format("train loss {:.4f}", *progress.loss);
   return fmt::format("train loss {:.4f}, accuracy {:.4f}", *progress.loss, progress.train_accuracy);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -46,8 +47,15 @@ std::string steps_csv_header() {
 
 std::string evals_csv_header() {
   return "repeat,epoch,step,samples_seen,training_s,accuracy,loss,auc,hr10,ndcg10,validation_accuracy,validation_loss,"
-         "train_loss,train_accuracy\n";
+         "train_loss,train_accuracy,r2,rmse,validation_r2\n";
 }
+
+namespace {
+
+// What is no number has an empty cell.
+std::string number_cell(double value) { return std::isnan(value) ? "" : fmt::format("{:.6g}", value); }
+
+}  // namespace
 
 std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step, bool learns) {
   const auto us = [](Duration duration) { return microseconds(duration); };
@@ -65,16 +73,18 @@ std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRe
       sync.staleness_mean, sync.staleness_max, sync.dropped, if_known(us(step.core_wait.value_or(Duration::zero()))),
       if_known(us(step.compute_core_wait)), us(sync.backward_codec),
       sync.last_shard < 0 ? "" : std::to_string(sync.last_shard), us(sync.last_shard_alone), step.samples,
-      learns ? fmt::format("{:.6g},{:.6g}", step.accuracy, step.loss) : ",");
+      learns ? fmt::format("{},{:.6g}", number_cell(step.accuracy), step.loss) : ",");
 }
 
 std::string evals_csv_row(int repeat, const EvalRecord& eval) {
-  const auto cell = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : ""; };
+  const auto cell = [](const std::optional<double>& value) { return value ? number_cell(*value) : ""; };
   const std::optional<ValidationFigures>& held_out = eval.validation;
-  return fmt::format("{},{:.6g},{},{},{:.6f},{:.6g},{:.6g},{},{},{},{},{},{},{}\n", repeat, eval.epoch, eval.step,
-                     eval.samples_seen, eval.training_seconds, eval.accuracy, eval.loss, cell(eval.figures.auc),
-                     cell(eval.figures.hit_rate), cell(eval.figures.ndcg), held_out ? cell(held_out->accuracy) : "",
-                     held_out ? cell(held_out->loss) : "", cell(eval.train_loss), cell(eval.train_accuracy));
+  return fmt::format("{},{:.6g},{},{},{:.6f},{},{:.6g},{},{},{},{},{},{},{},{},{},{}\n", repeat, eval.epoch, eval.step,
+                     eval.samples_seen, eval.training_seconds, number_cell(eval.accuracy), eval.loss,
+                     cell(eval.figures.auc), cell(eval.figures.hit_rate), cell(eval.figures.ndcg),
+                     held_out ? cell(held_out->accuracy) : "", held_out ? cell(held_out->loss) : "",
+                     cell(eval.train_loss), cell(eval.train_accuracy), cell(eval.figures.r2), cell(eval.figures.rmse),
+                     held_out ? cell(held_out->r2) : "");
 }
 
 Status check_output(const ResolvedRun& config) {

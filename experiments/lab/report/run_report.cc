@@ -204,7 +204,7 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
 
 void report_evals(std::span<const EvalRecord> evals, double target_accuracy, RunReport& report) {
   if (evals.empty()) return;
-  report.final_test_accuracy = evals.back().accuracy;
+  if (!std::isnan(evals.back().accuracy)) report.final_test_accuracy = evals.back().accuracy;
   report.final_test_loss = evals.back().loss;
   report.final_figures = evals.back().figures;
   report.final_validation = evals.back().validation;
@@ -219,6 +219,11 @@ void report_evals(std::span<const EvalRecord> evals, double target_accuracy, Run
 double target_figure(const EvalRecord& eval) { return target_figure_of(eval.accuracy, eval.figures, eval.validation); }
 
 }  // namespace
+
+std::optional<double> final_headline(const RunReport& report) {
+  if (!report.final_test_accuracy && !report.final_figures.r2) return std::nullopt;
+  return headline_of(report.final_test_accuracy.value_or(0), report.final_figures);
+}
 
 RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,
                       const ReportOptions& options) {

@@ -117,8 +117,8 @@ struct RunReport {
   std::vector<StalenessBin> staleness_bins;
   double dropped = 0;  // fraction of all gradients that were too late for their update
 
-  std::optional<double> final_train_loss;  // mean over the samples of the last tenth of each worker's steps
-  std::optional<double> final_test_accuracy;
+  std::optional<double> final_train_loss;     // mean over the samples of the last tenth of each worker's steps
+  std::optional<double> final_test_accuracy;  // none of regression, and of weights that were not evaluated
   std::optional<double> final_test_loss;
   TestFigures final_figures;
   std::optional<ValidationFigures> final_validation;
@@ -166,5 +166,8 @@ struct TargetCrossing {
 // evaluation's time, with all of it as the resolution, since nothing is known of the time before. None if no evaluation
 // has reached it.
 std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals, double target);
+
+// Returns the headline of the final weights on the test set (test_figures.h); none: they were not evaluated.
+std::optional<double> final_headline(const RunReport& report);
 
 }  // namespace syncopate::experiments

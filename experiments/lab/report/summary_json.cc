@@ -87,7 +87,12 @@ Json window_json(const std::optional<SteadyWindow>& window) {
 }
 
 std::optional<double> validation_accuracy_of(const RunReport& report) {
-  return report.final_validation ? std::optional(report.final_validation->accuracy) : std::nullopt;
+  const bool is_there = report.final_validation && !report.final_validation->r2;
+  return is_there ? std::optional(report.final_validation->accuracy) : std::nullopt;
+}
+
+std::optional<double> validation_r2_of(const RunReport& report) {
+  return report.final_validation ? report.final_validation->r2 : std::nullopt;
 }
 
 std::optional<double> validation_loss_of(const RunReport& report) {
@@ -119,6 +124,9 @@ Json report_json(const RunReport& report) {
           {"final_test_auc", or_null(report.final_figures.auc)},
           {"final_test_hr10", or_null(report.final_figures.hit_rate)},
           {"final_test_ndcg10", or_null(report.final_figures.ndcg)},
+          {"final_test_r2", or_null(report.final_figures.r2)},
+          {"final_test_rmse", or_null(report.final_figures.rmse)},
+          {"final_validation_r2", or_null(validation_r2_of(report))},
           {"final_validation_accuracy", or_null(validation_accuracy_of(report))},
           {"final_validation_loss", or_null(validation_loss_of(report))},
           {"final_train_loss", or_null(report.final_train_loss)},
@@ -204,6 +212,7 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   }
   if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
   if (!facts.faults.empty()) summary["faults"] = faults_json(facts.faults);
+  if (!facts.data.empty()) summary["data"] = facts.data;
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
   if (!facts.link.empty()) summary["link"] = facts.link;
   if (facts.simulation) {

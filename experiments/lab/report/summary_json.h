@@ -48,6 +48,7 @@ struct RunFacts {
   std::string straggler;                                          // what --straggler asked for; empty for none
   std::string link;  // "emulated, 1 Gb/s each way a process"; empty if the link is not emulated
   std::optional<SimulationFacts> simulation;     // empty: it ran on real hosts
+  std::string data = {};                         // of own data: how many samples, of what form; else empty
   std::optional<double> best_loss;               // the lowest loss that any model can reach on the test set, if known
   std::optional<CheckpointFigures> checkpoints;  // checkpoints that the run has written, if it was to write any
   std::string resumed_from;                      // the checkpoint that it resumed from; empty for none

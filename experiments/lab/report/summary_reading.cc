@@ -70,22 +70,26 @@ bool read_number(std::string_view text, std::optional<double>& value) {
 // Unknown columns are ignored.
 bool read_eval(const std::vector<std::string_view>& names, const std::vector<std::string_view>& cells,
                std::size_t& repeat, EvalRecord& eval) {
-  std::optional<double> validation_accuracy, validation_loss;
+  std::optional<double> accuracy, validation_accuracy, validation_loss, validation_r2;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto read = [&](std::string_view name, auto& value) {
       return names[i] != name || read_number(cells[i], value);
     };
     if (!read("repeat", repeat) || !read("epoch", eval.epoch) || !read("step", eval.step) ||
         !read("samples_seen", eval.samples_seen) || !read("training_s", eval.training_seconds) ||
-        !read("accuracy", eval.accuracy) || !read("loss", eval.loss) || !read("auc", eval.figures.auc) ||
+        !read("accuracy", accuracy) || !read("loss", eval.loss) || !read("auc", eval.figures.auc) ||
         !read("hr10", eval.figures.hit_rate) || !read("ndcg10", eval.figures.ndcg) ||
         !read("validation_accuracy", validation_accuracy) || !read("validation_loss", validation_loss) ||
-        !read("train_loss", eval.train_loss) || !read("train_accuracy", eval.train_accuracy)) {
+        !read("train_loss", eval.train_loss) || !read("train_accuracy", eval.train_accuracy) ||
+        !read("r2", eval.figures.r2) || !read("rmse", eval.figures.rmse) || !read("validation_r2", validation_r2)) {
       return false;
     }
   }
-  if (validation_accuracy && validation_loss) {
-    eval.validation = ValidationFigures{.accuracy = *validation_accuracy, .loss = *validation_loss};
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  eval.accuracy = accuracy.value_or(kNone);
+  if ((validation_accuracy || validation_r2) && validation_loss) {
+    eval.validation = ValidationFigures{
+        .accuracy = validation_accuracy.value_or(kNone), .loss = *validation_loss, .r2 = validation_r2};
   }
   return true;
 }
@@ -153,10 +157,14 @@ RunReport read_report(const JsonMembers& members) {
   report.final_test_loss = members.maybe_number("final_test_loss");
   report.final_figures = {.auc = members.maybe_number("final_test_auc"),
                           .hit_rate = members.maybe_number("final_test_hr10"),
-                          .ndcg = members.maybe_number("final_test_ndcg10")};
-  if (members.has("final_validation_accuracy")) {
-    report.final_validation = ValidationFigures{.accuracy = members.number("final_validation_accuracy"),
-                                                .loss = members.number("final_validation_loss")};
+                          .ndcg = members.maybe_number("final_test_ndcg10"),
+                          .r2 = members.maybe_number("final_test_r2"),
+                          .rmse = members.maybe_number("final_test_rmse")};
+  if (members.has("final_validation_loss")) {
+    report.final_validation =
+        ValidationFigures{.accuracy = members.maybe_number("final_validation_accuracy").value_or(kNone),
+                          .loss = members.number("final_validation_loss"),
+                          .r2 = members.maybe_number("final_validation_r2")};
   }
   report.seconds_to_target = members.maybe_number("seconds_to_target");
   report.samples_to_target = members.maybe_count("samples_to_target");

@@ -191,20 +191,27 @@ std::string learning_lines(const ResolvedRun& config, const RunReport& report, s
   if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
   if (report.final_validation) {
     text += line("validation loss", loss_text(config, report.final_validation->loss));
-    text += line("  accuracy", fmt::format("{:.2f} %, of the training set's last samples, which are held out",
-                                           100 * report.final_validation->accuracy));
+    const ValidationFigures& held_out = *report.final_validation;
+    text += line(fmt::format("  {}", held_out.quality_name()),
+                 fmt::format("{}, of the training set's last samples, which are held out",
+                             held_out.r2 ? fmt::format("{:.4f}", *held_out.r2)
+                                         : fmt::format("{:.2f} %", 100 * held_out.accuracy)));
   }
-  if (report.final_test_loss) text += line("test loss", loss_text(config, *report.final_test_loss));
+  if (report.final_test_loss) {
+    text += line("test loss",
+                 loss_text(config, *report.final_test_loss) + (report.final_figures.r2 ? ", mean squared error" : ""));
+  }
   if (best_loss) text += fmt::format("  best reachable loss {:.4f}\n", *best_loss);
   if (report.final_test_accuracy) {
     text += line("test accuracy", fmt::format("{:.2f} %", 100 * *report.final_test_accuracy));
   }
   if (report.final_figures != TestFigures()) {
-    text += line("test", to_text(*report.final_test_accuracy, report.final_figures));
+    text += line("test", to_text(report.final_test_accuracy.value_or(0), report.final_figures));
   }
   text += line("training time", training_text(report));
   if (config.target_accuracy > 0) {
-    text += line(fmt::format("time to {:.4g} %", 100 * config.target_accuracy),
+    text += line(report.final_figures.r2 ? fmt::format("time to R2 {:.4g}", config.target_accuracy)
+                                         : fmt::format("time to {:.4g} %", 100 * config.target_accuracy),
                  target_text(report) + (report.final_validation ? ", by what is held out" : ""));
   }
   return text;
@@ -312,6 +319,7 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
                                 : fmt::format(", batch {} a worker ({} held fixed)", config.batch_size,
                                               config.global_batch_size ? "the global batch" : "the worker's batch");
   std::string text = fmt::format("{}: {}{}\n", describe(config), model_on_data(config), batch);
+  if (!facts.data.empty()) text += line("data", facts.data);
   if (!facts.link.empty()) text += line("link", facts.link);
   if (const std::string caution = link_caution(config); !caution.empty()) text += line("  beware", caution);
   if (facts.simulation) text += simulation_lines(*facts.simulation);

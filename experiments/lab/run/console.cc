@@ -71,7 +71,8 @@ void Console::epoch_finished(const Progress& progress, TimePoint now) {
 void Console::evaluated(const EvalRecord& eval, std::int64_t epochs) {
   std::string held_out;
   if (eval.validation && eval.train_loss) {
-    held_out = fmt::format("train loss {:.4f}, accuracy {:.4f}  ", *eval.train_loss, eval.train_accuracy.value_or(0));
+    held_out = fmt::format("train loss {:.4f}{}  ", *eval.train_loss,
+                           eval.train_accuracy ? fmt::format(", accuracy {:.4f}", *eval.train_accuracy) : "");
   }
   if (eval.validation) held_out += to_text(*eval.validation) + "  ";
   say(fmt::format("epoch {:.4g}/{}  evaluated  {}test loss {:.4f}  {}", eval.epoch, epochs, held_out, eval.loss,

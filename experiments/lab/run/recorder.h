@@ -2,6 +2,7 @@
 // the end.
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,9 +26,10 @@ struct JobFacts {
   ParamLayout local_layout = {};     // layout of what the model keeps besides its weights
   std::int64_t steps_per_epoch = 1;  // this and the next: 0 if only a program of the person's own knows
   std::int64_t total_steps = 1;      // steps of the job, in global batches
-  std::optional<double> best_loss;   // on the test set, if known
-  std::int64_t first_step = 0;       // above 0 in a run that resumes from a checkpoint
-  std::int64_t batches_done = 0;     // batches done by `first_step`, if workers share the job's batches
+  std::string data = {};            // what it learns from, of own data; else empty
+  std::optional<double> best_loss;  // on the test set, if known
+  std::int64_t first_step = 0;      // above 0 in a run that resumes from a checkpoint
+  std::int64_t batches_done = 0;    // batches done by `first_step`, if workers share the job's batches
 };
 
 class Recorder final : public RunObserver {
@@ -106,7 +108,8 @@ class Recorder final : public RunObserver {
     double loss = 0, accuracy = 0;
     std::int64_t samples = 0;
     std::optional<double> mean(double sum) const {
-      return samples > 0 ? std::optional(sum / static_cast<double>(samples)) : std::nullopt;
+      if (samples == 0 || std::isnan(sum)) return std::nullopt;  // regression has no accuracy
+      return sum / static_cast<double>(samples);
     }
   } since_evaluation_;
   std::int64_t points_evaluated_ = 0;

@@ -1,6 +1,7 @@
 #include "experiments/lab/run/run_job.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "common/step_file.h"
 #include "common/text/format.h"
 #include "common/text/number.h"
+#include "common/text/printable_text.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/plan/descriptor_need.h"
@@ -59,7 +61,35 @@ Status check_link(const ResolvedRun& config, const ParamLayout& layout) {
 struct DataFacts {
   std::int64_t train_samples = 0;
   std::optional<double> best_loss = {};
+  std::string description = {};
 };
+
+// Returns "120 samples to train, 30 to test; 4 values a sample; 3 classes: setosa, versicolor, virginica".
+std::string description_of(const worker::DatasetPair& data) {
+  const worker::SampleForm& form = data.train->form();
+  const std::string held_out =
+      data.validation ? fmt::format(", {} to validate", format_count(static_cast<double>(data.validation->size())))
+                      : "";
+  std::string text =
+      fmt::format("{} samples to train{}, {} to test; ", format_count(static_cast<double>(data.train->size())),
+                  held_out, format_count(static_cast<double>(data.test->size())));
+  const worker::ImageShape& shape = form.image;
+  text += shape.height == 1 && shape.width == 1
+              ? fmt::format("{} values a sample; ", shape.channels)
+              : fmt::format("{}x{} pixels of {} channels; ", shape.height, shape.width, shape.channels);
+  if (form.regression) {
+    const worker::TargetScale scale = data.train->target_scale();
+    return text + (scale == worker::TargetScale()
+                       ? "regression of the target as it is"
+                       : fmt::format("regression of the target less {:.6g}, over {:.6g}", scale.mean, scale.deviation));
+  }
+  const std::vector<std::string> names = data.train->class_names();
+  constexpr std::size_t kMostNames = 20;
+  const std::span shown(names.data(), std::min(names.size(), kMostNames));
+  return text + printable(fmt::format("{} classes: {}{}", form.classes, fmt::join(shown, ", "),
+                                      names.size() > kMostNames ? ", ..." : ""),
+                          1000);
+}
 
 // Opens the data set; digits are then generated once for all processes.
 Result<DataFacts> data_facts_of(const ResolvedRun& config) {
@@ -69,7 +99,7 @@ Result<DataFacts> data_facts_of(const ResolvedRun& config) {
                                       "; --data-dir=DIR names another place for generated data");
   }
   if (!data.ok()) return data.status();
-  return DataFacts{data->train->size(), data->test->best_loss()};
+  return DataFacts{data->train->size(), data->test->best_loss(), has_own_data(config) ? description_of(*data) : ""};
 }
 
 Status check_trace(const ResolvedRun& config, std::int64_t total_steps) {
@@ -96,6 +126,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
                   .local_layout = local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
                   .total_steps = total_steps,
+                  .data = data->description,
                   .best_loss = data->best_loss};
 }
 
@@ -317,6 +348,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   result.facts.steps_per_epoch = job->steps_per_epoch;
   result.facts.straggler = result.config.stragglers.to_string();
   result.facts.best_loss = job->best_loss;
+  result.facts.data = job->data;
   result.facts.link = describe_link(result.config);
   for (const std::string& caution : cautions(result.config)) {
     console.say("warning: " + caution);

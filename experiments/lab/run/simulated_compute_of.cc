@@ -35,8 +35,7 @@ Result<double> forward_flops_of(const ResolvedRun& config) {
     SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, profile_of(config));
     flops_per_sample = profile.forward_flops();
   } else {
-    SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form,
-                               worker::sample_form(dataset_spec(config), config.data_dir));
+    SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, form_of_data(config));
     const std::unique_ptr<worker::ComputeBackend> backend = backend_of(config);
     SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
                                worker::make_model(model_spec(config), form, 1, *backend));

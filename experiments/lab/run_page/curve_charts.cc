@@ -92,7 +92,9 @@ Chart loss_chart(const ReportedRun& run, int colour) {
   const std::size_t steps = run.recorded.steps.size();
   const std::size_t most = pieces_of(steps, run.explained.pace.workers, kMostTrainingPieces);
   const std::vector<TrainingPiece> pieces = training_pieces(run.recorded.steps, most);
-  Chart chart = switchable(run, "Loss", {.label = "loss, nats", .from_zero = true}, [&](const Across& across) {
+  const std::string label =
+      fmt::format("loss, {}", loss_unit(run.evals.empty() ? TestFigures() : run.evals.back().figures));
+  Chart chart = switchable(run, "Loss", {.label = label, .from_zero = true}, [&](const Across& across) {
     ChartSeries training{.name = "training, mean of batches", .points = {}, .marked = false, .colour = kGreyLine};
     for (const TrainingPiece& piece : pieces) training.points.push_back({piece.*across.of_piece, piece.loss});
     std::vector<ChartSeries> all;
@@ -122,7 +124,7 @@ Chart quality_chart(const ReportedRun& run, int colour) {
     if (!holds_out) return all;
     add_if_any(of_validation(run, across, "validation",
                              [](const EvalRecord& eval) {
-                               return eval.validation ? std::optional(eval.validation->accuracy) : std::nullopt;
+                               return eval.validation ? std::optional(eval.validation->quality()) : std::nullopt;
                              }),
                all);
     ChartSeries training =

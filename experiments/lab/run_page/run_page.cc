@@ -30,18 +30,22 @@ std::string how_simulated(const ReportedRun& run) {
 }
 
 void add_learnt(const RunReport& report, FactRows& rows) {
-  if (report.final_test_accuracy) {
-    rows.push_back({"at the end, on the test set", to_text(*report.final_test_accuracy, report.final_figures)});
-  }
-  if (report.final_test_loss) rows.push_back({"test loss", fmt::format("{:.4f} nats", *report.final_test_loss)});
-  if (report.final_train_loss) {
+  const char* const unit = loss_unit(report.final_figures);
+  if (final_headline(report)) {
     rows.push_back(
-        {"training loss, mean of the last tenth of the steps", fmt::format("{:.4f} nats", *report.final_train_loss)});
+        {"at the end, on the test set", to_text(report.final_test_accuracy.value_or(0), report.final_figures)});
+  }
+  if (report.final_test_loss) rows.push_back({"test loss", fmt::format("{:.4f} {}", *report.final_test_loss, unit)});
+  if (report.final_train_loss) {
+    rows.push_back({"training loss, mean of the last tenth of the steps",
+                    fmt::format("{:.4f} {}", *report.final_train_loss, unit)});
   }
   if (report.final_validation) {
     rows.push_back({"at the end, on what was held out",
-                    fmt::format("{}, loss {:.4f} nats", percent_of(report.final_validation->accuracy),
-                                report.final_validation->loss)});
+                    fmt::format("{}, loss {:.4f} {}",
+                                report.final_validation->r2 ? fmt::format("R2 {:.4f}", *report.final_validation->r2)
+                                                            : percent_of(report.final_validation->accuracy),
+                                report.final_validation->loss, unit)});
   }
   if (report.seconds_to_target) {
     rows.push_back({report.final_validation ? "the target was reached, by what was held out, after"
@@ -102,7 +106,9 @@ std::vector<std::vector<std::string>> evaluation_rows(const ReportedRun& run) {
   std::vector<std::vector<std::string>> rows = {
       {"epoch", "samples", run.time_label("seconds of training"), "test loss", "test " + quality}};
   const bool holds_out = !run.evals.empty() && run.evals.back().validation;
-  if (holds_out) rows.front().insert(rows.front().end(), {"validation loss", "validation accuracy"});
+  if (holds_out)
+    rows.front().insert(rows.front().end(),
+                        {"validation loss", fmt::format("validation {}", run.evals.back().validation->quality_name())});
   for (const EvalRecord& eval : run.evals) {
     rows.push_back({fmt::format("{:g}", eval.epoch), format_count(static_cast<double>(eval.samples_seen)),
                     fmt::format("{:.3f}", eval.training_seconds), fmt::format("{:.4f}", eval.loss),
@@ -110,7 +116,7 @@ std::vector<std::vector<std::string>> evaluation_rows(const ReportedRun& run) {
     if (!holds_out) continue;
     const auto cell = [](double value) { return fmt::format("{:.4f}", value); };
     rows.back().push_back(eval.validation ? cell(eval.validation->loss) : "");
-    rows.back().push_back(eval.validation ? cell(eval.validation->accuracy) : "");
+    rows.back().push_back(eval.validation ? cell(eval.validation->quality()) : "");
   }
   return rows;
 }

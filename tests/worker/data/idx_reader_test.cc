@@ -142,6 +142,20 @@ TEST_F(GzipReader, RefusesADamagedChecksum) {
   expect_bad_gzip(damaged, "incorrect data check");
 }
 
+// As gzip and bgzip leave files that were appended to each other, or compressed by parts.
+TEST_F(GzipReader, ReadsSeveralStreamsOneBehindTheOther) {
+  const Bytes all = three_images();
+  const auto half = all.begin() + 11;
+  Bytes streams = ScratchFolder::read(folder_.write_gz("first.gz", Bytes(all.begin(), half)));
+  const Bytes second = ScratchFolder::read(folder_.write_gz("second.gz", Bytes(half, all.end())));
+  streams.insert(streams.end(), second.begin(), second.end());
+  const auto dataset = open_idx(folder_.write("images.gz", streams), folder_.write_gz("labels.gz", three_labels()));
+  ASSERT_TRUE(dataset.ok()) << dataset.status().message();
+  EXPECT_EQ((*dataset)->size(), 3);
+  streams.pop_back();
+  expect_bad_gzip(streams, "truncated");
+}
+
 TEST_F(GzipReader, RefusesTrailingBytes) {
   Bytes longer = compressed();
   longer.push_back(0);

@@ -42,6 +42,18 @@ TEST(RatingsReader, ReadsAllFormatsAlike) {
   }
 }
 
+TEST(RatingsReader, LeavesOutAMarkQuotesAndEmptyLastLines) {
+  const ScratchFolder folder;
+  const std::string lines = "\"7\",\"300\",\"4.5\",\"1000\"\r\n3,\"300\",0.5,999\r\n\r\n\n";
+  for (const std::string header :
+       {"userId,movieId,rating,timestamp\n", "\"userId\",\"movieId\",\"rating\",\"timestamp\"\r\n"}) {
+    const Result<RatingTable> table = read_ratings(write_text(folder, "ratings.csv", "\xEF\xBB\xBF" + header + lines));
+    ASSERT_TRUE(table.ok()) << table.status().message();
+    EXPECT_EQ(table->users, 2);
+    EXPECT_EQ(table->ratings.size(), 2u);
+  }
+}
+
 TEST(RatingsReader, SaysWhichLineIsWrongAndWhatIsExpected) {
   EXPECT_THAT(refusal("ratings.csv", "user,item\n1,2\n"),
               HasSubstr("line 1: header 'user,item', expected 'userId,movieId,rating,timestamp'"));
@@ -51,7 +63,7 @@ TEST(RatingsReader, SaysWhichLineIsWrongAndWhatIsExpected) {
   EXPECT_THAT(refusal("u.data", "1\t-2\t3\t4\n"), HasSubstr("movieId '-2', expected a whole number of 0 or more"));
   EXPECT_THAT(refusal("u.data", "1\t2\tgood\t4\n"), HasSubstr("rating 'good', expected a number"));
   EXPECT_THAT(refusal("u.data", "1\t2\t3\tnow\n"), HasSubstr("timestamp 'now', expected a whole number"));
-  EXPECT_THAT(refusal("u.data", "1\t2\t3\t4\n\n"), HasSubstr("line 2: 1 columns, expected 4"));
+  EXPECT_THAT(refusal("u.data", "1\t2\t3\t4\n\n5\t6\t7\t8\n"), HasSubstr("line 2: 1 columns, expected 4"));
   EXPECT_THAT(refusal("u.data", "1\t2\t3\t4\n5\t2\t3\t4\n1\t2\t5\t6\n"),
               HasSubstr("line 3: user 1 rates item 2 again after line 1"));
   EXPECT_THAT(refusal("ratings.csv", kHeader), HasSubstr("holds no ratings"));

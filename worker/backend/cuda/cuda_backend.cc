@@ -151,6 +151,7 @@ class CudaBackend final : public ComputeBackend {
 
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
                              Out dlogits) override;
+  void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) override;
   LossAndCorrect loss() override;
 
   PhaseTimer* phase_timer() override { return phases_.get(); }
@@ -174,6 +175,9 @@ class CudaBackend final : public ComputeBackend {
 
   Status open_libraries();
   Status open_loss();
+  // Gives a loss of `batch` samples to the device, and the copy of its record to the host.
+  template <typename Launch>
+  void launch_loss(std::size_t batch, const char* operation, Launch launch);
 
   bool ready() const { return failure_.ok() && device_.status().ok(); }
   void keep(Status status) {
@@ -274,13 +278,28 @@ void CudaBackend::batch_norm_inference(const BatchNormShape& shape, In x, In sca
 void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels,
                                         [[maybe_unused]] double weight, Out dlogits) {
   assert(weight == 1);
-  const std::size_t bytes = static_cast<std::size_t>(batch) * sizeof(SampleLoss);
+  launch_loss(static_cast<std::size_t>(batch), "softmax_cross_entropy", [&](SampleLoss* samples, LossRecord* record) {
+    return launch_softmax_cross_entropy(batch, classes, logits.data(), labels.data(), dlogits.data(), samples, record,
+                                        context_.stream);
+  });
+}
+
+void CudaBackend::squared_error(In outputs, In targets, std::span<const int> labels, [[maybe_unused]] double weight,
+                                Out doutputs) {
+  assert(weight == 1);
+  launch_loss(labels.size(), "squared_error", [&](SampleLoss* samples, LossRecord* record) {
+    return launch_squared_error(static_cast<int>(labels.size()), outputs.data(), targets.data(), doutputs.data(),
+                                samples, record, context_.stream);
+  });
+}
+
+template <typename Launch>
+void CudaBackend::launch_loss(std::size_t batch, const char* operation, Launch launch) {
+  const std::size_t bytes = batch * sizeof(SampleLoss);
   if (samples_.size() < bytes) samples_ = allocate(bytes);
   if (!ready()) return;
-  keep(launch_softmax_cross_entropy(batch, classes, logits.data(), labels.data(), dlogits.data(),
-                                    reinterpret_cast<SampleLoss*>(samples_.data()),
-                                    reinterpret_cast<LossRecord*>(loss_record_.data()), context_.stream),
-       "softmax_cross_entropy");
+  keep(launch(reinterpret_cast<SampleLoss*>(samples_.data()), reinterpret_cast<LossRecord*>(loss_record_.data())),
+       operation);
   device_.compute().copy_to_host(loss_record_, host_loss_);
   device_.compute().record(*loss_done_);
 }

@@ -66,6 +66,15 @@ __global__ void softmax_cross_entropy(int batch, int classes, const float* __res
   }
 }
 
+__global__ void squared_error(int batch, const float* __restrict__ outputs, const float* __restrict__ targets,
+                              float* __restrict__ doutputs, SampleLoss* __restrict__ samples) {
+  const int sample = static_cast<int>(blockIdx.x * kMeanThreads + threadIdx.x);
+  if (sample >= batch) return;
+  const float error = outputs[sample] - targets[sample];
+  if (doutputs != nullptr) doutputs[sample] = 2 * error / static_cast<float>(batch);
+  samples[sample] = {error * error, 0};
+}
+
 // One block.
 __global__ void mean_loss(int batch, const SampleLoss* __restrict__ samples, LossRecord* __restrict__ record) {
   __shared__ double losses[kMeanThreads];
@@ -95,6 +104,16 @@ cudaError_t launch_softmax_cross_entropy(int batch, int classes, const float* lo
   const unsigned blocks = (static_cast<unsigned>(batch) + kRowsABlock - 1) / kRowsABlock;
   softmax_cross_entropy<<<blocks, dim3(kWarp, kRowsABlock), 0, stream>>>(batch, classes, logits, labels, dlogits,
                                                                          samples);
+  const cudaError_t first = cudaGetLastError();
+  if (first != cudaSuccess) return first;
+  mean_loss<<<1, kMeanThreads, 0, stream>>>(batch, samples, record);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_squared_error(int batch, const float* outputs, const float* targets, float* doutputs,
+                                 SampleLoss* samples, LossRecord* record, cudaStream_t stream) {
+  const unsigned blocks = (static_cast<unsigned>(batch) + kMeanThreads - 1) / kMeanThreads;
+  squared_error<<<blocks, kMeanThreads, 0, stream>>>(batch, outputs, targets, doutputs, samples);
   const cudaError_t first = cudaGetLastError();
   if (first != cudaSuccess) return first;
   mean_loss<<<1, kMeanThreads, 0, stream>>>(batch, samples, record);

@@ -1,0 +1,118 @@
+#include "worker/data/own/target_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+
+#include "common/text/printable_text.h"
+
+namespace syncopate::worker {
+namespace {
+
+using Columns = std::vector<const TargetColumn*>;
+
+bool has_texts(const Columns& columns) {
+  return std::ranges::any_of(columns, [](const TargetColumn* column) { return !column->texts.empty(); });
+}
+
+Status check_numbers(const TargetColumn& column) {
+  const auto wrong =
+      std::ranges::find_if(column.numbers, [](double number) { return !std::isfinite(static_cast<float>(number)); });
+  if (wrong == column.numbers.end()) return {};
+  return Status::data_loss(
+      fmt::format("{} is {}, expected a finite number", place_of(column, wrong - column.numbers.begin()), *wrong));
+}
+
+std::string text_of_number(double number) { return fmt::format("{}", number); }
+
+// By its place in the sorted classes.
+template <typename Value>
+int class_of(const std::vector<Value>& classes, const Value& value) {
+  return static_cast<int>(std::ranges::lower_bound(classes, value) - classes.begin());
+}
+
+Status check_classes(std::size_t classes, const TargetColumn& column) {
+  if (classes > kMostClasses) {
+    return Status::invalid_argument(
+        fmt::format("{}: '{}' has {} different values, and a model tells {} classes apart "
+                    "at most",
+                    column.path, printable(column.name, 80), classes, kMostClasses));
+  }
+  if (classes > 1) return {};
+  return Status::data_loss(
+      fmt::format("{}: '{}' has one value, expected two classes or more", column.path, printable(column.name, 80)));
+}
+
+std::vector<std::string> texts_of_column(const TargetColumn& column) {
+  if (!column.texts.empty()) return column.texts;
+  std::vector<std::string> texts;  // numbers, where another part has texts
+  std::ranges::transform(column.numbers, std::back_inserter(texts), text_of_number);
+  return texts;
+}
+
+Result<std::vector<TargetValues>> classes_of_texts(const Columns& columns) {
+  std::set<std::string> seen;
+  std::vector<std::vector<std::string>> texts;
+  for (const TargetColumn* column : columns) {
+    texts.push_back(texts_of_column(*column));
+    seen.insert(texts.back().begin(), texts.back().end());
+  }
+  const std::vector<std::string> classes(seen.begin(), seen.end());
+  SYNCOPATE_RETURN_IF_ERROR(check_classes(classes.size(), *columns.front()));
+  std::vector<TargetValues> values;
+  for (const std::vector<std::string>& column : texts) {
+    TargetValues& of_column = values.emplace_back(TargetValues{.names = classes});
+    for (const std::string& text : column) of_column.labels.push_back(class_of(classes, text));
+  }
+  return values;
+}
+
+Result<std::vector<TargetValues>> classes_of_numbers(const Columns& columns, Task task) {
+  std::set<double> seen;
+  for (const TargetColumn* column : columns) seen.insert(column->numbers.begin(), column->numbers.end());
+  const TargetColumn& first = *columns.front();
+  if (task == Task::kAuto && seen.size() > kMostAutoClasses) {
+    return Status::invalid_argument(
+        fmt::format("{}: '{}' has {} different whole numbers; say what they are: --task=classes or --task=regression",
+                    first.path, printable(first.name, 80), seen.size()));
+  }
+  const std::vector<double> classes(seen.begin(), seen.end());
+  SYNCOPATE_RETURN_IF_ERROR(check_classes(classes.size(), first));
+  std::vector<TargetValues> values;
+  for (const TargetColumn* column : columns) {
+    TargetValues& of_column = values.emplace_back();
+    std::ranges::transform(classes, std::back_inserter(of_column.names), text_of_number);
+    for (const double number : column->numbers) of_column.labels.push_back(class_of(classes, number));
+  }
+  return values;
+}
+
+}  // namespace
+
+std::string place_of(const TargetColumn& column, std::int64_t sample) {
+  if (!column.is_table) return fmt::format("{}: sample {}", column.path, sample);
+  return fmt::format("{}: line {}: column '{}'", column.path, sample + 1 + column.lines_above,
+                     printable(column.name, 80));
+}
+
+Result<std::vector<TargetValues>> target_values(const Columns& columns, Task task) {
+  if (has_texts(columns)) {
+    if (task != Task::kRegression) return classes_of_texts(columns);
+    return Status::invalid_argument(fmt::format("--task=regression: {}: '{}' has texts, expected numbers",
+                                                columns.front()->path, printable(columns.front()->name, 80)));
+  }
+  for (const TargetColumn* column : columns) SYNCOPATE_RETURN_IF_ERROR(check_numbers(*column));
+  const bool are_whole = std::ranges::all_of(columns, [](const TargetColumn* column) { return column->whole; });
+  if (task == Task::kClasses || (task == Task::kAuto && are_whole)) return classes_of_numbers(columns, task);
+  std::vector<TargetValues> values;
+  for (const TargetColumn* column : columns) {
+    values.push_back(
+        {.regression = true, .labels = {}, .names = {}, .numbers = {column->numbers.begin(), column->numbers.end()}});
+  }
+  return values;
+}
+
+}  // namespace syncopate::worker
