@@ -64,11 +64,6 @@ constexpr std::array kDeciding{"mode",
                                "seed",
                                "data-seed"};
 
-std::string value_in(const std::map<std::string, std::string>& facts, const std::string& name) {
-  const auto found = facts.find(name);
-  return found == facts.end() || found->second.empty() ? "none" : found->second;
-}
-
 }  // namespace
 
 std::map<std::string, std::string> facts_of(const ResolvedRun& config, const ParamLayout& layout,
@@ -84,29 +79,15 @@ std::map<std::string, std::string> facts_of(const ResolvedRun& config, const Par
   // Other schedules do not depend on the length of the run.
   if (config.lr_schedule.shape == LearningRateSchedule::Shape::kCosine) {
     const std::int64_t total = total_steps_of(config, steps_per_epoch);
-    facts["steps in all, which --lr-schedule goes by"] = fmt::format("{}", total);
+    facts[kLengthFact] = fmt::format("{}", total);
   }
   return facts;
 }
 
-Status check_resume(const Manifest& manifest, const std::map<std::string, std::string>& facts,
-                    std::int64_t total_steps) {
-  std::map<std::string, std::string> all = manifest.facts;
-  all.insert(facts.begin(), facts.end());
-  std::string differing;
-  for (const auto& [name, value] : all) {
-    const std::string there = value_in(manifest.facts, name), here = value_in(facts, name);
-    if (there == here) continue;
-    differing += fmt::format("{}{} is {} there and {} here", differing.empty() ? "" : ", ", printable(name),
-                             printable(there), printable(here));
-  }
-  if (!differing.empty()) {
-    return Status::invalid_argument(fmt::format(
-        "is of another run: {}; give the run the options that it had, as its config.toml has them", differing));
-  }
-  if (manifest.step < total_steps) return {};
+Status check_steps_left(std::int64_t step, std::int64_t total_steps) {
+  if (step < total_steps) return {};
   return Status::invalid_argument(
-      fmt::format("is of step {}, and the run has {} steps: nothing is left to train", manifest.step, total_steps));
+      fmt::format("is of step {}, and the run has {} steps: nothing is left to train", step, total_steps));
 }
 
 bool has_state_of_its_own(const ResolvedRun& config) {

@@ -21,10 +21,12 @@ namespace syncopate::experiments {
 std::map<std::string, std::string> facts_of(const ResolvedRun& config, const ParamLayout& layout,
                                             std::int64_t steps_per_epoch);
 
-// Fails with invalid argument, naming all differences, unless `config` may resume from the checkpoint and has steps
-// left.
-Status check_resume(const Manifest& manifest, const std::map<std::string, std::string>& facts,
-                    std::int64_t total_steps);
+// What the facts call the number of steps, where the rate's schedule goes by it.
+inline constexpr const char* kLengthFact = "steps in all, which --lr-schedule goes by";
+
+// Fails with invalid argument unless a run of `total_steps` that goes on at `step` has steps left. What else must be
+// the same, plan_carry_over() says (carry_over.h).
+Status check_steps_left(std::int64_t step, std::int64_t total_steps);
 
 // Returns whether each worker's strategy has state that no other process has: a codec's residual, or weights of its
 // own.

@@ -26,6 +26,7 @@ struct JobFacts {
   ParamLayout local_layout = {};     // layout of what the model keeps besides its weights
   std::int64_t steps_per_epoch = 1;  // this and the next: 0 if only a program of the person's own knows
   std::int64_t total_steps = 1;      // steps of the job, in global batches
+  std::int64_t train_samples = 0;
   std::string data = {};            // what it learns from, of own data; else empty
   std::optional<double> best_loss;  // on the test set, if known
   std::int64_t first_step = 0;      // above 0 in a run that resumes from a checkpoint

@@ -1,6 +1,7 @@
 #include "experiments/lab/run/resumption.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -31,6 +32,14 @@ std::optional<std::string> resumed_folder(const ResolvedRun& config, std::int64_
   return is_newest ? store.folder() : store.path_of(*before_the_end);
 }
 
+// For a person, before the start.
+std::vector<std::string> lines_of(const CarryOver& carried, const std::string& folder) {
+  std::vector<std::string> lines{fmt::format("goes on at step {} from {}, of another kind of run: {}", carried.step,
+                                             folder, fmt::join(carried.choices, ", "))};
+  for (const std::string& one : carried.left_behind) lines.push_back("not carried over: " + one);
+  return lines;
+}
+
 }  // namespace
 
 Result<Resumption> find_resumed(const ResolvedRun& config, JobFacts& job, RunFacts& facts, Console& console) {
@@ -43,9 +52,13 @@ Result<Resumption> find_resumed(const ResolvedRun& config, JobFacts& job, RunFac
   const std::optional<std::string> folder = resumed_folder(config, updates_of(config, job.total_steps));
   if (!folder) return resumption;
   const StateForms forms(job.layout, job.local_layout);
-  const auto check = [&](const Manifest& manifest) {
-    return check_resume(manifest, facts_of(config, job.layout, job.steps_per_epoch),
-                        updates_of(config, job.total_steps));
+  const std::map<std::string, std::string> own_facts = facts_of(config, job.layout, job.steps_per_epoch);
+  const auto check = [&](const Manifest& manifest) -> Status {
+    SYNCOPATE_ASSIGN_OR_RETURN(
+        resumption.carry_over,
+        plan_carry_over(manifest, {.config = config, .facts = own_facts, .train_samples = job.train_samples}));
+    return check_steps_left(resumption.carry_over ? resumption.carry_over->step : manifest.step,
+                            updates_of(config, job.total_steps));
   };
   Result<FoundCheckpoint> found = newest_checkpoint(*folder, forms, check, resumption.key ? &*resumption.key : nullptr);
   if (!found.ok()) return found.status().in("--resume=" + *config.resume);
@@ -59,11 +72,36 @@ Result<Resumption> find_resumed(const ResolvedRun& config, JobFacts& job, RunFac
   for (const std::string& line : found->passed_over) console.warn(line);
   facts.events.insert(facts.events.end(), found->passed_over.begin(), found->passed_over.end());
   resumption.manifest_digest = found->checkpoint.digest();
+  resumption.folder = found->checkpoint.folder();
   job.first_step = found->checkpoint.manifest().step;
   job.batches_done = batches_done(found->checkpoint.manifest(), config);
+  if (const std::optional<CarryOver>& carried = resumption.carry_over) {
+    job.first_step = carried->step;
+    job.batches_done = carried->step * config.workers;
+    for (const std::string& line : lines_of(*carried, found->checkpoint.folder())) {
+      console.warn(line);
+      facts.events.push_back(line);
+    }
+  }
   facts.resumed_at = job.first_step;
   facts.resumed_from = found->checkpoint.folder();
   return resumption;
+}
+
+Status take_over(const ResolvedRun& config, const JobFacts& job, Resumption& resumption) {
+  if (!resumption.carry_over) return {};
+  const CheckpointKey* const key = resumption.key ? &*resumption.key : nullptr;
+  SYNCOPATE_ASSIGN_OR_RETURN(const Checkpoint from,
+                             Checkpoint::open(resumption.folder, {.digest = resumption.manifest_digest}));
+  const std::map<std::string, std::string> facts = facts_of(config, job.layout, job.steps_per_epoch);
+  SYNCOPATE_ASSIGN_OR_RETURN(resumption.folder,
+                             carry_over(from, StateForms(job.layout, job.local_layout), *resumption.carry_over,
+                                        {.config = config, .facts = facts, .train_samples = job.train_samples},
+                                        config.output + "/carried-over", key));
+  SYNCOPATE_ASSIGN_OR_RETURN(const Checkpoint carried, Checkpoint::open(resumption.folder));
+  resumption.manifest_digest = carried.digest();
+  resumption.carry_over.reset();
+  return {};
 }
 
 }  // namespace syncopate::experiments

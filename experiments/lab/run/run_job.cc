@@ -126,6 +126,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
                   .local_layout = local_layout,
                   .steps_per_epoch = order.steps_per_epoch(),
                   .total_steps = total_steps,
+                  .train_samples = data->train_samples,
                   .data = data->description,
                   .best_loss = data->best_loss};
 }
@@ -251,7 +252,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
                                    .batches_done = job.batches_done,
                                    .local_state_size = job.local_layout.size(),
                                    .checkpoints = checkpoints_of(config, job, plan.run_id, resumption),
-                                   .resume = result.facts.resumed_from,
+                                   .resume = resumption.folder,
                                    .resume_digest = resumption.manifest_digest};
   const MachineReading before = read_machine();
   const Result<RunOutcome> outcome = carry_out({.config = config,
@@ -321,7 +322,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   result.config = config;
   result.facts.run_id = std::filesystem::path(result.config.output).filename().string();
   Result<JobFacts> job = runs_command(config) ? facts_of_command() : prepare(config, data_facts_of(config));
-  const Result<Resumption> resumption =
+  Result<Resumption> resumption =
       job.ok() ? find_resumed(result.config, *job, result.facts, console) : Result<Resumption>(job.status());
   if (!resumption.ok()) {
     fail(result, exit_code_of(resumption.status()), resumption.status().message());
@@ -341,6 +342,10 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   Result<ResultsWriter> results = ResultsWriter::create(result.config, environment_of(plan, cluster, survey));
   if (!results.ok()) {
     fail(result, exit_code_of(results.status()), results.status().message());
+    return result;
+  }
+  if (const Status carried = take_over(result.config, *job, *resumption); !carried.ok()) {
+    fail(result, exit_code_of(carried), carried.message());
     return result;
   }
   if (*metrics != nullptr) console.say((*metrics)->text());

@@ -1,4 +1,5 @@
 // Options of checkpoints, and what a run must share with the one that it goes on from.
+#include "experiments/checkpoint/carry_over.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/toml.h"
 #include "tests/experiments/config/typed_line.h"
@@ -70,9 +71,10 @@ ParamLayout layout() {
   return layout;
 }
 
-Status resumed(const ResolvedRun& before, const ResolvedRun& now) {
+Status resumed(const ResolvedRun& before, const ResolvedRun& now, const ParamLayout& of_now = layout()) {
   const Manifest manifest{.step = 40, .facts = facts_of(before, layout(), 100)};
-  return check_resume(manifest, facts_of(now, layout(), 100), now.epochs * 100);
+  const auto facts = facts_of(now, of_now, 100);
+  return plan_carry_over(manifest, {.config = now, .facts = facts, .train_samples = 6400}).status();
 }
 
 TEST(ResumeRules, TakesWhatDoesNotDecideWhatIsLearned) {
@@ -95,8 +97,7 @@ TEST(ResumeRules, RefusesAnotherLayout) {
   ParamLayout other = layout();
   other.add("bias", {1});
   const ResolvedRun config = config_of({});
-  const Manifest manifest{.step = 40, .facts = facts_of(config, layout(), 100)};
-  EXPECT_THAT(check_resume(manifest, facts_of(config, other, 100), 300).message(), HasSubstr("layout is "));
+  EXPECT_THAT(resumed(config, config, other).message(), HasSubstr("layout is "));
 }
 
 TEST(ResumeRules, RefusesAnotherLengthWhereTheScheduleGoesByIt) {
@@ -107,9 +108,8 @@ TEST(ResumeRules, RefusesAnotherLengthWhereTheScheduleGoesByIt) {
 }
 
 TEST(ResumeRules, RefusesARunThatHasCometoItsEnd) {
-  const ResolvedRun config = config_of({});
-  const Manifest manifest{.step = 40, .facts = facts_of(config, layout(), 100)};
-  EXPECT_THAT(check_resume(manifest, facts_of(config, layout(), 100), 40).message(), HasSubstr("nothing is left"));
+  EXPECT_TRUE(check_steps_left(39, 40).ok());
+  EXPECT_THAT(check_steps_left(40, 40).message(), HasSubstr("nothing is left"));
 }
 
 TEST(Writers, AreThoseWhoHaveWhatOthersHaveNot) {
