@@ -110,7 +110,7 @@ TEST(CommandLine, DividesLabelsAmongWorkersWhereThereAreBoth) {
   EXPECT_EQ(refusal({"--mode=ps", "--shard=label"}), "--shard=label: shard must be random or labels");
   EXPECT_THAT(refusal({"--shard=labels"}), StartsWith("--shard=labels: has an effect only with --mode=ps or"));
   EXPECT_THAT(refusal({"--mode=ps", "--model=gpt", "--dataset=grammar", "--shard=labels"}),
-              HasSubstr("--dataset=digits, mnist, fashion-mnist or cifar10"));
+              HasSubstr("--dataset=digits, mnist, fashion-mnist, cifar10 or your own"));
   // Nobody trains another's part, so that there is no queue to share, and every quota is a whole part.
   EXPECT_THAT(refusal({"--mode=ps", "--shard=labels", "--work=shared"}),
               StartsWith("--work=shared: has an effect only with --shard=random, --shuffle=global or off, and "));
