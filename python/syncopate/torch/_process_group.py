@@ -3,6 +3,7 @@
 # Annotations are left out where torch overrides by name and calls from C++.
 
 import atexit
+import functools
 import os
 import sys
 import weakref
@@ -274,6 +275,25 @@ for _name, _other in {
     "all_to_all_single": "alltoall_base",
 }.items():
     setattr(SyncopateGroup, _name, getattr(SyncopateGroup, _other))
+
+
+def _untraced(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Kept out of what torch.compile traces, where DistributedDataParallel calls it. torch._dynamo, which takes a second to
+    import, is not asked for before somebody else has."""
+    disabled = None
+
+    @functools.wraps(method)
+    def call(*arguments, **options):
+        nonlocal disabled
+        if disabled is None and hasattr(sys.modules.get("torch._dynamo"), "disable"):
+            disabled = torch._dynamo.disable(method)
+        return (disabled or method)(*arguments, **options)
+
+    return call
+
+
+for _name in "allreduce reduce reduce_scatter broadcast allgather gather scatter alltoall barrier".split():
+    setattr(SyncopateGroup, _name, _untraced(getattr(SyncopateGroup, _name)))
 
 
 def _refused(name: str) -> Callable[..., Any]:

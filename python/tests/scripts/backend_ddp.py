@@ -86,6 +86,11 @@ def bfloat16(group):
     return train(DistributedDataParallel(net(torch.bfloat16), process_group=group))
 
 
+def compiled(group):
+    ddp = DistributedDataParallel(nn.Sequential(net(), nn.BatchNorm1d(4)), process_group=group)
+    return train(torch.compile(ddp, backend="aot_eager"))
+
+
 def main():
     torch.set_num_threads(1)
     dist.init_process_group("syncopate")
@@ -98,6 +103,7 @@ def main():
         a_hook_that_waits,
         join,
         bfloat16,
+        compiled,
     ):
         ours, gloos = case(None), case(gloo)
         assert all(torch.equal(one, other) for one, other in zip(ours, gloos)), (case.__name__, ours, gloos)
