@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -45,21 +46,31 @@ std::string line_name(const Document& row, const std::string& option) {
   return name;
 }
 
-std::map<std::string, int> colours_of(const Document& rows) {
+// The lines of a chart, with the mode of each.
+struct ModeLines {
+  std::vector<ChartSeries> series;
   std::vector<std::string> modes;
-  for (const Document& row : rows) modes.push_back(text_in(row, "mode"));
-  return mode_colours(modes);
-}
 
-// Returns the series of that name, which it adds with its mode's colour and a marker that no other of the mode has.
-ChartSeries& series_named(const std::string& name, bool is_level, int colour, Chart& chart) {
-  const auto found = std::ranges::find(chart.series, name, &ChartSeries::name);
-  if (found != chart.series.end()) return *found;
-  const int of_mode = static_cast<int>(std::ranges::count(chart.series, colour, &ChartSeries::colour));
-  chart.series.push_back(
-      {.name = name, .points = {}, .is_level = is_level, .colour = colour, .marker = colour + of_mode});
-  return chart.series.back();
-}
+  // Returns the line of that name, which it adds where there is none.
+  ChartSeries& named(const std::string& name, const std::string& mode, bool is_level) {
+    const auto found = std::ranges::find(series, name, &ChartSeries::name);
+    if (found != series.end()) return *found;
+    series.push_back({.name = name, .points = {}, .is_level = is_level});
+    modes.push_back(mode);
+    return series.back();
+  }
+
+  // Returns them with the colours of their modes, and markers that no other of the mode has.
+  std::vector<ChartSeries> coloured() && {
+    const std::vector<int> colours = row_colours(modes);
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      const auto before = std::span(modes).first(i);
+      series[i].colour = colours[i];
+      series[i].marker = colours[i] + static_cast<int>(std::ranges::count(before, modes[i]));
+    }
+    return std::move(series);
+  }
+};
 
 Result<AnyChart> lines_of(const DemoPlot& plot, const DemoFigures& figures) {
   SYNCOPATE_ASSIGN_OR_RETURN(const Document rows, rows_of(plot, figures));
@@ -67,15 +78,16 @@ Result<AnyChart> lines_of(const DemoPlot& plot, const DemoFigures& figures) {
               .x = {.label = plot.x_label, .logarithmic = plot.x_logarithmic},
               .y = {.label = plot.y_label, .logarithmic = plot.y_logarithmic, .from_zero = !plot.y_logarithmic},
               .series = {}};
-  const std::map<std::string, int> colours = colours_of(rows);
+  ModeLines lines;
   for (const Document& row : rows) {
     const Result<FigureValue> y = evaluate(fmt::format("[{}/{}/{}]", plot.run, text_in(row, "label"), plot.y), figures);
     if (!y.ok()) return y.status();
     if (!y->number) continue;
     const std::optional<double> x = varied_value(row, plot.x);
-    series_named(line_name(row, plot.x), !x, colours.at(text_in(row, "mode")), chart)
+    lines.named(line_name(row, plot.x), text_in(row, "mode"), !x)
         .points.push_back({.x = x.value_or(0), .y = plot.factor * *y->number});
   }
+  chart.series = std::move(lines).coloured();
   for (ChartSeries& series : chart.series) std::ranges::sort(series.points, {}, &ChartPoint::x);
   return AnyChart(std::move(chart));
 }
@@ -87,7 +99,7 @@ Result<AnyChart> curves_of(const Demo& demo, const DemoPlot& plot, const DemoFig
               .x = {.label = demo.is_real ? "seconds of training" : "simulated seconds of training", .from_zero = true},
               .y = {.label = "test " + text_in(*run, "quality_is"), .most = 1},
               .series = {}};
-  const std::map<std::string, int> colours = colours_of(rows);
+  ModeLines lines;
   for (const Document& row : rows) {
     const std::string label = text_in(row, "label");
     if (!label.starts_with(plot.rows)) continue;
@@ -99,13 +111,14 @@ Result<AnyChart> curves_of(const Demo& demo, const DemoPlot& plot, const DemoFig
       }
     }
     if (evaluations == nullptr || !evaluations->is_array()) continue;
-    ChartSeries& series = series_named(label, false, colours.at(text_in(row, "mode")), chart);
+    ChartSeries& series = lines.named(label, text_in(row, "mode"), false);
     for (const Document& one : *evaluations) {
       if (!one.is_object() || !one.contains("training_seconds") || !one.contains("headline")) continue;
       if (!one["training_seconds"].is_number() || !one["headline"].is_number()) continue;
       series.points.push_back({.x = one["training_seconds"].get<double>(), .y = one["headline"].get<double>()});
     }
   }
+  chart.series = std::move(lines).coloured();
   return AnyChart(std::move(chart));
 }
 

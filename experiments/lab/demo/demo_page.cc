@@ -33,8 +33,8 @@ std::string demo_html(const Demo& demo, const DemoOutcome& outcome) {
   body += "<h2>What was measured</h2>\n" + html_charts(outcome.charts) + paragraph(look_text(demo));
   body += "<h2>The answer</h2>\n" + paragraph(fmt::format("{}", fmt::join(outcome.sentences, " ")));
   body += "<h2>Exercises</h2>\n" + html_list(outcome.exercises);
-  body += paragraph(
-      fmt::format("Write a line for each into answer.toml: run_experiment demo {} --check=answer.toml", demo.name));
+  body += fmt::format("<p>Write a line for each into answer.toml: {}</p>\n",
+                      html_command({"run_experiment", "demo", demo.name, "--check=answer.toml"}));
   body += "<h2>What ran</h2>\n" + runs_html(demo) +
           paragraph((demo.is_real ? "Real processes. " : "A simulated cluster, in virtual time. ") + outcome.machine);
   return html_page(demo.title, body);

@@ -24,8 +24,8 @@ Looks::Looks(const ComparisonReport& report) {
   std::vector<std::string> modes;
   for (const ComparedRow& row : report.rows) modes.push_back(row.mode);
   colours_ = mode_colours(modes);
-  for (const ComparedRow& row : report.rows) {
-    rows_.push_back({colours_.at(row.mode), rows_of[row.mode]++});
+  for (const int colour : row_colours(modes)) {
+    rows_.push_back({colour, rows_of[modes[rows_.size()]]++});
   }
   const bool several = std::ranges::any_of(rows_of, [](const auto& mode) { return mode.second > 1; });
   for (Look& look : rows_) {

@@ -45,4 +45,13 @@ std::map<std::string, int> mode_colours(const std::vector<std::string>& modes) {
   return colours;
 }
 
+std::vector<int> row_colours(const std::vector<std::string>& modes) {
+  const std::map<std::string, int> colours = mode_colours(modes);
+  std::vector<int> rows;
+  for (const std::string& mode : modes) {
+    rows.push_back(colours.size() == 1 ? static_cast<int>(rows.size()) : colours.at(mode));
+  }
+  return rows;
+}
+
 }  // namespace syncopate::experiments

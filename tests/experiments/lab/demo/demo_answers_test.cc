@@ -87,7 +87,6 @@ TEST(DemoCharts, DrawTheRowsOfThisRun) {
   const Chart& chart = std::get<Chart>(charts->front());
   ASSERT_THAT(chart.series, SizeIs(1));
   EXPECT_EQ(chart.series[0].name, "ps:sync");
-  EXPECT_EQ(chart.series[0].colour, mode_colours({"ps:sync"}).at("ps:sync")) << "as on every page";
   ASSERT_THAT(chart.series[0].points, SizeIs(2));
   EXPECT_EQ(chart.series[0].points[1].x, 2);
   EXPECT_EQ(chart.series[0].points[1].y, 150);
