@@ -29,7 +29,7 @@ struct TransportOptions {
   int size = 1;
   std::string host = "127.0.0.1";  // tcp and sockets: the address to listen on
   RunKeys keys;                    // admits only processes of this run, over every wire
-  bool encrypted = false;          // tcp and sockets: encrypts all data, as between hosts; the same in all members
+  bool encrypted = false;          // sockets: encrypts all data, as ipc and tcp always do; the same in all members
   // tcp and ipc: connections to each peer, 1 to kMaxConnections; the same in all members. Large messages use them in
   // turn, for links that one connection cannot fill; each has an I/O thread.
   int connections = 1;

@@ -18,10 +18,7 @@ class MemberKeys {
   // CURVE: the keys of a member that listens, and of one that connects.
   RunKeys::Pair listener(int rank) const { return pair("listener", rank); }
   RunKeys::Pair connector(int rank) const { return pair("connector", rank); }
-  // PLAIN: what one member shows another, in hexadecimal. It opens nothing else, so a process that listens at an
-  // address where that member once listened learns nothing useful from it.
-  std::string password(int from, int to) const;
-  // The same for shared memory.
+  // Shared memory: what one member shows another. It opens nothing else.
   Proof proof(int from, int to) const;
 
  private:

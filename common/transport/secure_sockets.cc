@@ -1,6 +1,5 @@
 #include "common/transport/secure_sockets.h"
 
-#include <sodium.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -31,6 +30,21 @@ std::string bytes_of(const std::string& z85) {
   return bytes;
 }
 
+// What is known of a connection that was rejected with this event.
+const char* reason_of(std::uint16_t event) {
+  switch (event) {
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+      return "it has a key that no process of this run has: an intruder's, or another run's";
+    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+      return "it said what no process of this run says: an intruder's, another program's, or changed on the way";
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+      return "it ended, or was silent, before it had proved to be of this run: an intruder's, or of a process that was "
+             "killed as it began";
+    default:
+      return "it could not be accepted";
+  }
+}
+
 }  // namespace
 
 void secure_listener(zmq::socket_t& socket, const RunKeys::Pair& own) {
@@ -38,12 +52,6 @@ void secure_listener(zmq::socket_t& socket, const RunKeys::Pair& own) {
   socket.set(zmq::sockopt::curve_secretkey, own.secret_key);
   socket.set(zmq::sockopt::zap_domain, kZapDomain);
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMilliseconds);
-}
-
-void show_password(zmq::socket_t& socket, const std::string& name, const std::string& password) {
-  socket.set(zmq::sockopt::plain_username, name);
-  socket.set(zmq::sockopt::plain_password, password);
-  socket.set(zmq::sockopt::reconnect_ivl, -1);
 }
 
 void secure_connector(zmq::socket_t& socket, const std::string& listener_key, const RunKeys::Pair& own) {
@@ -79,20 +87,6 @@ Authenticator::Authenticator(zmq::context_t& context, const RunKeys::Pair& own, 
       failures_(context, zmq::socket_type::pair),
       stop_(FileDescriptor(eventfd(0, EFD_CLOEXEC))) {
   secure_listener(listener, own);
-  attend(listener);
-}
-
-Authenticator::Authenticator(zmq::context_t& context, zmq::socket_t& listener)
-    : requests_(context, zmq::socket_type::rep),
-      failures_(context, zmq::socket_type::pair),
-      stop_(FileDescriptor(eventfd(0, EFD_CLOEXEC))) {
-  listener.set(zmq::sockopt::plain_server, true);
-  listener.set(zmq::sockopt::zap_domain, kZapDomain);
-  listener.set(zmq::sockopt::handshake_ivl, kHandshakeMilliseconds);
-  attend(listener);
-}
-
-void Authenticator::attend(zmq::socket_t& listener) {
   requests_.set(zmq::sockopt::linger, 0);
   requests_.bind(kZapAddress);
   constexpr int kFailed = ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
@@ -113,11 +107,6 @@ void Authenticator::admit(const std::string& public_key, const std::string& name
   names_[bytes_of(public_key)] = name;
 }
 
-void Authenticator::admit_by_password(const std::string& name, const std::string& password) {
-  const std::lock_guard lock(mutex_);
-  passwords_[name] = password;
-}
-
 void Authenticator::expel(const std::string& public_key) {
   const std::lock_guard lock(mutex_);
   names_.erase(bytes_of(public_key));
@@ -127,13 +116,6 @@ std::optional<std::string> Authenticator::name_of(const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto known = names_.find(key);
   return known == names_.end() ? std::nullopt : std::optional(known->second);
-}
-
-bool Authenticator::has_password(const std::string& name, const std::string& password) {
-  const std::lock_guard lock(mutex_);
-  const auto known = passwords_.find(name);
-  return known != passwords_.end() && known->second.size() == password.size() &&
-         sodium_memcmp(known->second.data(), password.data(), password.size()) == 0;
 }
 
 void Authenticator::serve() {
@@ -169,12 +151,11 @@ void Authenticator::count_one() {
     }
     return;
   }
+  if (!std::exchange(warned_, true)) log_warning("rejected a connection: {}", reason_of(kind));
   rejected_.fetch_add(1, std::memory_order_relaxed);
-  if (!std::exchange(warned_, true)) log_warning("an intruder that connected was turned away");
 }
 
-// Version, id, domain, address, identity, mechanism, then what the mechanism knows of the peer: with CURVE its key,
-// with PLAIN its name and password.
+// Version, id, domain, address, identity, mechanism, then with CURVE the peer's key.
 void Authenticator::answer_one() {
   std::vector<std::string> frames;
   zmq::message_t frame;
@@ -182,10 +163,8 @@ void Authenticator::answer_one() {
     if (!requests_.recv(frame)) return;
     frames.push_back(frame.to_string());
   } while (frame.more());
-  frames.resize(std::max<std::size_t>(frames.size(), 8));
-  std::optional<std::string> name;
-  if (frames[5] == "CURVE") name = name_of(frames[6]);
-  if (frames[5] == "PLAIN" && has_password(frames[6], frames[7])) name = frames[6];
+  frames.resize(std::max<std::size_t>(frames.size(), 7));
+  const std::optional<std::string> name = frames[5] == "CURVE" ? name_of(frames[6]) : std::nullopt;
   const std::array<std::string, 6> answer{
       frames[0], frames[1], name ? "200" : "400", name ? "OK" : "not of this run", name.value_or(""), ""};
   for (std::size_t i = 0; i < answer.size(); ++i) {

@@ -1,5 +1,4 @@
-// Security for ZeroMQ sockets: CURVE encrypts and authenticates, and on one host PLAIN only authenticates; an
-// Authenticator decides who is admitted.
+// Security for ZeroMQ sockets: CURVE encrypts and authenticates both ends; an Authenticator decides who is admitted.
 #pragma once
 
 #include <atomic>
@@ -22,10 +21,6 @@ void secure_listener(zmq::socket_t& socket, const RunKeys::Pair& own);
 // Call it before connect(). Connects only to the holder of the secret half of `listener_key`.
 void secure_connector(zmq::socket_t& socket, const std::string& listener_key, const RunKeys::Pair& own);
 
-// Call it before connect(), on one host: shows this name and password (PLAIN) to any process that listens there. So it
-// connects once, and not to a process that may listen there later. The password is for this listener only.
-void show_password(zmq::socket_t& socket, const std::string& name, const std::string& password);
-
 // Listens at a free port of this address of the own host; a socket that is secured is so before.
 void bind_over_tcp(zmq::socket_t& socket, const std::string& address);
 // Connects to what last_endpoint says of a listener: "tcp://10.0.0.7:4711", "tcp://[fd00::7]:4711", "ipc://@name".
@@ -45,39 +40,32 @@ class Authenticator {
   // Secures `listener` with `own`; bind the listener afterwards. One per context. The context must outlive the
   // authenticator, and the authenticator the listener.
   Authenticator(zmq::context_t& context, const RunKeys::Pair& own, zmq::socket_t& listener);
-  // The same for a listener that takes passwords.
-  Authenticator(zmq::context_t& context, zmq::socket_t& listener);
   ~Authenticator();
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
   // From now on a peer with the secret half of this key is admitted as `name`. Any thread.
   void admit(const std::string& public_key, const std::string& name);
-  // From now on a peer that shows this password is admitted as `name`. Any thread.
-  void admit_by_password(const std::string& name, const std::string& password);
   // From now on this key is not admitted any more. Existing connections stay. Any thread.
   void expel(const std::string& public_key);
 
-  // The number of rejected connections: of another user, without CURVE or PLAIN, with an unknown key or password, or
-  // silent for too long. Any thread.
+  // The number of rejected connections: of another user, without CURVE, with an unknown key, silent for too long, or
+  // ended or changed before they had proved who they are. Any thread.
   std::int64_t rejected() const { return rejected_.load(std::memory_order_relaxed); }
 
  private:
   void serve();
   void answer_one();
   void count_one();
-  void attend(zmq::socket_t& listener);
   std::optional<std::string> name_of(const std::string& key);
-  bool has_password(const std::string& name, const std::string& password);
 
   zmq::socket_t requests_;  // used by the thread, once it runs, as is the next
   zmq::socket_t failures_;  // of handshakes with the listener
   std::mutex mutex_;
-  std::map<std::string, std::string> names_;      // by the bytes of a public key; guarded by mutex_
-  std::map<std::string, std::string> passwords_;  // by name; guarded by mutex_
-  FileDescriptor stop_;                           // eventfd
-  bool warned_ = false;                           // used by the thread: warns of intruders only once
-  bool told_of_shortage_ = false;                 // used by the thread
+  std::map<std::string, std::string> names_;  // by the bytes of a public key; guarded by mutex_
+  FileDescriptor stop_;                       // eventfd
+  bool warned_ = false;                       // used by the thread: warns of the first rejected connection only
+  bool told_of_shortage_ = false;             // used by the thread
   std::atomic<std::int64_t> rejected_{0};
   std::jthread thread_;
 };

@@ -166,7 +166,8 @@ std::string ShmLinks::who_is_missing() const {
 }
 
 void ShmLinks::turn_away() {
-  if (rejected_++ == 0) log_warning("shm endpoint {}: turned away a connection that is no peer's", rank_);
+  if (rejected_++ == 0)
+    log_warning("shm endpoint {}: rejected a connection that did not prove to be of this run, or ended before", rank_);
 }
 
 Status ShmLinks::show_arena(int peer, std::uint64_t number, const SharedMemory& memory) {

@@ -152,7 +152,8 @@ class Meeting {
       const int peer = handshake.peer();
       const bool done = state == SocketHandshake::State::kDone;
       if (!done && peer >= 0 && peer < self_.rank) {
-        return Status::peer_lost(fmt::format("peer {} is gone, or is of another run", peer));
+        return Status::peer_lost(fmt::format(
+            "who listens at the address of peer {} does not prove to be that, or has gone: it was told nothing", peer));
       }
       if (done && !links_.streams[static_cast<std::size_t>(peer)]) {
         links_.streams[static_cast<std::size_t>(peer)] = handshake.take_stream();
@@ -167,7 +168,11 @@ class Meeting {
 
   void turn_away() {
     if (links_.rejected++ == 0) {
-      log_warning("sockets endpoint {}: turned away a connection that did not say hello as a peer does", self_.rank);
+      log_warning(
+          "sockets endpoint {}: rejected a connection that did not prove to be of this run, or ended before: an "
+          "intruder's, "
+          "or of a process that was killed as it began",
+          self_.rank);
     }
   }
 

@@ -1,8 +1,8 @@
 // The messages on ZeroMQ: frame 1 is a ZmqPreamble and the message's header; frame 2, if there is one, is the payload.
-// Between hosts frame 3 is then a ZmqTrailer. CURVE detects frames that are changed, repeated or moved, but not those
-// that are left out on the way. Since the numbers at both ends of a message are equal, and messages' numbers are
-// contiguous, nothing can be left out of a message, nor a message out of those that are received after it. Numbers are
-// in the byte order of the machine, which is the same on all hosts of a run. Pure.
+// Frame 3 is then a ZmqTrailer. CURVE detects frames that are changed, repeated or moved, but not those that are left
+// out on the way. Since the numbers at both ends of a message are equal, and messages' numbers are contiguous, nothing
+// can be left out of a message, nor a message out of those that are received after it. Numbers are in the byte order of
+// the machine, which is the same on all hosts of a run. Pure.
 #pragma once
 
 #include <cstddef>

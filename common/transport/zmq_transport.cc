@@ -13,6 +13,7 @@
 
 #include "common/hash.h"
 #include "common/os/aligned_buffer.h"
+#include "common/os/socket_address.h"
 #include "common/text/log.h"
 #include "common/transport/borrowed_payloads.h"
 #include "common/transport/make_transport.h"
@@ -38,6 +39,11 @@ constexpr std::size_t kSpreadFrom = 32 * 1024;
 constexpr Duration kShortWait = std::chrono::microseconds(100);
 constexpr std::size_t kShortPayloadOverTcp = 128 * 1024;
 constexpr std::size_t kShortPayloadOverIpc = 32 * 1024;  // 64 KB there and back: 95 us, and 155 us with the spin
+
+bool is_loopback(const std::string& host) {
+  const Result<SocketAddress> address = SocketAddress::of_host(host);
+  return address.ok() && address->is_loopback();
+}
 
 class PayloadLease final : public Message::Lease {
  public:
@@ -65,7 +71,7 @@ class ZmqTransport final : public Transport {
         size_(options.size),
         run_(hash_of(options.run_id + "/" + options.group)),
         keys_(options.keys, options.group),
-        encrypted_(over_tcp && options.encrypted),
+        stays_here_(!over_tcp || is_loopback(options.host)),
         largest_(options.largest_payload),
         context_(options.connections),
         inbox_(context_, zmq::socket_type::pull),
@@ -78,19 +84,11 @@ class ZmqTransport final : public Transport {
     inbox_.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(largest_ + kSealing));
     inbox_.set(zmq::sockopt::backlog, kBacklog);
     if (!over_tcp) admit_own_user(inbox_);
-    if (encrypted_) {
-      authenticator_.emplace(context_, keys_.listener(rank_), inbox_);
-    } else {
-      authenticator_.emplace(context_, inbox_);
-    }
+    authenticator_.emplace(context_, keys_.listener(rank_), inbox_);
     const auto handshake_time = std::chrono::ceil<std::chrono::milliseconds>(options.handshake_time);
     inbox_.set(zmq::sockopt::handshake_ivl, static_cast<int>(handshake_time.count()));
     for (int peer = 0; peer < size_; ++peer) {
-      if (encrypted_) {
-        authenticator_->admit(keys_.connector(peer).public_key, std::to_string(peer));
-      } else {
-        authenticator_->admit_by_password(std::to_string(peer), keys_.password(peer, rank_));
-      }
+      authenticator_->admit(keys_.connector(peer).public_key, std::to_string(peer));
     }
   }
 
@@ -142,9 +140,7 @@ class ZmqTransport final : public Transport {
                                 ? zmq::message_t(payload.data(), payload.size())
                                 : borrowed_.borrow(payload, pending->counter());
       counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
-      SYNCOPATE_RETURN_IF_ERROR(
-          send_frame(socket, body, encrypted_ ? zmq::send_flags::sndmore : zmq::send_flags::none, deadline));
-      if (!encrypted_) return Status();
+      SYNCOPATE_RETURN_IF_ERROR(send_frame(socket, body, zmq::send_flags::sndmore, deadline));
       const ZmqTrailer trailer{.number = preamble.number};
       zmq::message_t tail(&trailer, sizeof(trailer));
       return send_frame(socket, tail, zmq::send_flags::none, deadline);
@@ -210,11 +206,9 @@ class ZmqTransport final : public Transport {
       zmq::socket_t& socket = sockets.emplace_back(context_, zmq::socket_type::push);
       socket.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
       socket.set(zmq::sockopt::sndhwm, 0);
-      if (encrypted_) {
-        secure_connector(socket, keys_.listener(peer).public_key, keys_.connector(rank_));
-      } else {
-        show_password(socket, std::to_string(rank_), keys_.password(rank_, peer));
-      }
+      secure_connector(socket, keys_.listener(peer).public_key, keys_.connector(rank_));
+      // On one host a connection ends with one of the two processes: whoever listens there afterwards is no member.
+      if (stays_here_) socket.set(zmq::sockopt::reconnect_ivl, -1);
       connect_to(socket, addresses_[static_cast<std::size_t>(peer)]);
     }
   }
@@ -267,7 +261,7 @@ class ZmqTransport final : public Transport {
   bool receive_rest(zmq::message_t& head, zmq::message_t& body, zmq::message_t& tail) {
     if (!head.more()) return true;
     bool more = inbox_.recv(body, zmq::recv_flags::dontwait) && body.more();
-    if (more && encrypted_) more = inbox_.recv(tail, zmq::recv_flags::dontwait) && tail.more();
+    if (more) more = inbox_.recv(tail, zmq::recv_flags::dontwait) && tail.more();
     if (!more) return true;
     zmq::message_t rest;
     while (inbox_.recv(rest, zmq::recv_flags::dontwait) && rest.more()) {
@@ -282,7 +276,7 @@ class ZmqTransport final : public Transport {
     ZmqPreamble preamble;
     const char* reason = objection_to({head.data<std::byte>(), head.size()}, body.size(), run_, size_, preamble);
     if (reason == nullptr && !is_from(head, preamble.from)) reason = "a message in another member's name";
-    if (reason == nullptr && encrypted_ && !ends_as_it_begins(preamble, tail)) reason = "parts of several messages";
+    if (reason == nullptr && !ends_as_it_begins(preamble, tail)) reason = "parts of several messages";
     if (reason != nullptr) {
       drop(reason);
       return std::nullopt;
@@ -313,7 +307,7 @@ class ZmqTransport final : public Transport {
   const int size_;
   const std::uint64_t run_;
   const MemberKeys keys_;
-  const bool encrypted_;
+  const bool stays_here_;        // all members are on this host
   const std::uint64_t largest_;  // payload
   SteadyClock clock_;
   BorrowedPayloads borrowed_;          // outlives the context, whose threads report to it

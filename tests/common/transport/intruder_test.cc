@@ -1,6 +1,7 @@
 // Who does not have a run's secret gets nothing through to its endpoints over ZeroMQ, whatever they know beside; and
 // who has it speaks in one name.
 #include <arpa/inet.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,12 +39,7 @@ class NotingRendezvous final : public Rendezvous {
   InProcRendezvous inner_;
 };
 
-struct Door {
-  TransportKind kind;
-  bool encrypted = false;
-};
-
-class Intruder : public testing::TestWithParam<Door> {
+class Intruder : public testing::TestWithParam<TransportKind> {
  protected:
   static constexpr int kSize = 3;
 
@@ -54,9 +50,8 @@ class Intruder : public testing::TestWithParam<Door> {
                                      .rank = rank,
                                      .size = kSize,
                                      .keys = keys_,
-                                     .encrypted = GetParam().encrypted,
                                      .handshake_time = std::chrono::milliseconds(500)};
-      Result<std::unique_ptr<Transport>> endpoint = make_transport(GetParam().kind, options, rendezvous_, soon());
+      Result<std::unique_ptr<Transport>> endpoint = make_transport(GetParam(), options, rendezvous_, soon());
       EXPECT_TRUE(endpoint.ok()) << endpoint.status().message();
       if (endpoint.ok()) group_[rank] = std::move(*endpoint);
     });
@@ -67,11 +62,7 @@ class Intruder : public testing::TestWithParam<Door> {
   // As member `rank` of the group does that has these keys.
   static void secure_as(zmq::socket_t& socket, int rank, const RunKeys& keys, const std::string& group = kGroup) {
     const MemberKeys of_group(keys, group);
-    if (GetParam().encrypted) {
-      secure_connector(socket, of_group.listener(0).public_key, of_group.connector(rank));
-    } else {
-      show_password(socket, std::to_string(rank), of_group.password(rank, 0));
-    }
+    secure_connector(socket, of_group.listener(0).public_key, of_group.connector(rank));
   }
 
   // A well-formed message that says to be member `from`'s first.
@@ -170,13 +161,8 @@ class Intruder : public testing::TestWithParam<Door> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(At, Intruder,
-                         testing::Values(Door{TransportKind::kTcp}, Door{TransportKind::kIpc},
-                                         Door{TransportKind::kTcp, true}),
-                         [](const auto& door) {
-                           const std::string wire = door.param.kind == TransportKind::kTcp ? "Tcp" : "Ipc";
-                           return wire + (door.param.encrypted ? "Encrypted" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(At, Intruder, testing::Values(TransportKind::kTcp, TransportKind::kIpc),
+                         [](const auto& door) { return door.param == TransportKind::kTcp ? "Tcp" : "Ipc"; });
 
 TEST_P(Intruder, WithTheKeysIsNone) {
   zmq::socket_t member(context_, zmq::socket_type::push);
@@ -226,21 +212,32 @@ TEST_P(Intruder, WhoIsNoMemberOfTheGroupIsNotLetIn) {
 
 // Even the listener's public key, which nobody outside of the run knows, is not enough.
 TEST_P(Intruder, WhoKnowsTheListenersPublicKeyIsNotLetInWithAKeyOfTheirOwn) {
-  if (!GetParam().encrypted) GTEST_SKIP() << "it has no key";
   zmq::socket_t intruder(context_, zmq::socket_type::push);
   secure_connector(intruder, MemberKeys(keys_, kGroup).listener(0).public_key, RunKeys::make()->pair("any"));
   expect_unheard(intruder);
 }
 
+// As a process of the run does that is killed before its hello.
+TEST_P(Intruder, WhoEndsBeforeAProofIsNotSaidToBeOneForCertain) {
+  if (GetParam() != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
+  testing::internal::CaptureStderr();
+  { const FileDescriptor begun = connected(); }
+  EXPECT_TRUE(counts_a_rejection());
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      testing::HasSubstr("it ended, or was silent, before it had proved to be of this run: an intruder's, or of "
+                         "a process that was killed as it began"));
+}
+
 TEST_P(Intruder, WhoOpensAConnectionAndSaysNothingIsCutOff) {
-  if (GetParam().kind != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
+  if (GetParam() != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
   const FileDescriptor silent = connected();
   expect_cut_off(silent);
   EXPECT_TRUE(counts_a_rejection());
 }
 
 TEST_P(Intruder, WhoSendsPlainBytesIsCutOff) {
-  if (GetParam().kind != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
+  if (GetParam() != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
   const FileDescriptor plain = connected();
   const std::string garbage(4096, 'x');
   ASSERT_EQ(send(plain.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL), static_cast<ssize_t>(garbage.size()));

@@ -35,8 +35,6 @@ std::vector<Wire> every_wire() {
   for (const std::string& name : testing_support::all_wires()) wires.push_back({name});
   wires.push_back({"ipc", 4});
   wires.push_back({"tcp", 4});
-  wires.push_back({"tcp", 1, true});
-  wires.push_back({"tcp", 4, true});
   wires.push_back({"sockets", 1, true});
   wires.push_back({"simulated"});
   return wires;
