@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "common/os/resource_limits.h"
+#include "common/os/socket_user.h"
 #include "common/transport/waits.h"
 
 namespace syncopate {
@@ -37,6 +38,14 @@ Result<LocalAddress> address_of(const std::string& name) {
   return address;
 }
 
+// The kernel's word.
+std::optional<ucred> who_is_at_other_end(int connection) {
+  ucred other{};
+  socklen_t size = sizeof(other);
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &other, &size) != 0) return std::nullopt;
+  return other;
+}
+
 void wait_at_most(int socket, std::chrono::microseconds time) {  // for sends, and to connect; 0: for ever
   const timeval wait{.tv_sec = 0, .tv_usec = time.count()};
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
@@ -56,7 +65,11 @@ Result<FileDescriptor> listen_locally(const std::string& name) {
   SYNCOPATE_ASSIGN_OR_RETURN(const LocalAddress address, address_of(name));
   FileDescriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.open()) return local_socket_failure("opening");
-  if (bind(listener.get(), address.get(), address.length) != 0) return local_socket_failure("binding");
+  if (bind(listener.get(), address.get(), address.length) != 0) {
+    if (errno != EADDRINUSE) return local_socket_failure("binding");
+    return Status::resource_exhausted(
+        fmt::format("the name '@{}' of a local socket is taken: {} has it", name, holder_of_local_name(name)));
+  }
   if (listen(listener.get(), SOMAXCONN) != 0) return local_socket_failure("listening on");
   return listener;
 }
@@ -71,14 +84,31 @@ Result<FileDescriptor> connect_locally(const std::string& name, const std::funct
     SYNCOPATE_RETURN_IF_ERROR(check());
   }
   wait_at_most(connection.get(), std::chrono::microseconds(0));
-  if (!is_of_own_user(connection.get())) return Status::peer_lost("another user listens in its name");
+  const std::optional<ucred> other = who_is_at_other_end(connection.get());
+  if (!other) return local_socket_failure("asking who is at the other end of");
+  if (other->uid != geteuid()) {
+    return Status::peer_lost(fmt::format("{}, pid {}, listens in its name, '@{}', and was told nothing: an intruder",
+                                         describe_user(other->uid), other->pid, name));
+  }
   return connection;
 }
 
 bool is_of_own_user(int connection) {
-  ucred other{};
-  socklen_t size = sizeof(other);
-  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && other.uid == geteuid();
+  const std::optional<ucred> other = who_is_at_other_end(connection);
+  return other && other->uid == geteuid();
+}
+
+std::string holder_of_local_name(const std::string& name) {
+  const Result<LocalAddress> address = address_of(name);
+  if (!address.ok()) return "";
+  for (const int type : {SOCK_SEQPACKET, SOCK_STREAM}) {  // one of the other kind refuses
+    const FileDescriptor connection(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (connect(connection.get(), address->get(), address->length) != 0) continue;
+    if (const auto other = who_is_at_other_end(connection.get())) {
+      return fmt::format("{}, pid {}", describe_user(other->uid), other->pid);
+    }
+  }
+  return "a process that does not listen";
 }
 
 Status local_socket_failure(const char* what) {

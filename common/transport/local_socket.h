@@ -22,6 +22,9 @@ Result<FileDescriptor> listen_locally(const std::string& name);
 // `check`.
 Result<FileDescriptor> connect_locally(const std::string& name, const std::function<Status()>& check);
 
+// Returns who listens at `name`, by the kernel's word: "user nobody (uid 65534), pid 4711". For people.
+std::string holder_of_local_name(const std::string& name);
+
 // Returns whether the other end is of this user, according to the kernel: such names have no permissions.
 bool is_of_own_user(int connection);
 

@@ -13,7 +13,10 @@
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
 #include "common/transport/local_socket.h"
+#include "common/transport/run_keys.h"
+#include "common/transport/secret_file.h"
 #include "experiments/cluster/tasks/task_identity.h"
+#include "experiments/config/rank_variables.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -25,15 +28,32 @@ constexpr std::string_view kNetwork = "tcp://";
 
 }  // namespace
 
-std::string local_address_of(const TaskPlace& place, int rank) {
+Result<std::string> local_address_of(const TaskPlace& place, int rank) {
   const std::string job = place.job.empty() ? fmt::format("child-of-{}", getppid()) : place.job;
   const std::string text = fmt::format("{}/{}/{}/{}", geteuid(), name_of(place.by), job, rank);
   std::array<unsigned char, 16> hash;
-  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-                     nullptr, 0);
+  if (place.secret_file.empty()) {
+    crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                       nullptr, 0);
+  } else {
+    const Result<SecretText> secret = read_secret_file(place.secret_file);
+    if (!secret.ok()) return secret.status().in(kSecretFile);
+    SYNCOPATE_ASSIGN_OR_RETURN(const RunKeys keys, RunKeys::of_job(*secret, "names of tasks"));
+    const RunKeys::Key key = keys.derive(text);
+    std::copy_n(key.begin(), hash.size(), hash.begin());
+  }
   std::array<char, 2 * hash.size() + 1> hexadecimal;
   return std::string("syncopate-task-") +
          sodium_bin2hex(hexadecimal.data(), hexadecimal.size(), hash.data(), hash.size());
+}
+
+Status with_way_out(const Status& failure, const TaskPlace& place) {
+  if (!place.secret_file.empty()) return failure;
+  return {
+      failure.code(),
+      fmt::format("{}. Others can predict this name: give each process {}=FILE, with 32 random bytes in a file that "
+                  "this user alone can read, and names follow from it",
+                  failure.message(), kSecretFile)};
 }
 
 std::string network_address_of(const TaskPlace& place, const SocketAddress& listener) {

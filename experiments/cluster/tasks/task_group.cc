@@ -77,7 +77,8 @@ Status TaskGroup::meet(const TaskPlace& place, Duration timeout) {
   }
   const TimePoint deadline = SteadyClock().now() + timeout;
   for (int rank = 1; rank < place.size; ++rank) {
-    tasks_.push_back({.address = local_address_of(place, rank), .report = {}});
+    SYNCOPATE_ASSIGN_OR_RETURN(std::string address, local_address_of(place, rank));
+    tasks_.push_back({.address = std::move(address), .report = {}});
     Result<TaskConnection> task = connect_to_task(tasks_.back().address, "", deadline);
     if (!task.ok()) return without(task.status(), place, rank, timeout);
     holds_.push_back(std::move(*task));

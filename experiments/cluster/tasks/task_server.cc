@@ -53,9 +53,10 @@ struct Door {
 
 Result<Door> open_door(const TaskServerOptions& options) {
   if (options.place.one_host) {
-    SYNCOPATE_ASSIGN_OR_RETURN(FileDescriptor listener,
-                               listen_locally(local_address_of(options.place, options.place.rank)));
-    return Door{local_entrance(std::move(listener))};
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, local_address_of(options.place, options.place.rank));
+    Result<FileDescriptor> listener = listen_locally(name);
+    if (!listener.ok()) return with_way_out(listener.status(), options.place);
+    return Door{local_entrance(std::move(*listener))};
   }
   SYNCOPATE_ASSIGN_OR_RETURN(MeetingWithFirst met, meet_first_task(options.place, options.patience));
   return Door{std::move(met.entrance), std::move(met.first)};

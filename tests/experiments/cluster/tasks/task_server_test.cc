@@ -1,21 +1,30 @@
 #include "experiments/cluster/tasks/task_server.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "common/os/socket_user.h"
+#include "common/transport/local_socket.h"
 #include "common/transport/run_keys.h"
+#include "experiments/cluster/exit_code.h"
 #include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_command.h"
 #include "experiments/cluster/tasks/task_group.h"
 #include "tests/support/build_paths.h"
+#include "tests/support/run_program.h"
 #include "tests/support/slowness.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 
 constexpr Duration kDeadline = 30s * testing_support::kSlowness;
 
@@ -66,12 +75,40 @@ TEST_F(TaskServerTest, ReportsItsHostAndEndsWellWhenTheRunIsOver) {
   EXPECT_EQ(end(), 0);
 }
 
+TEST_F(TaskServerTest, SaysWhoHasTakenItsNameAndWhatToDo) {
+  place_ = {.by = StartedBy::kOpenMpi, .rank = 1, .size = 2, .job = "test-" + std::to_string(getpid())};
+  const std::string name = *local_address_of(place_, 1);
+  const Result<FileDescriptor> taken = listen_locally(name);
+  ASSERT_TRUE(taken.ok()) << taken.status().message();
+  EXPECT_EXIT(exit(serve_task({.place = place_})), testing::ExitedWithCode(static_cast<int>(ExitCode::kOutput)),
+              testing::AllOf(HasSubstr("the name '@" + name + "' of a local socket is taken: " +
+                                       describe_user(geteuid()) + ", pid " + std::to_string(getpid()) + " has it"),
+                             HasSubstr("give each process SYNCOPATE_SECRET_FILE=FILE")));
+}
+
+TEST_F(TaskServerTest, HasANameThatNobodyElsePredictsWhereThereIsASecret) {
+  const testing_support::TemporaryFolder folder;
+  place_ = {.by = StartedBy::kTorchrun, .size = 2, .job = "job"};
+  const std::string open = *local_address_of(place_, 1);
+  const auto with = [&](const char* file, char bytes) {
+    place_.secret_file = folder.path() / file;
+    std::ofstream(place_.secret_file) << std::string(32, bytes);
+    std::filesystem::permissions(place_.secret_file, std::filesystem::perms::owner_read);
+    return *local_address_of(place_, 1);
+  };
+  const std::string one = with("one", 'a'), other = with("other", 'b');
+  EXPECT_NE(one, open);
+  EXPECT_NE(one, other);
+  EXPECT_EQ(one, with("again", 'a'));
+  EXPECT_EQ(one.size(), open.size());
+}
+
 TEST_F(TaskServerTest, PassesOnWhatAProcessPrintsAndHowItEnds) {
   start();
   const Result<TaskGroup> group = gather();
   ASSERT_TRUE(group.ok());
   for (int round = 0; round < 2; ++round) {  // one process after the other
-    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), "", deadline());
+    Result<TaskConnection> shell = connect_to_task(*local_address_of(place_, 1), "", deadline());
     ASSERT_TRUE(shell.ok());
     const TaskCommand command{.arguments = {"--role=worker", "--rank=x"}};  // which the program refuses
     ASSERT_TRUE(shell->send({TaskMessage::Kind::kCommand, to_bytes(command)}, deadline()).ok());
@@ -95,7 +132,7 @@ TEST_F(TaskServerTest, KillsItsProcessWhenTheShellIsGone) {
   ASSERT_TRUE(group.ok());
   // It waits for the run's secret, which does not come; the next command is taken once it is dead.
   for (int round = 0; round < 3; ++round) {
-    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), "", deadline());
+    Result<TaskConnection> shell = connect_to_task(*local_address_of(place_, 1), "", deadline());
     ASSERT_TRUE(shell.ok());
     const TaskCommand command{.arguments = {"--role=worker", "--rank=1", "--run=r", "--rendezvous=ipc://@x"},
                               .input = SecretText("not the whole line")};
@@ -107,7 +144,7 @@ TEST_F(TaskServerTest, SignalsItsProcessAsTheShellSays) {
   start();
   const Result<TaskGroup> group = gather();
   ASSERT_TRUE(group.ok());
-  Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), "", deadline());
+  Result<TaskConnection> shell = connect_to_task(*local_address_of(place_, 1), "", deadline());
   ASSERT_TRUE(shell.ok());
   // It waits for a coordinator that does not come.
   const Result<RunKeys> keys = RunKeys::make();
@@ -127,7 +164,7 @@ TEST_F(TaskServerTest, SignalsItsProcessAsTheShellSays) {
 TEST_F(TaskServerTest, EndsWhenTheCoordinatorIsGoneWithoutARelease) {
   start();
   {
-    Result<TaskConnection> hold = connect_to_task(local_address_of(place_, 1), "", deadline());
+    Result<TaskConnection> hold = connect_to_task(*local_address_of(place_, 1), "", deadline());
     ASSERT_TRUE(hold.ok());
     ASSERT_TRUE(hold->send({TaskMessage::Kind::kHold}, deadline()).ok());
     ASSERT_TRUE(hold->receive_by(deadline()).ok());
@@ -142,7 +179,7 @@ TEST_F(TaskServerTest, WaitsForTheCoordinatorOnlySoLong) {
 
 TEST_F(TaskServerTest, EndsAtOnceIfAskedToBeforeTheRunHasBegun) {
   start();
-  ASSERT_TRUE(connect_to_task(local_address_of(place_, 1), "", deadline()).ok());  // it listens
+  ASSERT_TRUE(connect_to_task(*local_address_of(place_, 1), "", deadline()).ok());  // it listens
   kill(pid_, SIGTERM);
   EXPECT_EQ(end(), 130);
 }
@@ -154,7 +191,7 @@ TEST_F(TaskServerTest, LeavesSignalsToTheCoordinatorDuringARun) {
     ASSERT_TRUE(group.ok());
     kill(pid_, SIGTERM);
     // It still answers.
-    Result<TaskConnection> shell = connect_to_task(local_address_of(place_, 1), "", deadline());
+    Result<TaskConnection> shell = connect_to_task(*local_address_of(place_, 1), "", deadline());
     ASSERT_TRUE(shell.ok());
     const TaskCommand command{.arguments = {"--role=x"}};
     ASSERT_TRUE(shell->send({TaskMessage::Kind::kCommand, to_bytes(command)}, deadline()).ok());
