@@ -101,6 +101,7 @@ struct Place {
                                             .address = text_of(options.own_address, "SYNCOPATE_ADDRESS"),
                                             .secret_file = text_of(options.secret_file, "SYNCOPATE_SECRET_FILE")},
                                            *meeting->rendezvous));
+  if (meeting->server) meeting->server->require_proof(meeting->rendezvous->prefix(), meeting->group->keys());
   return meeting;
 }
 

@@ -57,7 +57,6 @@ TransportKind wire_to_servers(Wire wire) { return wire == Wire::kShm ? Transport
 void reach_other_hosts(TransportOptions& endpoint, const std::string& address) {
   if (address.empty()) return;
   endpoint.host = address;
-  endpoint.encrypted = true;
 }
 
 Result<std::shared_ptr<Group>> Group::join(const GroupOptions& options, Rendezvous& rendezvous) {
@@ -87,6 +86,7 @@ Status Group::meet() {
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
                              rendezvous_.exchange("ranks", rank(), size(), own.to_text(), due));
+  if (texts[static_cast<std::size_t>(rank())] != own.to_text()) return forged("what stands for this rank");
   std::vector<Presence> ranks;
   for (const std::string& text : texts) {
     SYNCOPATE_ASSIGN_OR_RETURN(Presence presence, Presence::parse(text));
@@ -112,16 +112,33 @@ Status Group::meet() {
     if (peer != rank() && ranks_.back().is_here) SYNCOPATE_RETURN_IF_ERROR(watch_->watch(ranks_.back()));
   }
   SYNCOPATE_RETURN_IF_ERROR(choose_wire(ranks));
-  if (first_ranks_.size() == 1) return share_secret(ranks.front().secret_at, std::move(listener), due);
+  if (first_ranks_.size() == 1) {
+    SYNCOPATE_RETURN_IF_ERROR(share_secret(ranks.front().secret_at, std::move(listener), due));
+    return confirm(texts, due);
+  }
   SYNCOPATE_ASSIGN_OR_RETURN(address_, address_of(ranks[static_cast<std::size_t>(rank())], ranks));
   SYNCOPATE_ASSIGN_OR_RETURN(const SecretText secret, read_secret_file(options_.secret_file));
   SYNCOPATE_ASSIGN_OR_RETURN(keys_, RunKeys::of_job(secret, run_id_));
+  const auto with_advice = [](const Status& status) {
+    return status.in("connecting the hosts (is SYNCOPATE_SECRET_FILE the same on all of them?)");
+  };
+  if (const Status confirmed = confirm(texts, due); !confirmed.ok()) return with_advice(confirmed);
   Result<std::unique_ptr<HostWatch>> watch =
-      HostWatch::start(endpoint("watch", size()), rendezvous_, ranks_, *watch_, options_.timeout, due);
-  if (!watch.ok()) {
-    return watch.status().in("connecting the hosts (is SYNCOPATE_SECRET_FILE the same on all of them?)");
-  }
+      HostWatch::start(endpoint("watch", size()), rendezvous(), ranks_, *watch_, options_.timeout, due);
+  if (!watch.ok()) return with_advice(watch.status());
   host_watch_ = std::move(*watch);
+  return Status();
+}
+
+// What ranks have said of themselves before they had a secret in common, they say again with a proof.
+Status Group::confirm(const std::vector<std::string>& presences, TimePoint due) {
+  proven_.emplace(rendezvous_, *keys_);
+  const auto own = static_cast<std::size_t>(rank());
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> said,
+                             proven_->exchange("ranks again", rank(), size(), presences[own], due));
+  for (std::size_t peer = 0; peer < said.size(); ++peer) {
+    if (said[peer] != presences[peer]) return forged(fmt::format("what stood first for rank {}", peer));
+  }
   return Status();
 }
 
@@ -154,7 +171,9 @@ Status Group::choose_wire(const std::vector<Presence>& ranks) {
 // On one host rank 0 makes the secret, and gives it to the others.
 Status Group::share_secret(const std::string& at, FileDescriptor listener, TimePoint due) {
   if (rank() != 0) {
-    SYNCOPATE_ASSIGN_OR_RETURN(keys_, take_keys(at, rank(), due));
+    Result<RunKeys> keys = take_keys(at, rank(), due);
+    if (!keys.ok()) return keys.status().in("taking the job's secret from rank 0");
+    keys_ = std::move(*keys);
     return Status();
   }
   SYNCOPATE_ASSIGN_OR_RETURN(keys_, RunKeys::make());
@@ -162,15 +181,20 @@ Status Group::share_secret(const std::string& at, FileDescriptor listener, TimeP
 }
 
 TransportOptions Group::endpoint(const std::string& name, int size) const {
-  TransportOptions options{
-      .run_id = run_id_, .group = name, .rank = rank(), .size = size, .keys = *keys_, .patience = patience_};
+  TransportOptions options{.run_id = run_id_,
+                           .group = name,
+                           .rank = rank(),
+                           .size = size,
+                           .keys = *keys_,
+                           .encrypted = true,
+                           .patience = patience_};
   reach_other_hosts(options, address_);
   return options;
 }
 
 Result<std::unique_ptr<Transport>> Group::connect(TransportKind kind, const std::string& name, int size) {
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
-                             make_transport(kind, endpoint(name, size), rendezvous_, deadline()));
+                             make_transport(kind, endpoint(name, size), rendezvous(), deadline()));
   if (link_) transport = std::make_unique<ShapedTransport>(std::move(transport), link_);
   return std::unique_ptr<Transport>(std::make_unique<PatientTransport>(std::move(transport), patience_, clock_));
 }
@@ -180,7 +204,7 @@ Result<ConnectedCollective> Group::connect_collective(const std::string& name) {
   const int number = collectives_++;
   if (wire() == Wire::kShm) {
     SYNCOPATE_ASSIGN_OR_RETURN(connected.collective,
-                               allreduce::make_direct_collective(endpoint(name, size()), rendezvous_, deadline()));
+                               allreduce::make_direct_collective(endpoint(name, size()), rendezvous(), deadline()));
     return connected;
   }
   if (sums_on_two_levels()) {
@@ -208,7 +232,7 @@ Result<std::unique_ptr<allreduce::DirectCollective>> Group::connect_inside_host(
   const std::vector<int>& members = hosts_[host];
   TransportOptions options = endpoint(fmt::format("{} on host {}", name, host), static_cast<int>(members.size()));
   options.rank = static_cast<int>(std::ranges::find(members, rank()) - members.begin());
-  return allreduce::make_direct_collective(options, rendezvous_, deadline(), members);
+  return allreduce::make_direct_collective(options, rendezvous(), deadline(), members);
 }
 
 Result<std::unique_ptr<Transport>> Group::connect_servers(const std::string& name, int size) {

@@ -24,6 +24,7 @@
 #include "library/host_watch.h"
 #include "library/peer_watch.h"
 #include "library/presence.h"
+#include "library/value_proof.h"
 
 namespace syncopate::library {
 
@@ -34,7 +35,7 @@ enum class Wire { kShm, kSockets };
 Result<Wire> parse_wire(std::string_view text);
 // Between a rank that computes and servers, ZeroMQ's threads move the bytes of sockets.
 TransportKind wire_to_servers(Wire wire);
-// Has the endpoint listen at `address`, for members on other hosts, and encrypt; leaves it alone where that is empty.
+// Has the endpoint listen at `address`, for members on other hosts; leaves it alone where that is empty.
 void reach_other_hosts(TransportOptions& endpoint, const std::string& address);
 
 struct GroupOptions {
@@ -102,7 +103,9 @@ class Group {
   // Writes what a server needs to be admitted to `file`, a pipe or a socket to it: the job's secret, and its name, a
   // line each.
   Status give_secret(int file) const;
-  Rendezvous& rendezvous() { return rendezvous_; }
+  // Proves what this rank says, and believes nothing without a proof: others can write where ranks meet.
+  Rendezvous& rendezvous() { return *proven_; }
+  const RunKeys& keys() const { return *keys_; }
 
   PeerWatch& watch() { return *watch_; }
   // Returns the process whose loss explains a failure; none if it has another reason. `missed` is the rank that the
@@ -114,6 +117,7 @@ class Group {
   Status meet();
   Status choose_wire(const std::vector<Presence>& ranks);
   Status share_secret(const std::string& at, FileDescriptor listener, TimePoint due);
+  Status confirm(const std::vector<std::string>& presences, TimePoint due);
   TransportOptions endpoint(const std::string& name, int size) const;
   Result<std::unique_ptr<Transport>> connect(TransportKind kind, const std::string& name, int size);
   bool sums_on_two_levels() const;
@@ -134,6 +138,7 @@ class Group {
   std::vector<int> first_ranks_;  // the lowest of each host
   allreduce::RanksByHost hosts_;  // in the order of these
   std::optional<RunKeys> keys_;
+  std::optional<ProvenRendezvous> proven_;  // once there are keys
   std::unique_ptr<PeerWatch> watch_;
   std::unique_ptr<HostWatch> host_watch_;  // null on one host
 };

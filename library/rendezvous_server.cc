@@ -5,17 +5,22 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
+#include "common/os/socket_user.h"
 #include "common/os/tcp_socket.h"
-#include "common/transport/acceptor.h"
+#include "common/text/log.h"
+#include "common/text/printable_text.h"
 #include "library/socket_address.h"
 #include "library/text_frame.h"
+#include "library/value_proof.h"
 
 namespace syncopate::library {
 namespace {
@@ -38,10 +43,12 @@ Result<std::unique_ptr<RendezvousServer>> RendezvousServer::start(const std::str
   if (!wake.open()) return Status::resource_exhausted(fmt::format("opening an eventfd: {}", std::strerror(errno)));
   Result<FileDescriptor> listener = listen_over_tcp(own);
   if (!listener.ok()) {
+    const std::optional<uid_t> taker = user_who_listens_at(own);
     return Status::invalid_argument(
-        fmt::format("rank 0 cannot listen at {} ({}): it must be an address of this host, and a port that no other "
+        fmt::format("rank 0 cannot listen at {} ({}{}): it must be an address of this host, and a port that no other "
                     "program has",
-                    address, listener.status().message()));
+                    address, listener.status().message(),
+                    taker ? fmt::format(": a process of {} listens there", describe_user(*taker)) : ""));
   }
   std::string bound = SocketAddress::of_socket(listener->get()).to_string();
   return std::unique_ptr<RendezvousServer>(
@@ -63,36 +70,83 @@ void RendezvousServer::loop() {
   while (true) {
     std::vector<pollfd> items{{wake_.get(), POLLIN, 0}, {acceptor.to_poll(), POLLIN, 0}};
     TimePoint due = acceptor.is_short() ? clock_.now() + kFrameTime / 100 : TimePoint::max();
-    for (const Connection& each : connections_) {
-      items.push_back({each.socket.get(), static_cast<short>(each.answer.empty() ? POLLIN : POLLOUT), 0});
-      due = std::min(due, each.due);
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Connection& each : connections_) {
+        items.push_back({each.socket.get(), static_cast<short>(each.answer.empty() ? POLLIN : POLLOUT), 0});
+        due = std::min(due, each.due);
+      }
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(due - clock_.now(), kFrameTime));
     if (poll(items.data(), items.size(), std::max(0, static_cast<int>(left.count()))) < 0 && errno != EINTR) return;
     if (items[0].revents != 0) return;
-    std::size_t item = 2;
-    for (Connection& each : connections_) {
-      if (items[item++].revents == 0) continue;
-      each.answer.empty() ? receive(each) : send_answer(each);
-    }
-    // Only now may one go: a meeting that has ended may have answered any.
-    for (Connection& each : connections_) {
-      if (clock_.now() >= each.due) each.is_over = true;
-    }
-    connections_.remove_if([](const Connection& each) { return each.is_over; });
-    if (items[1].revents == 0) continue;
-    FileDescriptor caller = acceptor.accept(SOCK_NONBLOCK);
-    if (!caller.open()) continue;
-    if (connections_.size() >= kMostConnections) {
-      const auto idle = std::ranges::find_if(connections_, [](const Connection& each) { return each.rank < 0; });
-      if (idle == connections_.end()) continue;
-      connections_.erase(idle);
-    }
-    Connection connection;
-    connection.socket = std::move(caller);
-    connection.due = clock_.now() + kFrameTime;
-    connections_.push_back(std::move(connection));
+    work(std::span(items).subspan(1), acceptor);
   }
+}
+
+// `items` have what has happened to the listener, and then to each connection.
+void RendezvousServer::work(std::span<const pollfd> items, Acceptor& acceptor) {
+  const std::lock_guard lock(mutex_);
+  std::size_t item = 1;
+  for (Connection& each : connections_) {
+    if (items[item++].revents == 0 || each.is_over) continue;
+    each.answer.empty() ? receive(each) : send_answer(each);
+  }
+  // Only now may one go: a meeting that has ended may have answered any.
+  for (Connection& each : connections_) {
+    if (clock_.now() >= each.due) each.is_over = true;
+  }
+  connections_.remove_if([](const Connection& each) { return each.is_over; });
+  if (items[0].revents == 0) return;
+  FileDescriptor caller = acceptor.accept(SOCK_NONBLOCK);
+  if (!caller.open()) return;
+  if (connections_.size() >= kMostConnections) {
+    const auto idle = std::ranges::find_if(connections_, [](const Connection& each) { return each.rank < 0; });
+    if (idle == connections_.end()) return;
+    connections_.erase(idle);
+  }
+  Connection connection;
+  connection.socket = std::move(caller);
+  connection.due = clock_.now() + kFrameTime;
+  connections_.push_back(std::move(connection));
+}
+
+void RendezvousServer::require_proof(const std::string& prefix, const RunKeys& keys) {
+  const std::lock_guard lock(mutex_);
+  keys_.emplace(prefix, keys);
+  for (auto meeting = meetings_.begin(); meeting != meetings_.end();) {
+    std::erase_if(meeting->second.members, [&](const auto& member) {
+      const auto [rank, connection] = member;
+      if (is_believed(meeting->first, rank, meeting->second.size, meeting->second.values[rank])) return false;
+      reject(*connection, meeting->first);
+      return true;
+    });
+    meeting = meeting->second.members.empty() ? meetings_.erase(meeting) : std::next(meeting);
+  }
+}
+
+// Names an intruder to whom it refuses.
+std::string RendezvousServer::another_user_at(const Connection& connection) {
+  const std::optional<uid_t> user = user_at_other_end(connection.socket.get());
+  return user && *user != geteuid() ? fmt::format(" (first came a process of {})", describe_user(*user)) : "";
+}
+
+bool RendezvousServer::is_believed(const std::string& group, int rank, int size, const std::string& value) const {
+  return std::ranges::all_of(keys_, [&](const auto& each) {
+    const auto& [prefix, keys] = each;
+    return !group.starts_with(prefix) ||
+           proven(keys, place_in(group.substr(prefix.size()), rank, size), value).has_value();
+  });
+}
+
+void RendezvousServer::reject(Connection& connection, const std::string& group) {
+  connection.rank = -1;
+  if (!std::exchange(has_warned_, true)) {
+    const std::optional<uid_t> user = user_at_other_end(connection.socket.get());
+    log_warning("at {} somebody{} wanted a place in group '{}' and did not prove to be of this job: rejected", address_,
+                user ? fmt::format(", a process of {},", describe_user(*user)) : "", printable(group));
+  }
+  answer(connection, {"refused", "its value does not prove to be of this job"});
 }
 
 void RendezvousServer::receive(Connection& connection) {
@@ -121,19 +175,20 @@ void RendezvousServer::admit(Connection& connection, const std::vector<std::stri
     return;
   }
   const std::string& group = texts[0];
+  if (!is_believed(group, rank, size, texts[3])) return reject(connection, group);
   const auto found = meetings_.find(group);
   if (found != meetings_.end() && found->second.size != size) {
     return answer(connection,
-                  {"refused", fmt::format("rank {} counts {} members, and others {}: all must be started with "
+                  {"refused", fmt::format("rank {} counts {} members, and others{} {}: all must be started with "
                                           "the same number",
-                                          rank, size, found->second.size)});
+                                          rank, size, another_user_at(*found->second.members.begin()->second),
+                                          found->second.size)});
   }
   if (found != meetings_.end() && found->second.members.contains(rank)) {
-    return answer(
-        connection,
-        {"refused", fmt::format("rank {} has come twice: ranks of a job differ, and each job has a port of its "
-                                "own",
-                                rank)});
+    return answer(connection,
+                  {"refused", fmt::format("rank {} has come twice{}: ranks of a job differ, and each job has a port of "
+                                          "its own",
+                                          rank, another_user_at(*found->second.members.at(rank)))});
   }
   Meeting& meeting = meetings_[group];
   meeting.size = size;

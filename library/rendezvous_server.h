@@ -4,12 +4,17 @@
 //   "ok", the values by rank        or   "missing", the ranks that have not come     or   "refused", why
 //
 // A member that gives up closes its side, and is told who is missing. Anybody who reaches the port may connect: frames,
-// members and connections are limited, and one that makes no sense is dropped. No secret goes through it.
+// members and connections are limited, and one that makes no sense is dropped. No secret goes through it. Once the
+// ranks have a secret in common, members prove that they know it (value_proof.h), and who does not takes no place.
 #pragma once
+
+#include <poll.h>
 
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +22,8 @@
 #include "common/clock.h"
 #include "common/os/file_descriptor.h"
 #include "common/status.h"
+#include "common/transport/acceptor.h"
+#include "common/transport/run_keys.h"
 
 namespace syncopate::library {
 
@@ -30,6 +37,10 @@ class RendezvousServer {
   // Listens at `address`, "HOST:PORT"; port 0 is any that is free. Fails with invalid argument if it is taken.
   static Result<std::unique_ptr<RendezvousServer>> start(const std::string& address);
   ~RendezvousServer();
+
+  // From now on, groups whose names begin with `prefix` have members alone whose values are proven by `keys`, of the
+  // name without the prefix; who has taken a place in one without a proof loses it. Any thread.
+  void require_proof(const std::string& prefix, const RunKeys& keys);
 
   // Where it listens, with its port.
   const std::string& address() const { return address_; }
@@ -53,6 +64,10 @@ class RendezvousServer {
   RendezvousServer(FileDescriptor listener, FileDescriptor wake, std::string address);
 
   void loop();
+  void work(std::span<const pollfd> items, Acceptor& acceptor);
+  bool is_believed(const std::string& group, int rank, int size, const std::string& value) const;
+  void reject(Connection& connection, const std::string& group);
+  static std::string another_user_at(const Connection& connection);
   void receive(Connection& connection);
   void admit(Connection& connection, const std::vector<std::string>& texts);
   void give_up(Connection& connection);
@@ -63,9 +78,12 @@ class RendezvousServer {
   FileDescriptor wake_;  // an eventfd
   const std::string address_;
   const SteadyClock clock_;
-  std::list<Connection> connections_;
+  std::mutex mutex_;
+  std::list<Connection> connections_;        // guarded by mutex_, as are the next
   std::map<std::string, Meeting> meetings_;  // by group
-  std::thread thread_;                       // last: it works on all of the above
+  std::map<std::string, RunKeys> keys_;      // by prefix
+  bool has_warned_ = false;
+  std::thread thread_;  // last: it works on all of the above
 };
 
 }  // namespace syncopate::library

@@ -122,7 +122,8 @@ Result<std::vector<std::string>> ParentRendezvous::exchange(const std::string& g
   return values;
 }
 
-Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders, ToldTrace& traced) {
+Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& others, std::istream& orders, ToldTrace& traced) {
+  ProvenRendezvous rendezvous(others, plan.keys);
   const SteadyClock clock;
   const std::unique_ptr<Tracer> tracer = plan.trace ? plan.trace->make_tracer(clock) : nullptr;
   const auto patience = std::make_shared<Patience>();
@@ -133,6 +134,7 @@ Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::is
                             .rank = members.rank_of_shard(plan.server),
                             .size = members.size(),
                             .keys = plan.keys,
+                            .encrypted = true,
                             .patience = patience};
   reach_other_hosts(endpoint, plan.address);
   SYNCOPATE_ASSIGN_OR_RETURN(

@@ -48,7 +48,11 @@ void relay(int words, pid_t pid, Rendezvous& rendezvous, int member, int size, D
     const Result<std::vector<std::string>> values =
         rendezvous.exchange(line.substr(0, space), member, size, line.substr(std::min(space + 1, line.size())),
                             SteadyClock().now() + timeout);
-    if (!values.ok() || !write_to_process(words, fmt::format("{}\n", fmt::join(*values, "\n")))) {
+    // With a line more an intruder would tell the server something else.
+    const bool is_a_line_each = values.ok() && std::ranges::none_of(*values, [](const std::string& each) {
+                                  return each.find('\n') != std::string::npos;
+                                });
+    if (!is_a_line_each || !write_to_process(words, fmt::format("{}\n", fmt::join(*values, "\n")))) {
       kill(pid, SIGKILL);  // not yet waited for, so that no other process has its number
       return;
     }

@@ -23,6 +23,9 @@ class TcpRendezvous final : public Rendezvous {
   Result<std::vector<std::string>> exchange(const std::string& group, int rank, int size, const std::string& value,
                                             TimePoint deadline) override;
 
+  // What names of groups begin with at the server.
+  const std::string& prefix() const { return prefix_; }
+
   // Ends all waits, now and from now on, with cancelled.
   void interrupt();
 

@@ -13,8 +13,10 @@
 
 #include <deque>
 
+#include "common/os/socket_user.h"
 #include "library/communicator.h"
 #include "library/rendezvous_server.h"
+#include "library/socket_address.h"
 #include "library/strategy_exchange.h"
 #include "library/sum_exchange.h"
 #include "library/tcp_rendezvous.h"
@@ -93,6 +95,16 @@ std::vector<std::string> exchange(TcpRendezvous& rendezvous, const std::string& 
   const nb::gil_scoped_release unlocked;
   Result<std::vector<std::string>> values =
       rendezvous.exchange(group, rank, size, value, SteadyClock().now() + from_seconds(left));
+  check(values.status());
+  return std::move(*values);
+}
+
+std::vector<std::string> exchange_in_group(const JoinedGroup& joined, const std::string& name,
+                                           const std::string& value) {
+  const nb::gil_scoped_release unlocked;
+  Group& group = *joined.group;
+  Result<std::vector<std::string>> values =
+      group.rendezvous().exchange(name, group.rank(), group.size(), value, group.deadline());
   check(values.status());
   return std::move(*values);
 }
@@ -205,8 +217,22 @@ NB_MODULE(_core, module) {
       },
       "tensors"_a, "Where each tensor lies in the arena, in floats: begin and end.");
 
+  module.def(
+      "listener_at",
+      [](const std::string& address) {
+        const Result<SocketAddress> place = resolve(address);
+        const std::optional<uid_t> user = place.ok() ? user_who_listens_at(*place) : std::nullopt;
+        return user ? describe_user(*user) : std::string();
+      },
+      "address"_a, "Who listens at \"HOST:PORT\" of this host, as far as the kernel tells.");
   nb::class_<RendezvousServer>(module, "RendezvousServer", "Where ranks meet, in rank 0's process.")
       .def_static("start", &start_server, "address"_a, "Listens at \"HOST:PORT\"; port 0 is any that is free.")
+      .def(
+          "require_proof",
+          [](RendezvousServer& self, const TcpRendezvous& rendezvous, const JoinedGroup& group) {
+            self.require_proof(rendezvous.prefix(), group.group->keys());
+          },
+          "rendezvous"_a, "group"_a, "From now on, nobody else meets in the names of this job.")
       .def_prop_ro("address", &RendezvousServer::address);
   nb::class_<TcpRendezvous>(module, "TcpRendezvous", "A member's side of a RendezvousServer, for Group.join().")
       .def_static(
@@ -230,6 +256,20 @@ NB_MODULE(_core, module) {
       .def(
           "give_secret", [](const JoinedGroup& self, int file) { check(self.group->give_secret(file)); }, "file"_a,
           "Writes what a server needs to be admitted to a pipe.")
+      .def("exchange", &exchange_in_group, "name"_a, "value"_a,
+           "Returns the values of all ranks under a name that is used once. Others' values are not believed.")
+      .def(
+          "prove",
+          [](const JoinedGroup& self, const std::string& place, const std::string& value) {
+            return with_proof(self.group->keys(), place, value);
+          },
+          "place"_a, "value"_a, "Returns the value with a proof that it is of this job, to stand at a place.")
+      .def(
+          "proven",
+          [](const JoinedGroup& self, const std::string& place, const std::string& text) {
+            return proven(self.group->keys(), place, text);
+          },
+          "place"_a, "text"_a, "Returns the value of what prove() has returned; None for any other text.")
       .def_prop_ro("rank", [](const JoinedGroup& self) { return self.group->rank(); })
       .def_prop_ro("size", [](const JoinedGroup& self) { return self.group->size(); })
       .def_prop_ro("wire", [](const JoinedGroup& self) { return self.group->wire() == Wire::kShm ? "shm" : "sockets"; })

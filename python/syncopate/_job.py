@@ -98,7 +98,7 @@ class Job:
     def _regroup(self, error: PeerLost) -> Optional[bytes]:
         assert self.membership is not None
         losses = self.group.losses
-        self.membership.next_epoch(lambda: {rank for rank, _ in losses()}, error)
+        self.membership.next_epoch(lambda: {rank for rank, _ in losses()}, error, self.group)
         members = self.members()
         timeout = self.group.timeout
         rendezvous = self.rendezvous.of_epoch(self.membership.epoch)
@@ -107,7 +107,7 @@ class Job:
             self.tracer.begin_membership(self.membership.epoch)
         group = join(rank, len(members), self.group.wire, timeout, rendezvous, self.group.shape, members, self.tracer)
         communicator = _core.Communicator.connect(group, "main")
-        done = [text.split() for text in rendezvous("operations", rank, len(members), self._done(), timeout)]
+        done = [text.split() for text in group.exchange("operations", self._done())]
         result = self._take_result(communicator, [(int(count), int(size)) for count, size in done], rank)
         self._untold += [text for _, text in losses() if text not in self._untold]
         self.group, self.communicator, self.rank, self.size = group, communicator, rank, len(members)

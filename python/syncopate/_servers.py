@@ -104,6 +104,8 @@ class Servers:
                     self.traces.append((server, events, dropped))
                 else:
                     values = exchange(group, member, size, value, timeout)
+                    if any("\n" in each for each in values):
+                        raise ValueError("what an intruder has written would be more lines than a server waits for")
                     process.stdin.write("".join(f"{each}\n" for each in values).encode())
                     process.stdin.flush()
         except (OSError, ValueError, RuntimeError, TimeoutError):

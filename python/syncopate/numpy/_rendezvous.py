@@ -37,3 +37,6 @@ def init(*, wire: Optional[str] = None, timeout: float = 30.0) -> None:
     timeout  seconds that a rank waits for another in any operation, and here, before it raises
     """
     _job.begin(_rendezvous, wire=wire, timeout=timeout)
+    if _server is not None:
+        job = _job.current("init()")
+        _server.require_proof(job.rendezvous, job.group)

@@ -194,8 +194,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
     def _rejoin_sums(self) -> int:
         job = self._job
         exchange = self._connect_sums()
-        told = job.rendezvous.of_epoch(job.membership.epoch)
-        steps = told(f"{self._name}/steps", job.rank, job.size, str(self._step), job.group.timeout)
+        steps = job.group.exchange(f"{self._name}/steps", str(self._step))
         furthest = max(map(int, steps))
         if any(int(each) < furthest for each in steps):
             giver = next(rank for rank, each in enumerate(steps) if int(each) == furthest)

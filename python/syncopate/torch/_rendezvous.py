@@ -8,16 +8,26 @@ from typing import Any, List, Optional
 
 import torch.distributed as dist
 
-from syncopate import _elastic, _job
+from syncopate import _core, _elastic, _job
+from syncopate.errors import SyncopateError
 from syncopate.torch import _watch
 from syncopate.torch._launch import Launch, settled
 
 _store = None  # of all jobs of this process: a second one would meet clients of the first
 
 
+def _who_listens(who: str = "") -> str:
+    """Names who has the place where ranks meet, as far as the kernel tells; only somebody else than `who`."""
+    address = f"{os.environ.get('MASTER_ADDR', '')}:{os.environ.get('MASTER_PORT', '')}"
+    listener = _core.listener_at(address)
+    if not listener or (who and listener.startswith(who)):
+        return ""
+    return f"; at {address} a process of {listener} listens: if it is not of this job, take another port"
+
+
 class StoreRendezvous:
-    """Values of all members, through a store of torch.distributed's. A store is readable for whoever reaches its port:
-    no secret goes through it."""
+    """Values of all members, through a store of torch.distributed's. Whoever reaches its port can read and write it: no
+    secret goes through it, and what comes out is believed by its proof alone (Group.exchange)."""
 
     def __init__(self, store: Any, prefix: str) -> None:
         self._prefix, self._whole = prefix, store
@@ -42,8 +52,9 @@ class StoreRendezvous:
             self._store.wait(keys, timedelta(seconds=max(seconds, 0.001)))
         except RuntimeError as error:  # DistStoreError, which old versions do not have
             absent = [str(member) for member in range(size) if not _elastic.has(self._store, keys[member])]
-            raise TimeoutError(f"no word from rank {', '.join(absent)} for {group}") from error
-        return [self._store.get(key).decode() for key in keys]
+            stranger = _who_listens("this user")
+            raise TimeoutError(f"no word from rank {', '.join(absent)} for {group}{stranger}") from error
+        return [self._store.get(key).decode(errors="replace") for key in keys]
 
 
 def _rendezvous(rank: int, size: int, number: int, timeout: float) -> StoreRendezvous:
@@ -53,7 +64,10 @@ def _rendezvous(rank: int, size: int, number: int, timeout: float) -> StoreRende
     job = _job.settle_address()
     if _store is None:
         url = f"env://?rank={rank}&world_size={size}"
-        _store, _, _ = next(iter(dist.rendezvous(url, timeout=timedelta(seconds=timeout))))
+        try:
+            _store, _, _ = next(iter(dist.rendezvous(url, timeout=timedelta(seconds=timeout))))
+        except RuntimeError as error:
+            raise SyncopateError(f"ranks cannot meet: {error}{_who_listens()}") from error
     restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     # Named by the job, so that one that should meet another's store at its port takes nothing for its own.
     return StoreRendezvous(_store, f"syncopate/{job}/{restart}/{number}")
