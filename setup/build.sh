@@ -37,7 +37,8 @@ install_packages() {
     quietly "$root/build/install.log" "${as_root[@]}" sh -c "apt-get update && DEBIAN_FRONTEND=noninteractive $install" ||
       exit 2
   fi
-  mkdir -p "$root/build" && cp "$list" "$stamp"
+  # Where that cannot be written, somebody else has built, and the next call asks again.
+  { mkdir -p "$root/build" && cp "$list" "$stamp"; } 2>/dev/null || true
 }
 
 # Whether packages may be installed. SYNCOPATE_INSTALL says so, yes or no; without it, CI means yes, and a person at a
@@ -91,8 +92,28 @@ show_progress() {
   if [[ -n $said && -t 2 ]]; then printf '\r\033[K' >&2; fi
 }
 
+# Whether the targets are there and nothing has changed since they were built. Writes nothing: under another name the
+# file of rules is not brought up to date first, as its globs always ask for.
+is_built() {
+  [[ -f $1/build.ninja && $(ninja -n -C "$1" -f /dev/stdin "${@:2}" <"$1/build.ninja" 2>/dev/null) == *"no work to do"* ]]
+}
+
+#   need_not_build FOLDER TARGET...
+# Whether a build that cannot be written, of another user or on a disk that is read-only, is as good as it is. If it is
+# not, says so and stops with 2.
+need_not_build() {
+  local folder=$1 place=$1
+  while [[ ! -e $place ]]; do place=$(dirname -- "$place"); done
+  [[ -w $place && (! -e $folder/.ninja_log || -w $folder/.ninja_log) ]] && return 1
+  is_built "$@" && return
+  say "$folder: what is built there is missing or older than the sources, and you ($(id -un)) cannot write there: $place is of $(stat -c %U -- "$place")."
+  say "Have $(stat -c %U -- "$root") build it, by any call of run_experiment, or make a checkout of your own: git clone $root"
+  exit 2
+}
+
 build() {
   local preset=$1 folder=$root/build/$1 targets=("${@:2}") began
+  if need_not_build "$folder" "${targets[@]}"; then return; fi
   install_packages packages
   if [[ ! -f $folder/build.ninja ]]; then
     say "Configuring $preset"
