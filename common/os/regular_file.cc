@@ -43,6 +43,14 @@ Status too_large(const std::string& path, std::uint64_t limit) {
   return failed(Code::kDataLoss, path, fmt::format("is larger than {} bytes, the most that it can have", limit));
 }
 
+// A shell has given it to this process for this: `--config=<(...)`, or /dev/stdin behind a pipe. So somebody writes to
+// it.
+bool is_pipe_of_this_process(const std::string& path) {
+  struct stat found {};
+  const bool is_ours = path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+  return is_ours && ::stat(path.c_str(), &found) == 0 && S_ISFIFO(found.st_mode);
+}
+
 // Up to `limit` bytes. False with errno set.
 bool append(int descriptor, std::uint64_t limit, std::string& content) {
   constexpr std::size_t kAtOnce = std::size_t{1} << 20;
@@ -96,6 +104,7 @@ Result<std::string> read_regular_file(const std::string& path, std::uint64_t lim
 }
 
 Result<std::string> read_input(const std::string& path, std::uint64_t limit) {
+  if (!is_pipe_of_this_process(path)) return read_regular_file(path, limit);
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file.open()) return cannot_read(path, errno);
   return read_from(file.get(), path, limit);

@@ -24,7 +24,8 @@ Result<RegularFile> open_regular_file(const std::string& path, Links links = Lin
 // exhausted if there is no memory.
 Result<std::string> read_regular_file(const std::string& path, std::uint64_t limit, Links links = Links::kFollowed);
 
-// The same for a file that a person names, which may be a pipe: reads it to its end.
+// The same for a file that a person names, which may also be a pipe that this process was started with: reads it to its
+// end. A pipe with a name is refused: nobody may ever write to it.
 Result<std::string> read_input(const std::string& path, std::uint64_t limit);
 
 }  // namespace syncopate

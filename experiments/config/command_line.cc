@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -14,6 +16,7 @@
 #include "experiments/config/help_text.h"
 #include "experiments/config/measure_line.h"
 #include "experiments/config/nearest_name.h"
+#include "experiments/config/option_words.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/prediction_commands.h"
@@ -44,10 +47,24 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
     if (option.placeholder.empty()) {
       app.add_flag("--" + option.name);
     } else {
-      const int least = option.bare.empty() ? 1 : 0;
-      app.add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(least, 1);
+      app.add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
     }
   }
+}
+
+constexpr std::array kOfCompare{"modes", "vary", "rate-rule", "tune-rate", "jobs", "price-worker", "price-server"};
+
+// Returns the options of the program and of its commands that take a value.
+std::map<std::string, ValueForm> value_forms(const std::vector<OptionSpec>& table) {
+  std::map<std::string, ValueForm> forms{
+      {"config", {.placeholder = "FILE"}}, {"like", {.placeholder = "PRESET"}}, {"started-by", {}}};
+  for (const char* name : kOfCompare) forms[name] = {};
+  for (const auto& options : {table, submit_options()}) {
+    for (const OptionSpec& option : options) {
+      if (!option.placeholder.empty()) forms[option.name] = {option.placeholder, option.bare};
+    }
+  }
+  return forms;
 }
 
 Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
@@ -84,7 +101,7 @@ Result<GivenOptions> given_on_line(const CLI::App& app, const std::vector<Option
     if (flag->count() == 0) continue;
     SYNCOPATE_ASSIGN_OR_RETURN(
         std::string value, option.is_list ? fmt::format("{}", fmt::join(flag->results(), ",")) : single_value(*flag));
-    given[option.name] = value.empty() && !option.bare.empty() ? option.bare : std::move(value);
+    given[option.name] = std::move(value);
   }
   return given;
 }
@@ -297,16 +314,16 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv, const 
   SYNCOPATE_RETURN_IF_ERROR(check_text(argc, argv));
   const std::vector<OptionSpec> table = option_table();
   const std::vector<std::string> own_program = command_behind_dashes(argc, argv);
-  const int own_words = argc - static_cast<int>(own_program.size());
+  const std::vector<std::string> own_words(argv + 1, argv + argc - own_program.size());
+  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<std::string> joined, with_values_joined(own_words, value_forms(table)));
   CLI::App app;
   bind(app, table);
   CLI::App* compare = app.add_subcommand("compare")->fallthrough();
   CLI::App* study = app.add_subcommand("study")->fallthrough();
   for (CLI::App* command : {compare, study}) {
     command->set_help_flag();
-    for (const char* name :
-         {"--modes", "--vary", "--rate-rule", "--tune-rate", "--jobs", "--price-worker", "--price-server"}) {
-      command->add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+    for (const char* name : kOfCompare) {
+      command->add_option(std::string("--") + name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
     }
   }
   CLI::App* profile = app.add_subcommand("profile")->fallthrough();
@@ -321,7 +338,8 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv, const 
     }
   }
   try {
-    app.parse(own_words, argv);
+    std::ranges::reverse(joined);  // as it is asked for
+    app.parse(joined);
   } catch (const CLI::ParseError& error) {
     const std::string message = error.what();
     const std::string flag = message.substr(0, message.find(':'));

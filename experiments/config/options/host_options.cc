@@ -56,7 +56,10 @@ OptionSpec hostfile() {
   option.set = [option](RunRequest& request, const std::string& value) -> Status {
     constexpr std::uint64_t kMostBytes = 1 << 20;
     const Result<std::string> text = read_input(value, kMostBytes);
-    if (!text.ok()) return wrong(option, value, "hosts");
+    if (!text.ok()) {
+      return Status::invalid_argument(fmt::format("--hostfile={}: must be a file that can be read ({})",
+                                                  printable(value), text.status().message()));
+    }
     Result<std::vector<HostSlots>> parsed = parse_host_file(*text);
     if (!parsed.ok()) {
       const Status status(parsed.status().code(), printable(parsed.status().message()));

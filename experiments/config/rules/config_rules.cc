@@ -64,7 +64,18 @@ Status validate_asynchronous_gossip(const ResolvedRun& config) {
   return {};
 }
 
+// Each repetition has the next seed.
+Status validate_seeds(const ResolvedRun& config) {
+  constexpr std::uint64_t kLargest = INT64_MAX;
+  const std::uint64_t more = static_cast<std::uint64_t>(config.repeat) - 1;
+  if (config.seed <= kLargest - more) return {};
+  return Status::invalid_argument(
+      fmt::format("--seed={}: --repeat={} takes the seeds behind it, too, up to {} at most; use --seed={} or less",
+                  config.seed, config.repeat, kLargest, kLargest - more));
+}
+
 Status validate_job(const ResolvedRun& config) {
+  SYNCOPATE_RETURN_IF_ERROR(validate_seeds(config));
   if (config.mode == Mode::kLocal && config.workers > 1) {
     return Status::invalid_argument(fmt::format(
         "--workers={}: --mode=local trains in one process; use --mode=ps or --mode=allreduce", config.workers));

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -76,9 +77,22 @@ TEST_F(ARegularFile, ThatIsNotThereIsNamedInAFormThatCanBeShown) {
             "/nowhere/\\x1b[2J: cannot be read: No such file or directory");
 }
 
-TEST(AnInput, ThatNeverEndsIsReadUpToItsLimit) {
-  EXPECT_EQ(read_input("/dev/zero", 1 << 20).status().code(), Code::kDataLoss);
-  EXPECT_EQ(*read_input("/dev/null", 1 << 20), "");
+TEST_F(ARegularFile, IsWhatAPersonNames) {
+  ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
+  EXPECT_THAT(read_input(path(), 9).status().message(), HasSubstr("is not a regular file, but a pipe"));
+  EXPECT_THAT(read_input(folder_, 9).status().message(), HasSubstr("is not a regular file, but a folder"));
+  EXPECT_THAT(read_input("/dev/zero", 9).status().message(), HasSubstr("is not a regular file, but a device"));
+}
+
+TEST(AnInput, MayBeAPipeThatThisProcessWasStartedWith) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const FileDescriptor out(ends[0]);
+  {
+    const FileDescriptor in(ends[1]);
+    ASSERT_EQ(write(in.get(), "epochs = 2", 10), 10);
+  }
+  EXPECT_EQ(*read_input("/dev/fd/" + std::to_string(out.get()), 99), "epochs = 2");
 }
 
 }  // namespace

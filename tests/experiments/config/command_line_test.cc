@@ -99,7 +99,14 @@ TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
 }
 
 TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
-  EXPECT_EQ(refusal({"--servers"}), "--servers: needs a value, as in --servers=VALUE; --help says which");
+  EXPECT_EQ(refusal({"--servers"}), "--servers: needs a value, as in --servers=N");
+  EXPECT_EQ(refusal({"--resume", "--dry-run"}),
+            "--resume: needs a value, as in --resume=DIR (--dry-run is an option of its own)");
+  EXPECT_EQ(refusal({"--config=", "--dry-run"}),
+            "--config: needs a value, as in --config=FILE (--dry-run is an option of its own)");
+  EXPECT_EQ(refusal({"compare", "--vary", "--dry-run"}),
+            "--vary: needs a value, as in --vary=VALUE (--dry-run is an option of its own)");
+  EXPECT_THAT(refusal({"--learning-rate", "-0.1"}), StartsWith("--learning-rate=-0.1: "));
   EXPECT_EQ(refusal({"--dry-run=no"}), "--dry-run=no: takes no value; give --dry-run, or leave it out");
   EXPECT_EQ(refusal({"--seed=1", "--seed=2"}), "--seed: given 2 times; once is enough");
 }
@@ -215,7 +222,8 @@ TEST(Hosts, AreReadFromAFileAndRecordedAsAList) {
   EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("hosts = \"node1:2,node2:1\""));
   EXPECT_THAT(refusal({"--mode=allreduce", flag.c_str(), "--hosts=a"}), HasSubstr("cannot stand beside"));
   std::remove(path.c_str());
-  EXPECT_EQ(refusal({"--mode=allreduce", flag.c_str()}), flag + ": hosts must be a file that can be read");
+  EXPECT_EQ(refusal({"--mode=allreduce", flag.c_str()}),
+            flag + ": must be a file that can be read (" + path + ": cannot be read: No such file or directory)");
 }
 
 TEST(Hosts, AreRefusedWhereTheyCannotWork) {
