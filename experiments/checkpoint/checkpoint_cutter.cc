@@ -49,7 +49,7 @@ void CheckpointCutter::step_done(std::int64_t steps_done, const std::function<St
 
 void CheckpointCutter::cut(CheckpointReport report, std::int64_t steps_done,
                            const std::function<Status(TrainingState&)>& take) {
-  const TimePoint begin = clock_.now();
+  const TimePoint begin = report.taken = clock_.now();
   if (steps_done == options_.last_step) writer_.finish_by(begin + options_.patience);
   TrainingState* const state = writer_.begin();
   if (state == nullptr) {

@@ -60,8 +60,8 @@ void CheckpointKeeper::carry_out(CheckpointAction action) {
       });
     case CheckpointAction::Kind::kComplete:
       return post([this, done = std::move(action)] {
-        const Manifest manifest{
-            .run = options_.run_id, .step = done.step, .facts = options_.facts, .parts = done.parts};
+        Manifest manifest{.run = options_.run_id, .step = done.step, .facts = options_.facts, .parts = done.parts};
+        if (options_.seconds_before) manifest.seconds = *options_.seconds_before + seconds(done.trained);
         const Status status = store_.complete(manifest, done.membership_epoch, options_.key ? &*options_.key : nullptr);
         const std::lock_guard lock(*monitor_);
         done_.push_back({done.step, done.membership_epoch, status});
@@ -88,6 +88,8 @@ CheckpointFigures CheckpointKeeper::finish(TimePoint now) {
   act(now);
   wait_until_idle();
   act(now);
+  wait_until_idle();
+  post([this] { store_.remove_attempts(); });
   wait_until_idle();
   return policy_.figures();
 }

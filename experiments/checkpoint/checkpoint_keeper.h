@@ -20,8 +20,9 @@ namespace syncopate::experiments {
 struct CheckpointKeeperOptions {
   std::string folder;  // folder of checkpoints; it is created
   CheckpointInterval interval;
-  bool together = true;         // whether workers move together, as in CheckpointPolicy
-  std::int64_t first_step = 0;  // the step that the run begins with
+  bool together = true;                      // whether workers move together, as in CheckpointPolicy
+  std::int64_t first_step = 0;               // the step that the run begins with
+  std::optional<double> seconds_before = 0;  // of training until that step; none: not known
   int keep = 2;
   std::string run_id;
   std::map<std::string, std::string> facts;

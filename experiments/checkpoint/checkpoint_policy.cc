@@ -113,9 +113,11 @@ void CheckpointPolicy::on_report(const std::string& writer, const CheckpointRepo
   }
   Attempt& attempt = attempts_[report.step];
   attempt.parts[writer] = report.part;
+  attempt.taken = std::max(attempt.taken, report.taken);
   if (attempt.parts.size() < writers_.size()) return;
   CheckpointAction action{
       .kind = CheckpointAction::Kind::kComplete, .membership_epoch = membership_epoch_, .step = report.step};
+  if (begun_) action.trained = std::max(Duration::zero(), attempt.taken - *begun_);
   for (auto& [name, part] : attempt.parts) action.parts.push_back(std::move(part));
   actions_.push_back(std::move(action));
   ++completing_;

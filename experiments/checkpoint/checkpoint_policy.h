@@ -35,6 +35,7 @@ struct CheckpointReport {
   StoredPart part = {};     // kWritten only
   std::string reason = {};  // kFailed only
   Duration stall{};         // how long training stood still
+  TimePoint taken{};        // when the state was copied
 };
 
 struct CheckpointAction {
@@ -49,6 +50,7 @@ struct CheckpointAction {
   std::int64_t step = 0;
   std::vector<StoredPart> parts = {};
   std::string text = {};
+  Duration trained = {};  // kComplete: from the beginning of training until the last part was copied
 };
 
 // The figures about a run's checkpoints at its end.
@@ -93,6 +95,7 @@ class CheckpointPolicy {
  private:
   struct Attempt {
     std::map<std::string, StoredPart> parts;  // by writer
+    TimePoint taken{};                        // the last of them
   };
 
   // Returns a step over all workers that have reported: the furthest if they move together, since an order must be

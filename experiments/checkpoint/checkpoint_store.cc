@@ -139,6 +139,12 @@ void CheckpointStore::give_up(std::int64_t step, std::int64_t membership_epoch) 
   remove_all(folder_ + "/" + attempt_name(step, membership_epoch));
 }
 
+void CheckpointStore::remove_attempts() {
+  for (const Found& found : all_in(folder_)) {
+    if (!found.complete) remove_all(found.path);
+  }
+}
+
 void CheckpointStore::tidy(std::int64_t step, std::int64_t membership_epoch, int keep) {
   int kept = 0;
   for (const Found& found : all_in(folder_)) {

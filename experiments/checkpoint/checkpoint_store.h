@@ -37,6 +37,9 @@ class CheckpointStore {
   void tidy(std::int64_t step, std::int64_t membership_epoch, int keep);
   // Removes an attempt that will not be completed.
   void give_up(std::int64_t step, std::int64_t membership_epoch);
+  // Removes all attempts, also those that were given up while somebody still wrote. Call it once nobody writes any
+  // more.
+  void remove_attempts();
 
  private:
   std::string folder_;

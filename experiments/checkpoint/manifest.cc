@@ -26,6 +26,7 @@ constexpr std::string_view kAfterBody = "}\n";
 constexpr std::array<const char*, 3> kKinds{"arena", "pieces", "rows"};
 // no file is larger, and sums of such sizes do not overflow
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+constexpr double kMostSeconds = 1e9;  // more would not fit a Duration
 constexpr std::size_t kMostName = 128;
 // Parts of all workers and shards, and files of one of them that has tables.
 constexpr std::size_t kMostParts = 8192, kMostFiles = 1024;
@@ -215,6 +216,12 @@ void check_files(const std::vector<StoredPart>& parts) {
   }
 }
 
+double seconds_of(const ReadJson& value) {
+  const double seconds = value.is_number() ? value.get<double>() : -1;
+  if (seconds >= 0 && seconds <= kMostSeconds) return seconds;
+  throw Status::data_loss(fmt::format("'seconds' must be a number from 0 to {:g}", kMostSeconds));
+}
+
 Manifest manifest_of(const ReadJson& json) {
   const std::int64_t version = whole_number(field(json, "version"), "version");
   if (version != kManifestVersion) {
@@ -223,6 +230,7 @@ Manifest manifest_of(const ReadJson& json) {
   }
   Manifest manifest{.run = text_field(json, "run"),
                     .step = static_cast<std::int64_t>(amount(field(json, "step"), "step"))};
+  if (json.contains("seconds")) manifest.seconds = seconds_of(json.at("seconds"));
   const ReadJson& facts = field(json, "facts");
   if (!facts.is_object()) throw Status::data_loss("'facts' must map names to texts");
   for (const auto& [name, value] : facts.items()) {
@@ -252,11 +260,11 @@ Result<T> parse(std::string_view text, T (*from_json)(const ReadJson&)) {
 std::string to_text(const Manifest& manifest, const CheckpointKey* key) {
   Json parts = Json::array();
   for (const StoredPart& part : manifest.parts) parts.push_back(json_of(part));
-  const std::string body = dump({{"version", kManifestVersion},
-                                 {"run", manifest.run},
-                                 {"step", manifest.step},
-                                 {"facts", manifest.facts},
-                                 {"parts", parts}});
+  Json json = {{"version", kManifestVersion}, {"run", manifest.run}, {"step", manifest.step}};
+  if (manifest.seconds) json["seconds"] = *manifest.seconds;
+  json["facts"] = manifest.facts;
+  json["parts"] = parts;
+  const std::string body = dump(json);
   const std::string mac = key == nullptr ? "" : fmt::format("{}{}", kBeforeMac, digest_text(key->mac_of(body)));
   return fmt::format("{}{}{}{}{}{}", kBeforeChecksum, checksum_text(checksum_of(body)), mac, kBeforeBody, body,
                      kAfterBody);

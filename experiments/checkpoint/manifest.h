@@ -70,6 +70,9 @@ struct Manifest {
   std::int64_t step = 0;
   std::map<std::string, std::string> facts;  // facts that a run must share to resume from it (run_facts.h)
   std::vector<StoredPart> parts;
+  // How long training took until then, with that before the checkpoints that the run has resumed from; empty: not
+  // known.
+  std::optional<double> seconds = {};
 
   bool operator==(const Manifest&) const = default;
 };

@@ -5,7 +5,11 @@
 namespace syncopate::experiments {
 
 ShardCutter::ShardCutter(ShardCutterOptions options, const StateForms& forms, ReportCheckpoint report, Threads& threads)
-    : options_(std::move(options)), forms_(forms), report_(std::move(report)), writer_(threads) {}
+    : options_(std::move(options)),
+      forms_(forms),
+      report_(std::move(report)),
+      clock_(threads.clock()),
+      writer_(threads) {}
 
 void ShardCutter::begin(std::int64_t membership_epoch, std::int64_t first_step, SaveWhen save_when) {
   {
@@ -51,6 +55,8 @@ void ShardCutter::on_state(CheckpointReport report, Result<TrainingState> state)
   }
   {
     const std::lock_guard lock(mutex_);
+    report.taken = clock_.now();
+    if (report.step == options_.last_step) writer_.finish_by(report.taken + options_.patience);
     if (TrainingState* idle = writer_.begin()) {
       *idle = std::move(*state);
       return writer_.submit(

@@ -19,6 +19,9 @@ struct ShardCutterOptions {
   CheckpointInterval interval;
   bool together = true;     // whether workers move together, as in CheckpointPolicy: updates then count steps
   std::int64_t period = 1;  // a worker's steps from one update to the next
+  // As of a worker's (CutterOptions): the one of the last step waits for so long until the one before is written.
+  std::int64_t last_step = 0;
+  Duration patience{};
   Digests digests = Digests::kNo;
 };
 
@@ -54,6 +57,7 @@ class ShardCutter {
   const ShardCutterOptions options_;
   const StateForms& forms_;
   const ReportCheckpoint report_;
+  const Clock& clock_;
 
   std::mutex mutex_;  // guards what follows
   std::int64_t membership_epoch_ = 0;

@@ -1,6 +1,5 @@
 // The program of Syncopate: run_experiment for a person, and every process that a run launches, except workers on GPUs.
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 
 #include "common/os/exhaustion.h"
 #include "common/os/resource_limits.h"
+#include "common/os/signal_actions.h"
 #include "common/text/log.h"
 #include "common/text/printable_text.h"
 #include "experiments/cluster/command/command_start.h"
@@ -49,6 +49,7 @@
 #include "experiments/lab/report/evaluation_charts.h"
 #include "experiments/lab/report/kept_results.h"
 #include "experiments/lab/report/plot.h"
+#include "experiments/lab/report/results_folder.h"
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/auto_resume.h"
 #include "experiments/lab/run/console.h"
@@ -87,7 +88,7 @@ ExitCode run_one(const ResolvedRun& config, const Survey& survey, Interrupts& in
       return exit_code_of(found.status());
     }
     if (!*found) return ExitCode::kSuccess;
-    taken_up = std::move(*found);
+    taken_up.emplace(std::move(**found));
   }
   if (config.dry_run) {
     const Result<std::string> text = dry_run_text(config, survey);
@@ -277,6 +278,18 @@ std::unique_ptr<RunningRuns::Entry> listed(const char* command, const ResolvedRu
   return nullptr;
 }
 
+// Creates a folder for the results of a command for which nobody has named one.
+Result<std::optional<NewFolder>> folder_unless_given(const RunRequest& config, const std::string& wanted) {
+  if (config.output) return std::optional<NewFolder>();
+  SYNCOPATE_ASSIGN_OR_RETURN(NewFolder created, NewFolder::create(wanted));
+  return std::optional<NewFolder>(std::move(created));
+}
+
+ExitCode failed(const Status& status) {
+  complain(status.message());
+  return exit_code_of(status);
+}
+
 ComparisonJob job_of(const CommandLine& command, std::vector<ResolvedRun> resolved) {
   return {.base = command.config,
           .runs = planned_rows(command.runs, std::move(resolved)),
@@ -405,24 +418,33 @@ ExitCode run_person(int argc, const char* const* argv) {
   if (compares(*command)) {
     ComparisonJob job = job_of(*command, std::move(*resolved));
     if (command->config.dry_run) return plan_comparison(job, *survey);
-    if (!job.base.output) job.base.output = fmt::format("results/{}-{}", calendar_stamp(), job.name);
+    const Result<std::optional<NewFolder>> created =
+        folder_unless_given(command->config, fmt::format("results/{}-{}", calendar_stamp(), job.name));
+    if (!created.ok()) return failed(created.status());
+    if (*created) job.base.output = (*created)->path();
     const auto entry = listed(job.name.c_str(), job.runs.front().config, *job.base.output);
     return run_comparison(job, *survey, command->jobs.value_or(this_environment().cores));
   }
   if (command->like) write_out(stdout, to_text(*command->like) + "\n");
   Interrupts interrupts;
-  const ResolvedRun& run = resolved->front();
+  ResolvedRun& run = resolved->front();
+  const Result<std::optional<NewFolder>> created =
+      run.dry_run ? std::optional<NewFolder>() : folder_unless_given(command->config, run.output);
+  if (!created.ok()) return failed(created.status());
+  if (*created) run.output = (*created)->path();
   const auto entry = run.dry_run ? nullptr : listed("run", run, run.output);
   return run_one(run, *survey, interrupts, command->plot);
 }
 
 // Reports memory or threads that run out anywhere as an error.
 ExitCode run_caught(int argc, const char* const* argv) {
-  signal(SIGPIPE, SIG_IGN);
+  let_writes_fail();
   raise_descriptor_limit();
+  keep_standard_streams();
   ExitCode exit = ExitCode::kInternal;
   Status status = check_threads(kThreads);
   if (status.ok()) status = caught([&] { exit = run_person(argc, argv); });
+  if (status.ok() && exit == ExitCode::kSuccess) status = output_status();
   if (status.ok()) return exit;
   complain(status.message());
   return exit_code_of(status);

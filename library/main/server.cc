@@ -9,6 +9,7 @@
 #include <iostream>
 #include <string>
 
+#include "common/os/signal_actions.h"
 #include "common/text/log.h"
 
 int main(int argc, char**) {
@@ -22,6 +23,7 @@ int main(int argc, char**) {
   // It ends with the rank that has started it, however that ends, and not by Ctrl-C, which a terminal sends to both.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGINT, SIG_IGN);
+  let_writes_fail();
   Result<library::ServerPlan> plan = library::ServerPlan::read(std::cin);
   Status status = plan.status();
   if (status.ok()) {

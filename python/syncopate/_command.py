@@ -129,7 +129,9 @@ def _run(words: List[str], deadline: float) -> None:
     try:
         _, errors = child.communicate(timeout=deadline)
     except BaseException as error:
-        child.send_signal(signal.SIGINT)
+        # A child of a program that ignores SIGINT does so, too.
+        ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        child.send_signal(signal.SIGTERM if ignored else signal.SIGINT)
         try:
             child.communicate(timeout=_SECONDS_TO_END)
         except subprocess.TimeoutExpired:

@@ -58,6 +58,8 @@ TEST(OutputFailure, OfADiskThatBecomesFullEndsTheRun) {
   EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kOutput)) << end.err;
   EXPECT_THAT(end.err, HasSubstr(" cannot be written: No space left on device\n"));
   EXPECT_THAT(program.processes(), IsEmpty());
+  EXPECT_THAT(program.summary()["outcome"].get<std::string>(), HasSubstr("No space left on device"))
+      << "how it ended is on the disk, too";
   umount2(disk.path().c_str(), MNT_DETACH);
 }
 

@@ -109,8 +109,8 @@ void Program::start(const std::vector<std::string>& command) {
   pid_ = fork();
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // Past a limit on the size of files, a write is to fail as it does on a full disk.
-    ::signal(SIGXFSZ, SIG_IGN);
+    // However the test was started: in the background of a script SIGINT is ignored.
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
     dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
     dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
     setenv("XDG_CACHE_HOME", cache.c_str(), 0);

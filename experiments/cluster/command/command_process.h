@@ -17,6 +17,7 @@
 #include "common/transport/secret_text.h"
 #include "experiments/cluster/command/relay_connection.h"
 #include "experiments/cluster/coordinator/verdict.h"
+#include "experiments/cluster/host/control_group.h"
 #include "experiments/cluster/launcher/launcher.h"
 
 namespace syncopate::experiments {
@@ -72,6 +73,7 @@ class CommandProcess {
   ProcessEnd end_of(int status);
 
   StartedChild child_;
+  OomKills oom_kills_;
   const std::string step_file_;
   StepFileReader steps_;
   std::optional<RelayConnection> relay_;

@@ -23,6 +23,7 @@
 #include "common/clock.h"
 #include "common/os/file_descriptor.h"
 #include "common/os/local_address.h"
+#include "common/os/signal_actions.h"
 #include "common/status.h"
 #include "common/transport/run_keys.h"
 #include "experiments/cluster/command/command_environment.h"
@@ -85,7 +86,8 @@ class Relay {
     SYNCOPATE_ASSIGN_OR_RETURN(const int port, free_port(address_));
     sigset_t taken;
     sigemptyset(&taken);
-    for (const int signal : {SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&taken, signal);
+    for (const int signal : {SIGTERM, SIGCHLD}) sigaddset(&taken, signal);
+    if (!is_ignored(SIGHUP)) sigaddset(&taken, SIGHUP);
     sigprocmask(SIG_BLOCK, &taken, nullptr);
     signals_ = FileDescriptor(signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!signals_.open()) return failed("signalfd");
@@ -191,7 +193,8 @@ class Relay {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (const int signal : {SIGINT, SIGPIPE}) ::signal(signal, SIG_DFL);
+    ::signal(SIGINT, interrupt_before_);
+    take_default_actions(defaults_);
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
@@ -261,7 +264,9 @@ class Relay {
   const std::string towards_;
   char** const command_;
   const SteadyClock clock_;
-  std::string address_;  // of this host
+  std::string address_;                                              // of this host
+  const sighandler_t interrupt_before_ = ::signal(SIGINT, SIG_IGN);  // what it did
+  const sigset_t defaults_ = default_in_programs();
   FileDescriptor signals_, secret_, steps_;
   FileDescriptor output_;  // what the program prints
   off_t steps_read_ = 0;
@@ -285,7 +290,7 @@ bool is_relay_command_line(int argc, const char* const* argv) {
 }
 
 int relay_main(int, char** argv) {
-  for (const int signal : {SIGINT, SIGPIPE}) ::signal(signal, SIG_IGN);
+  let_writes_fail();
   Result<int> end = Relay(std::string(argv[1]).substr(kRelay.size()), argv + kWordsBefore).run();
   if (end.ok()) return *end;
   kill_descendants();

@@ -34,7 +34,8 @@ class Client final : public ControlClient {
     checkpoints_ = welcome.checkpoints();
     checkpoint_terms_ = {.digests = welcome.checkpoint_digests() ? Digests::kYes : Digests::kNo,
                          .resumed = welcome.resumed_checkpoint(),
-                         .resumed_digest = welcome.resumed_digest()};
+                         .resumed_digest = welcome.resumed_digest(),
+                         .last_step = welcome.last_step()};
     announced_steps_.assign(welcome.announced_steps().begin(), welcome.announced_steps().end());
     return {};
   }

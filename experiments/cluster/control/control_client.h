@@ -39,6 +39,7 @@ struct CheckpointTerms {
   // process must read exactly this one, even if the files have been replaced since. Empty if the run begins anew.
   std::string resumed = {};
   std::string resumed_digest = {};
+  std::int64_t last_step = 0;  // of the job, whose checkpoint is not left out
 
   // Returns the digest that the manifest of the checkpoint in `folder` must have; empty: any.
   std::string digest_of(const std::string& folder) const { return folder == resumed ? resumed_digest : std::string(); }

@@ -110,6 +110,7 @@ control::CheckpointReport to_wire(const std::string& writer, const CheckpointRep
   if (report.kind == CheckpointReport::Kind::kWritten) wire.set_part(to_text(report.part));
   wire.set_reason(report.reason);
   wire.set_stall(report.stall.count());
+  wire.set_taken(report.taken.time_since_epoch().count());
   return wire;
 }
 
@@ -119,7 +120,8 @@ CheckpointReport from_wire(const control::CheckpointReport& wire) {
                           .membership_epoch = wire.membership_epoch(),
                           .step = wire.step(),
                           .reason = wire.reason(),
-                          .stall = Duration(wire.stall())};
+                          .stall = Duration(wire.stall()),
+                          .taken = TimePoint(Duration(wire.taken()))};
   if (wire.kind() >= 0 && wire.kind() <= static_cast<int>(Kind::kFailed)) report.kind = static_cast<Kind>(wire.kind());
   if (report.kind != Kind::kWritten) return report;
   Result<StoredPart> part = parse_part(wire.part());

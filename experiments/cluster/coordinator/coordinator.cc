@@ -164,7 +164,7 @@ class Coordinator {
         return monitor_.on_missing(process, message.missing_worker().membership_epoch(),
                                    message.missing_worker().rank(), Duration(message.missing_worker().waited()), now);
       case ToCoordinator::kCheckpointReport:
-        return checkpoints_.on_report(message.checkpoint_report().writer(), from_wire(message.checkpoint_report()));
+        return on_checkpoint_report(process, message.checkpoint_report());
       case ToCoordinator::kLocalState:
         return weights_.on_local_state(process, message.local_state());
       case ToCoordinator::kSnapshot:
@@ -221,6 +221,7 @@ class Coordinator {
     if (options_.checkpoints) {
       welcome.set_checkpoints(options_.checkpoints->folder);
       welcome.set_checkpoint_digests(options_.checkpoints->key.has_value());
+      welcome.set_last_step(options_.total_steps);
     }
     welcome.set_resumed_checkpoint(options_.resume);
     welcome.set_resumed_digest(options_.resume_digest);
@@ -241,6 +242,12 @@ class Coordinator {
     control_.send(process, answer);
   }
 
+  void on_checkpoint_report(std::size_t process, const control::CheckpointReport& wire) {
+    CheckpointReport report = from_wire(wire);
+    report.taken += clocks_.offset(process);
+    checkpoints_.on_report(wire.writer(), report);
+  }
+
   void on_steps(std::size_t process, const control::Steps& steps, TimePoint now) {
     const ProcessSpec& spec = plan_.processes[process];
     if (spec.role != Role::kWorker) return;
@@ -259,7 +266,7 @@ class Coordinator {
       } else if (monitor_.still_there(process)) {  // reports of a worker that was lost meanwhile are ignored
         checkpoints_.on_steps(spec.rank, records.back().step + 1, now);
       }
-      monitor_.on_step_finished(process, sent->back().membership_epoch);
+      monitor_.on_step_finished(process, sent->back().membership_epoch, records.back().step + 1);
     }
     traffic_.begin(control_.traffic(), now);
     observer_.on_steps(spec.rank, records);

@@ -3,13 +3,15 @@
 
 #include <signal.h>
 
+#include <array>
 #include <optional>
 
 #include "common/os/file_descriptor.h"
 
 namespace syncopate::experiments {
 
-// While this lives, SIGINT, SIGTERM and SIGHUP are blocked in this thread and in threads started from it.
+// While this lives, SIGINT, SIGTERM and SIGHUP are blocked in this thread and in threads started from it. One that was
+// ignored before stays ignored, as nohup and `&` in a script want it, unless ask_to_end() has sent it.
 class Interrupts {
  public:
   Interrupts();
@@ -22,7 +24,12 @@ class Interrupts {
 
  private:
   sigset_t before_;
+  std::array<bool, 3> ignored_;  // by signal
   FileDescriptor handle_;
 };
+
+// Has the process that `handle` (a pidfd) is of, which has Interrupts, end as if by `signal`, whether it ignores that
+// or not. Returns an errno; 0: it has been sent.
+int ask_to_end(int handle, int signal);
 
 }  // namespace syncopate::experiments

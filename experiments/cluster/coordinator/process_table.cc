@@ -84,6 +84,7 @@ std::vector<EndedChild> ProcessTable::take_ended() {
     if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
     forget(child.handle);
     EndedChild one{child.process, end_of(status, child.is_remote_shell), child.name, child.log_file};
+    one.end.out_of_memory = one.end.signal == SIGKILL && !child.is_remote_shell && oom_kills_.explain_one();
     (child.process || one.end.signal ? ended : carriers).push_back(std::move(one));
     return true;
   });

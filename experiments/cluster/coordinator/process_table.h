@@ -14,6 +14,7 @@
 
 #include "common/os/file_descriptor.h"
 #include "experiments/cluster/coordinator/cluster_runtime.h"
+#include "experiments/cluster/host/control_group.h"
 #include "experiments/cluster/launcher/launcher.h"
 
 namespace syncopate::experiments {
@@ -58,6 +59,7 @@ class ProcessTable {
 
   FileDescriptor ends_;                 // epoll: readable once one of the handles below is
   std::vector<StartedChild> children_;  // still running
+  OomKills oom_kills_;
   std::vector<std::size_t> carried_;
   std::vector<FileDescriptor> carried_handles_;  // pidfds, by process; open while one is watched
   std::vector<pid_t> carried_pids_;              // their pids

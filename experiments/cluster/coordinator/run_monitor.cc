@@ -67,7 +67,8 @@ void RunMonitor::on_join_request(std::size_t process, TimePoint now) {
   if (!recovery_.awaits_server()) begin_epoch(now);
 }
 
-void RunMonitor::on_step_finished(std::size_t process, std::int64_t number) {
+void RunMonitor::on_step_finished(std::size_t process, std::int64_t number, std::int64_t steps_done) {
+  steps_on_record_ = std::max(steps_on_record_, steps_done);
   if (number != membership().number) return;
   roster_.on_step(process, number);
   recovery_.on_step();
@@ -171,9 +172,18 @@ void RunMonitor::on_interrupt(TimePoint now) {
     kill_at_ = now;  // asked twice
     return;
   }
-  conclude({ExitCode::kInterrupted,
-            fmt::format("interrupted at step {}; what was recorded is kept", roster_.furthest_step())},
-           now);
+  conclude({ExitCode::kInterrupted, interrupted_text()}, now);
+}
+
+// Heartbeats say less often where a worker is, and before its first one nothing.
+std::string RunMonitor::interrupted_text() const {
+  return fmt::format("interrupted at step {}; what was recorded is kept",
+                     std::max(steps_on_record_, roster_.furthest_step()));
+}
+
+std::optional<Verdict> RunMonitor::verdict() const {
+  if (!verdict_ || verdict_->code != ExitCode::kInterrupted) return verdict_;
+  return Verdict{verdict_->code, interrupted_text()};
 }
 
 void RunMonitor::on_last_checkpoint(std::int64_t step, TimePoint now) {

@@ -54,9 +54,10 @@ class RunMonitor {
   // `membership_epoch`: that worker is lost.
   void on_missing(std::size_t process, std::int64_t membership_epoch, int rank, Duration waited, TimePoint now);
   void on_ready_to_train(std::size_t process, TimePoint now);
-  // A worker has finished a step in membership epoch `membership_epoch`. If that is the current one, the worker has the
-  // same state as the others, and so has each replica of each shard, since the step has gone through all of them.
-  void on_step_finished(std::size_t process, std::int64_t membership_epoch);
+  // A worker has finished a step, its `steps_done`-th, in membership epoch `membership_epoch`. If that is the current
+  // one, the worker has the same state as the others, and so has each replica of each shard, since the step has gone
+  // through all of them.
+  void on_step_finished(std::size_t process, std::int64_t membership_epoch, std::int64_t steps_done);
   // Worker `process` has made its last step. No process may join any more, since the others may have left when it
   // connects; unless all are to go back to before that step.
   void on_leaving(std::size_t process);
@@ -97,7 +98,8 @@ class RunMonitor {
   bool stopping() const { return is_stopping(phase_); }
   const MembershipEpoch& membership() const { return recovery_.membership(); }
   bool is_member(std::size_t process) const { return recovery_.is_member(process); }
-  const std::optional<Verdict>& verdict() const { return verdict_; }
+  // If the run was interrupted, it says how many steps are on record; more may come in while the run stops.
+  std::optional<Verdict> verdict() const;
   // Returns the worker that takes snapshots: the lowest rank still there, if any.
   std::optional<std::size_t> chief() const { return roster_.chief(); }
   // Returns whether workers should take snapshots: not while too many wait to be evaluated. Reports the first time that
@@ -143,6 +145,7 @@ class RunMonitor {
   void release_training_if_all_ready();
 
   // How a run ends.
+  std::string interrupted_text() const;
   void stop_if_all_done(TimePoint now);
   // All is done. Reports, after `why`, which evaluations are missing, if any.
   void end_well(const std::string& why, TimePoint now);
@@ -159,8 +162,9 @@ class RunMonitor {
   EvaluatorPolicy evaluator_;
   std::vector<MonitorAction> actions_;
   std::optional<Verdict> verdict_;
-  TimePoint kill_at_{};            // when stopping: processes still there are killed then
-  bool reported_backlog_ = false;  // once is enough
+  std::int64_t steps_on_record_ = 0;  // of the worker that has most
+  TimePoint kill_at_{};               // when stopping: processes still there are killed then
+  bool reported_backlog_ = false;     // once is enough
 };
 
 }  // namespace syncopate::experiments

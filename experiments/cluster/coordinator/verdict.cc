@@ -27,6 +27,11 @@ ProcessEnd end_of(int status, bool is_remote_shell) {
 std::string describe(const ProcessEnd& end) {
   if (end.of_remote_shell) return "lost its remote shell, which " + describe({end.exit_code, end.signal});
   const std::string last = end.last_words.empty() ? "" : ": " + end.last_words;
+  if (end.out_of_memory) {
+    return "was killed by the kernel, since memory ran out (the OOM killer); give its control group or the machine "
+           "more, "
+           "or use fewer workers or a smaller batch";
+  }
   if (end.signal) return fmt::format("was killed by signal {} ({}){}", *end.signal, strsignal(*end.signal), last);
   if (end.exit_code) return fmt::format("ended with exit code {}{}", *end.exit_code, last);
   return "is gone";

@@ -21,6 +21,7 @@ struct ProcessEnd {
   std::optional<int> signal;
   bool of_remote_shell = false;  // whether this is, as far as known, the end of its remote shell and not of the process
   std::string last_words = {};   // the last line of its log, if that may say why
+  bool out_of_memory = false;    // whether the kernel has killed a process of this group meanwhile to get memory
 
   // Returns whether it has ended itself with a failure: by an exit code, or by abort(), as a library does that cannot
   // go on.

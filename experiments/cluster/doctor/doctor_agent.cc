@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "common/os/local_address.h"
+#include "common/os/signal_actions.h"
 #include "experiments/cluster/doctor/line_reader.h"
 #include "experiments/cluster/doctor/pair_measurement.h"
 #include "experiments/cluster/host/host_limits.h"
@@ -104,7 +105,7 @@ std::vector<std::string> doctor_agent_arguments(bool with_gpus, const std::strin
 bool is_doctor_agent_command_line(int argc, const char* const* argv) { return argc > 1 && argv[1] == kAgent; }
 
 int doctor_agent_main(int argc, const char* const* argv) {
-  signal(SIGPIPE, SIG_IGN);
+  let_writes_fail();
   keep_memory_private();
   bool with_gpus = false;
   std::string towards;

@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "experiments/cluster/host/build_facts.h"
+#include "experiments/cluster/host/control_group.h"
 #include "experiments/cluster/host/git_commit.h"
 
 namespace syncopate::experiments {
@@ -56,6 +57,7 @@ Environment this_environment() {
   }
   environment.cpu_model = cpu_model();
   environment.cores = usable_cores();
+  environment.core_quota = core_quota();
   environment.memory_gib =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 30);
   environment.version = program_version();

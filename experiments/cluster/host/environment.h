@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct HostEnvironment {
 
 struct Environment {
   std::string host;
-  std::string kernel;     // "Linux 6.1.0-18-amd64 x86_64"
-  std::string cpu_model;  // empty if the kernel does not report it
-  int cores = 0;          // cores that this process may run on
+  std::string kernel;                // "Linux 6.1.0-18-amd64 x86_64"
+  std::string cpu_model;             // empty if the kernel does not report it
+  int cores = 0;                     // cores that this process may run on
+  std::optional<double> core_quota;  // how many cores' time its control group has; none: all
   double memory_gib = 0;
   std::string version;  // version of this program
   std::string sources;  // fingerprint of the sources

@@ -6,47 +6,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "common/os/file_descriptor.h"
+#include "experiments/cluster/host/control_group.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string first_line_of(const std::filesystem::path& file) {
+std::string first_line_of(const std::string& file) {
   std::ifstream stream(file);
   std::string line;
   std::getline(stream, line);
   return line;
-}
-
-// Returns the path of this process's control group (v2), below where these are mounted: "/system.slice/a.service".
-std::string own_group() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("0::")) return line.substr(3);
-  }
-  return "/";
-}
-
-// Every group above limits as well.
-std::optional<double> core_quota() {
-  const std::filesystem::path root = "/sys/fs/cgroup";
-  std::optional<double> least;
-  for (std::filesystem::path group = root / std::filesystem::path(own_group()).relative_path();;
-       group = group.parent_path()) {
-    const std::optional<double> quota = core_quota_in(first_line_of(group / "cpu.max"));
-    if (quota) least = std::min(least.value_or(*quota), *quota);
-    if (group == root || group == group.parent_path()) return least;
-  }
 }
 
 std::int64_t hard_limit(__rlimit_resource resource) {
@@ -66,13 +43,6 @@ int mtu_of(const std::string& interface) {
 }
 
 }  // namespace
-
-std::optional<double> core_quota_in(std::string_view cpu_max) {
-  std::istringstream words{std::string(cpu_max)};
-  double quota = 0, period = 0;
-  if (!(words >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
-  return quota / period;
-}
 
 HostLimits limits_here(const std::string& interface) {
   HostLimits limits{.cores_online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),

@@ -23,10 +23,6 @@ struct HostLimits {
 // Reads them of this process. `interface` may be empty.
 HostLimits limits_here(const std::string& interface);
 
-// Pure: read the time that a control group may use, from cpu.max (cgroup v2; "150000 100000", "max 100000"), as cores;
-// none: all.
-std::optional<double> core_quota_in(std::string_view cpu_max);
-
 std::string to_json_line(const HostLimits& limits);
 // Reads what to_json_line() returns. Fails with data loss for anything else.
 Result<HostLimits> parse_host_limits(std::string_view line);

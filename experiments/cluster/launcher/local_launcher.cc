@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "common/os/resource_limits.h"
+#include "common/os/signal_actions.h"
 #include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/starter.h"
 
@@ -135,10 +136,8 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   // A child such as a remote shell must end when its pipe is closed; this program must not.
-  sigset_t pipe_alone;
-  sigemptyset(&pipe_alone);
-  sigaddset(&pipe_alone, SIGPIPE);
-  posix_spawnattr_setsigdefault(&attributes, &pipe_alone);
+  const sigset_t defaults = default_in_programs();
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
 
   StartedChild child{.name = name, .log_file = log_file, .input = std::move(input.write_end)};

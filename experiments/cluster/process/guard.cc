@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "common/os/file_descriptor.h"
+#include "common/os/signal_actions.h"
 #include "experiments/cluster/process/descendants.h"
 #include "experiments/cluster/process/loopback_binds.h"
 #include "experiments/cluster/process/private_memory.h"
@@ -30,7 +31,7 @@ constexpr int kGraceMs = 3'000;  // mpirun takes 1.5 s to end its processes and 
 constexpr std::string_view kRemote = "--guard", kLocal = "--local-guard", kLoopback = "--loopback-guard";
 
 [[noreturn]] void become(char** command, int input, pid_t guard) {
-  signal(SIGPIPE, SIG_DFL);
+  take_default_actions(default_in_programs());
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guard) _exit(kNotStarted);  // the guard has died in the meantime
   dup2(input, STDIN_FILENO);
@@ -72,7 +73,7 @@ int guard_main(int argc, char** argv) {
   // A process of a run leaves SIGTERM to the coordinator, and so does its guard.
   const bool is_of_run = is_process_command_line(argc - 2, argv + 2);
   signal(SIGINT, SIG_IGN);
-  signal(SIGPIPE, SIG_IGN);
+  let_writes_fail();
   if (is_of_run) signal(SIGTERM, SIG_IGN);
   std::optional<LoopbackBinds> binds;
   if (argv[1] == kLoopback) {

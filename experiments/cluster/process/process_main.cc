@@ -17,6 +17,7 @@
 #include "common/os/local_address.h"
 #include "common/os/process_memory.h"
 #include "common/os/resource_limits.h"
+#include "common/os/signal_actions.h"
 #include "common/os/socket_address.h"
 #include "common/text/log.h"
 #include "common/text/number.h"
@@ -165,7 +166,7 @@ int process_main(int argc, const char* const* argv, const Accelerator* accelerat
   // schedulers and service managers send it to all processes of a job.
   die_with_parent();
   signal(SIGINT, SIG_IGN);
-  signal(SIGPIPE, SIG_IGN);  // a reader that closes this process's output does not end it
+  let_writes_fail();  // a reader that closes this process's output does not end it
   raise_descriptor_limit();
   keep_large_blocks();
 

@@ -27,6 +27,8 @@ Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleCon
                            .interval = *config.checkpoint_every,
                            .together = moves_together(config),
                            .period = config.consistency.period(),
+                           .last_step = context.control.checkpoint_terms().last_step,
+                           .patience = from_seconds(config.timeout_seconds / 4),
                            .digests = context.control.checkpoint_terms().digests},
         made->forms_,
         [&control = context.control, writer](const CheckpointReport& report) {

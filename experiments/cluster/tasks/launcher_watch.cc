@@ -1,11 +1,15 @@
 #include "experiments/cluster/tasks/launcher_watch.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+
+#include "common/os/file_descriptor.h"
+#include "experiments/cluster/coordinator/interrupts.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -23,7 +27,9 @@ void watch(const std::stop_token& stop, pid_t launcher) {
   while (!stop.stop_requested() && getppid() == launcher) {
     ended.wait_for(lock, stop, kLookEvery, [] { return false; });
   }
-  if (!stop.stop_requested()) kill(getpid(), SIGTERM);
+  if (stop.stop_requested()) return;
+  const FileDescriptor self(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  (void)ask_to_end(self.get(), SIGTERM);
 }
 
 }  // namespace

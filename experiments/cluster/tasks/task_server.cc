@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/os/signal_actions.h"
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
 #include "common/transport/local_socket.h"
@@ -247,7 +248,7 @@ class TaskServer {
 
 int serve_task(const TaskServerOptions& options) {
   keep_memory_private();
-  signal(SIGPIPE, SIG_IGN);
+  let_writes_fail();
   Result<Door> door = open_door(options);
   if (!door.ok()) {
     say_as(options.place, printable(door.status().message()));

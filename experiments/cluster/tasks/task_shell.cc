@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "common/os/signal_actions.h"
 #include "common/text/number.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/shared_keys.h"
@@ -100,7 +101,8 @@ bool is_task_shell_command_line(int argc, const char* const* argv) {
 int task_shell_main(int argc, const char* const* argv) {
   die_with_parent();
   keep_memory_private();
-  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(signal_number, SIG_IGN);
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) signal(signal_number, SIG_IGN);
+  let_writes_fail();
   if (sodium_init() < 0) return kLostTask;
   const TimePoint deadline = SteadyClock().now() + kConnectTimeout;
   const Result<TaskCommand> command = command_of(std::span(argv, static_cast<std::size_t>(argc)).subspan(3), deadline);

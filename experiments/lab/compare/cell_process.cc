@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "common/os/regular_file.h"
+#include "common/os/signal_actions.h"
 #include "common/text/log.h"
 #include "experiments/cluster/starter.h"
 #include "experiments/config/toml.h"
@@ -26,6 +27,7 @@ bool is_cell_command_line(int argc, const char* const* argv) { return argc == 4 
 
 ExitCode cell_main(int, const char* const* argv) {
   die_with_parent();
+  let_writes_fail();
   start_log("run_experiment", "%n: %v");
   const auto fail = [](const Status& status) {
     write_out(stderr, status.message() + "\n");

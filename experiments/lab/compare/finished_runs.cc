@@ -4,11 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "common/clock.h"
-#include "common/os/whole_file.h"
+#include "common/text/format.h"
 #include "experiments/cluster/host/build_facts.h"
 #include "experiments/config/comparison.h"
 #include "experiments/config/options/option_table.h"
@@ -21,6 +20,7 @@
 #include "experiments/lab/report/finished_run.h"
 #include "experiments/lab/report/mode_of.h"
 #include "experiments/lab/report/plot.h"
+#include "experiments/lab/report/results_folder.h"
 #include "experiments/lab/run/console.h"
 
 namespace syncopate::experiments {
@@ -54,6 +54,7 @@ std::vector<OptionSpec> differing_options(const std::vector<FinishedRun>& runs) 
 ComparedRow row_of(const FinishedRun& run, const std::vector<OptionSpec>& differing) {
   ComparedRow row{.mode = mode_of(run.config)};
   row.label = row.mode;
+  if (run.summary.resumed_at) row.label += fmt::format(" resumed at step {}", *run.summary.resumed_at);
   for (const OptionSpec& option : differing) {
     if (!has_part(option, run.config)) continue;
     const std::string value = option.get(run.config);
@@ -91,10 +92,27 @@ std::string machine_of(const Environment& environment) {
                      environment.commit.empty() ? "unknown" : environment.commit);
 }
 
+// A run that has gone on from a checkpoint has done less than the others here.
+std::string resumed_note(const FinishedRun& run) {
+  const std::string until =
+      run.summary.counts_from_resume ? "its samples and its curve count from there, too, so that its target is left out"
+      : run.summary.resumed_seconds  ? fmt::format(
+                                           "its samples, its curve and a time to a target count from the beginning "
+                                            "of training, {} before that",
+                                           format_duration(*run.summary.resumed_seconds))
+                                    : "its samples count from the beginning of training, and since its checkpoint does "
+                                      "not tell how long that took, a time to a target is left out";
+  return fmt::format(
+      "{} went on from a checkpoint at step {}: its throughput, its time and its costs are of the steps "
+      "behind that; {}",
+      run.folder, *run.summary.resumed_at, until);
+}
+
 std::vector<std::string> notes_of(const std::vector<FinishedRun>& runs) {
   std::vector<std::string> notes = {
       "finished runs, which did not run in turns: what the machine did meanwhile is part of their differences"};
   for (const FinishedRun& run : runs) {
+    if (run.summary.resumed_at) notes.push_back(resumed_note(run));
     if (run.summary.outcome != "completed") notes.push_back(fmt::format("{}: {}", run.folder, run.summary.outcome));
     if (machine_of(run.environment) != machine_of(runs.front().environment)) {
       notes.push_back(fmt::format("{} ran on another machine or program than {}: {}; {}", run.folder,
@@ -109,15 +127,6 @@ std::string job_of(const std::vector<FinishedRun>& runs) {
   std::set<std::string> jobs;
   for (const FinishedRun& run : runs) jobs.insert(model_on_data(run.config));
   return fmt::format("finished runs: {}", fmt::join(jobs, ", "));
-}
-
-Status make_output(const std::string& folder) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(folder, ignored) && !std::filesystem::is_empty(folder, ignored)) {
-    return Status::invalid_argument(
-        fmt::format("--output={}: holds files already; name another directory, or remove it", folder));
-  }
-  return make_folder(folder);
 }
 
 }  // namespace
@@ -164,8 +173,15 @@ ExitCode compare_finished(const std::vector<std::string>& folders, const std::op
   report->prices = prices;
   report->started = calendar_text(calendar_stamp());
   report->version = fmt::format("{} ({})", program_version(), source_fingerprint());
-  const std::string folder = output.value_or("results/" + calendar_stamp() + "-compare");
-  if (const Status made = make_output(folder); !made.ok()) return fail(made);
+  std::optional<NewFolder> created;
+  if (!output) {
+    Result<NewFolder> made = NewFolder::create("results/" + calendar_stamp() + "-compare");
+    if (!made.ok()) return fail(made.status());
+    created.emplace(std::move(*made));
+  }
+  const std::string folder = output ? *output : created->path();
+  const Result<ResultsFolder> taken = ResultsFolder::take(folder, [&] { return check_holds_nothing(folder); });
+  if (!taken.ok()) return fail(taken.status());
   explain_rows(*report);
   console.say("\n" + comparison_text(*report));
   if (plots) console.draw(plots_of(comparison_charts(*report, figures_of(*report)), terminal_plot_style()) + "\n");

@@ -1,12 +1,8 @@
 #include "experiments/lab/compare/kept_runs.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 
@@ -21,11 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostSettingsBytes = 1 << 20;
-
-bool has_files(const std::string& folder) {
-  std::error_code ignored;
-  return fs::is_directory(folder, ignored) && !fs::is_empty(folder, ignored);
-}
 
 std::string_view next_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
@@ -50,27 +41,21 @@ std::string difference_between(std::string_view there, std::string_view asked) {
 }  // namespace
 
 Result<KeptRuns> KeptRuns::open(const std::string& folder) {
-  const std::string path = folder + kComparisonMark;
-  std::error_code ignored;
-  if (has_files(folder) && !fs::exists(path, ignored)) {
+  const std::string mark = folder + kComparisonMark;
+  const auto check = [&] {
+    std::error_code ignored;
+    if (names_in(folder).empty() || fs::exists(mark, ignored)) return Status();
     return Status::invalid_argument(fmt::format(
         "--output={}: holds files of something else than a comparison; name another directory, or remove it", folder));
-  }
-  SYNCOPATE_RETURN_IF_ERROR(make_folder(folder));
-  FileDescriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (!lock.open()) {
-    return Status::resource_exhausted(fmt::format("{}: cannot be written ({})", path, strerror(errno)));
-  }
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Status::invalid_argument(fmt::format(
-        "--output={}: another comparison is writing there; wait for it, or name another directory", folder));
-  }
-  return KeptRuns(std::move(lock));
+  };
+  SYNCOPATE_ASSIGN_OR_RETURN(ResultsFolder taken, ResultsFolder::take(folder, check));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(mark, ""));
+  return KeptRuns(std::move(taken));
 }
 
 Result<std::optional<JobResult>> KeptRuns::find(const ResolvedRun& config) {
   if (free_.contains(config.output)) return std::optional<JobResult>();
-  if (!has_files(config.output)) {
+  if (names_in(config.output).empty()) {
     free_.insert(config.output);
     return std::optional<JobResult>();
   }

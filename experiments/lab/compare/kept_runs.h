@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "common/os/file_descriptor.h"
 #include "common/status.h"
+#include "experiments/lab/report/results_folder.h"
 #include "experiments/lab/run/run_job.h"
 
 namespace syncopate::experiments {
@@ -28,9 +28,9 @@ class KeptRuns {
   Result<std::optional<JobResult>> find(const ResolvedRun& config);
 
  private:
-  explicit KeptRuns(FileDescriptor lock) : lock_(std::move(lock)) {}
+  explicit KeptRuns(ResultsFolder folder) : folder_(std::move(folder)) {}
 
-  FileDescriptor lock_;
+  ResultsFolder folder_;
   std::set<std::string> free_;  // folders that have been found to be free
 };
 

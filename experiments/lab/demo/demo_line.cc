@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "common/clock.h"
@@ -15,6 +16,7 @@
 #include "experiments/lab/demo/demo_answers.h"
 #include "experiments/lab/demo/demo_text.h"
 #include "experiments/lab/predict/given_words.h"
+#include "experiments/lab/report/results_folder.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -82,7 +84,7 @@ bool is_demo_line(int argc, const char* const* argv) {
 Result<DemoRequest> parse_demo_line(const std::vector<std::string>& words) {
   std::vector<std::string> names, options;
   for (auto word = words.begin() + 1; word != words.end(); ++word) {
-    if (*word == "--check" && std::next(word) != words.end()) {
+    if (*word == "--check" && std::next(word) != words.end() && !std::next(word)->starts_with("-")) {
       options.push_back("--check=" + *++word);
     } else {
       (word->starts_with("--") ? options : names).push_back(*word);
@@ -128,10 +130,14 @@ ExitCode demo_command(const std::vector<std::string>& words, const DemoRunner& r
   }
   console.say(question_text(*demo, columns_of_text()));
   wait_for_enter(console);
+  std::optional<NewFolder> created;
+  if (request->output.empty()) {
+    Result<NewFolder> made = NewFolder::create("results/" + demo_folder_name(*demo, calendar_stamp()));
+    if (!made.ok()) return fail(made.status());
+    created.emplace(std::move(*made));
+  }
   const DemoPlace place{
-      .folder = request->output.empty() ? "results/" + demo_folder_name(*demo, calendar_stamp()) : request->output,
-      .more = request->more,
-      .columns = columns_of_text()};
+      .folder = created ? created->path() : request->output, .more = request->more, .columns = columns_of_text()};
   return run_demo(*demo, place, runner, console);
 }
 

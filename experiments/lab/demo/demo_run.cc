@@ -18,6 +18,7 @@
 #include "experiments/lab/demo/demo_page.h"
 #include "experiments/lab/demo/demo_text.h"
 #include "experiments/lab/report/plot.h"
+#include "experiments/lab/report/results_folder.h"
 #include "experiments/lab/why/explained_run.h"
 #include "experiments/lab/why/why_text.h"
 
@@ -103,16 +104,6 @@ std::string record_of(const Demo& demo, const DemoFigures& figures, const DemoOu
   return record.dump(1, ' ', false, Document::error_handler_t::replace) + "\n";
 }
 
-// A folder that has something else would mix with it.
-Status make_new_folder(const std::string& folder) {
-  std::error_code ignored;
-  if (fs::exists(folder, ignored) && !(fs::is_directory(folder, ignored) && fs::is_empty(folder, ignored))) {
-    return Status::invalid_argument(
-        fmt::format("--output={}: holds files already; name another directory, or remove it", folder));
-  }
-  return make_folder(folder);
-}
-
 Status show_and_write(const Demo& demo, const DemoPlace& place, Console& console) {
   SYNCOPATE_RETURN_IF_ERROR(explain_runs(demo, place.folder));
   SYNCOPATE_ASSIGN_OR_RETURN(const DemoFigures figures, read_demo_figures(demo, place.folder));
@@ -125,6 +116,14 @@ Status show_and_write(const Demo& demo, const DemoPlace& place, Console& console
   return {};
 }
 
+// The name may have a number behind it, as NewFolder gives.
+bool is_folder_of(const Demo& demo, std::string_view name) {
+  const std::size_t end = name.find_last_not_of("0123456789");
+  const bool is_numbered = end != name.npos && end + 1 < name.size() && name[end] == '-';
+  const std::string usual = demo_folder_name(demo, "");
+  return name.ends_with(usual) || (is_numbered && name.substr(0, end).ends_with(usual));
+}
+
 }  // namespace
 
 ExitCode run_demo(const Demo& demo, const DemoPlace& place, const DemoRunner& runner, Console& console) {
@@ -132,7 +131,9 @@ ExitCode run_demo(const Demo& demo, const DemoPlace& place, const DemoRunner& ru
     console.warn("run_experiment: " + status.message());
     return exit_code_of(status);
   };
-  if (const Status made = make_new_folder(place.folder); !made.ok()) return fail(made);
+  const Result<ResultsFolder> taken =
+      ResultsFolder::take(place.folder, [&] { return check_holds_nothing(place.folder); });
+  if (!taken.ok()) return fail(taken.status());
   for (const DemoRun& run : demo.runs) {
     std::vector<std::string> words = run.words;
     words.insert(words.end(), place.more.begin(), place.more.end());
@@ -166,7 +167,7 @@ Result<std::string> newest_demo_folder(const Demo& demo, const std::string& resu
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(results, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!name.ends_with(demo_folder_name(demo, "")) || !fs::exists(entry.path().string() + kRecord, ignored)) continue;
+    if (!is_folder_of(demo, name) || !fs::exists(entry.path().string() + kRecord, ignored)) continue;
     newest = std::max(newest, name);
   }
   if (!newest.empty()) return fmt::format("{}/{}", results, newest);

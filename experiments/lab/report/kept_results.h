@@ -14,12 +14,11 @@ inline constexpr std::string_view kResumeAuto = "auto";
 inline bool resumes_here(const ResolvedRun& config) { return config.resume == kResumeAuto; }
 
 inline constexpr std::string_view kCheckpointsFolder = "checkpoints";
-inline constexpr std::string_view kResumeLock = ".resume";    // whoever has locked it writes in the folder
 inline constexpr std::string_view kBeforeFolder = "before-";  // and a number: what parts of the run before have left
 
 // Whether a file or folder of that name stays.
 inline bool stays_for_resume(std::string_view name) {
-  return name == kCheckpointsFolder || name == kResumeLock || name.starts_with(kBeforeFolder);
+  return name == kCheckpointsFolder || name.starts_with(kBeforeFolder);
 }
 
 }  // namespace syncopate::experiments

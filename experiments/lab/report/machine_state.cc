@@ -16,7 +16,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr double kOthersAreMany = 0.05, kStealIsMuch = 0.01, kCoresAreBusy = 0.6;
+constexpr double kOthersAreMany = 0.05, kStealIsMuch = 0.01, kThrottledIsMuch = 0.05, kCoresAreBusy = 0.6;
 // The resolution of the kernel's counters, in seconds; a smaller share of a core means nothing.
 constexpr double kCounts = 0.05;
 
@@ -37,31 +37,6 @@ std::vector<int> usable_cores() {
     if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
   return cores;
-}
-
-// Returns the least quota of this process's control group and its ancestors, in both versions.
-std::optional<double> group_quota() {
-  std::optional<double> least;
-  std::istringstream groups(text_of("/proc/self/cgroup"));
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t names = line.find(':'), place = line.find(':', names + 1);
-    if (names == std::string::npos || place == std::string::npos) continue;
-    const std::string controllers = line.substr(names + 1, place - names - 1);
-    const bool second = controllers.empty();
-    if (!second && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
-    const std::filesystem::path root = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-    std::filesystem::path group = std::filesystem::path(line.substr(place + 1)).relative_path();
-    while (true) {
-      const std::filesystem::path folder = root / group;
-      const std::string text = second
-                                   ? text_of(folder / "cpu.max")
-                                   : text_of(folder / "cpu.cfs_quota_us") + " " + text_of(folder / "cpu.cfs_period_us");
-      if (const std::optional<double> quota = quota_cores(text)) least = std::min(least.value_or(*quota), *quota);
-      if (group.empty()) break;
-      group = group.parent_path();
-    }
-  }
-  return least;
 }
 
 double seconds_of(const timeval& time) {
@@ -88,7 +63,9 @@ std::string percent(std::optional<double> part) {
 MachineReading read_machine() {
   const std::vector<int> cores = usable_cores();
   MachineReading reading{.at = std::chrono::steady_clock::now()};
-  reading.cores = std::min(static_cast<double>(cores.size()), group_quota().value_or(1e9));
+  reading.cores = static_cast<double>(cores.size());
+  reading.quota = core_quota();
+  reading.throttling = throttling();
   if (const auto times = core_times(text_of("/proc/stat"), cores, static_cast<double>(::sysconf(_SC_CLK_TCK)))) {
     reading.busy = times->busy;
     reading.steal = times->steal;
@@ -104,13 +81,20 @@ MachineReading read_machine() {
 
 MachineLoad load_between(const MachineReading& before, const MachineReading& after, int workers) {
   MachineLoad load{.seconds = seconds(after.at - before.at), .cores = after.cores, .workers = workers};
+  if (after.quota && *after.quota < after.cores) load.quota = load.cores = *after.quota;
   const double time = load.seconds * load.cores, own = after.own - before.own;
   if (time > 0) load.own = std::clamp(own / time, 0.0, 1.0);
-  if (before.busy && after.busy && time > 0) {
+  // Others run on the cores themselves, whatever part of them this process may use.
+  const double of_cores = load.seconds * after.cores;
+  if (before.busy && after.busy && of_cores > 0) {
     const double others = *after.busy - *before.busy - own;
-    load.others = others < kCounts ? 0 : std::min(others / time, 1 - load.own.value_or(0));
+    load.others = others < kCounts ? 0 : std::clamp(1 - own / of_cores, 0.0, others / of_cores);
   }
-  load.steal = share(before.steal, after.steal, time);
+  if (load.quota && before.throttling && after.throttling) {
+    const double periods = after.throttling->periods - before.throttling->periods;
+    load.throttled = share(before.throttling->throttled, after.throttling->throttled, periods);
+  }
+  load.steal = share(before.steal, after.steal, of_cores);
   load.waiting = share(before.waiting, after.waiting, load.seconds);
   load.load_before = before.load, load.load_after = after.load;
   load.mhz_before = before.mhz, load.mhz_after = after.mhz;
@@ -133,6 +117,13 @@ std::vector<MachineTrouble> troubles_of(const MachineLoad& load) {
                                     "are not this machine's alone",
                                     percent(load.steal))});
   }
+  if (load.throttled.value_or(0) > kThrottledIsMuch) {
+    troubles.push_back({Kind::kThrottled, *load.throttled,
+                        fmt::format("the CPU quota of {:.3g} core{} (cgroup) stopped the run's processes in {} of its "
+                                    "periods, so that times are the quota's; raise it (cpu.max, docker --cpus, "
+                                    "Kubernetes limits.cpu), or use fewer workers",
+                                    load.quota.value_or(0), load.quota == 1 ? "" : "s", percent(load.throttled))});
+  }
   const double busy = load.own.value_or(1) + load.others.value_or(0) + load.steal.value_or(0);
   if (load.workers > load.cores && load.cores > 0 && busy > kCoresAreBusy) {
     troubles.push_back(
@@ -154,10 +145,14 @@ std::string beware_lines(const MachineLoad& load) {
 
 std::string to_text(const MachineLoad& load) {
   std::optional<double> others = load.others;
-  if (load.own && others) others = std::min(*others, 1 - std::round(100 * *load.own) / 100);  // in all at most 100 %
+  if (load.own && others && !load.quota)
+    others = std::min(*others, 1 - std::round(100 * *load.own) / 100);  // in all at most 100 %
   std::string text = fmt::format("{} worker{} on {:.3g} core{}; of their time the run used {}, others {}, steal {}",
                                  load.workers, load.workers == 1 ? "" : "s", load.cores, load.cores == 1 ? "" : "s",
                                  percent(load.own), percent(others), percent(load.steal));
+  if (load.quota)
+    text +=
+        fmt::format("; a CPU quota gives {:.3g}, throttled in {} of its periods", *load.quota, percent(load.throttled));
   if (load.load_before && load.load_after) {
     text += fmt::format("; load average {:.1f} before, {:.1f} after", *load.load_before, *load.load_after);
   }
@@ -193,13 +188,6 @@ std::optional<double> waiting_seconds(std::string_view pressure) {
   if (std::from_chars(digits.data(), digits.data() + digits.size(), microseconds).ec != std::errc())
     return std::nullopt;
   return 1e-6 * microseconds;
-}
-
-std::optional<double> quota_cores(std::string_view quota_and_period) {
-  std::istringstream words{std::string(quota_and_period)};
-  double quota = 0, period = 0;
-  if (!(words >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
-  return quota / period;
 }
 
 std::optional<double> mean_mhz(std::string_view cpuinfo) {

@@ -8,19 +8,22 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "experiments/cluster/host/control_group.h"
 
 namespace syncopate::experiments {
 
 // The load of the cores of this host that the run could use. Shares are fractions of these cores' time, 0 to 1. Figures
 // that the system does not provide are empty.
 struct MachineLoad {
-  double seconds = 0;             // length of the observation
-  double cores = 0;               // cores that the run could use: its affinity, limited by its cgroup's quota
-  int workers = 0;                // workers of the run that compute on these cores
-  std::optional<double> own;      // share that the run itself used
-  std::optional<double> others;   // share that other processes of this system used
-  std::optional<double> steal;    // share that other systems on the same hardware took away (steal)
-  std::optional<double> waiting;  // fraction of the time in which some process was ready but had to wait for a core
+  double seconds = 0;            // length of the observation
+  double cores = 0;              // cores that the run could use: its affinity, limited by its cgroup's quota
+  std::optional<double> quota;   // that quota in cores, if it is less than its affinity
+  int workers = 0;               // workers of the run that compute on these cores
+  std::optional<double> own;     // share that the run itself used
+  std::optional<double> others;  // share of its affinity, whatever the quota, that other processes of this system used
+  std::optional<double> steal;   // share that other systems on the same hardware took away (steal)
+  std::optional<double> throttled;  // fraction of the quota's periods in which the kernel stopped the run's processes
+  std::optional<double> waiting;    // fraction of the time in which some process was ready but had to wait for a core
   std::optional<double> load_before, load_after;  // load average: processes ready or running, over the last minute
   std::optional<double> mhz_before, mhz_after;    // mean over the cores
   std::string governor;                           // governor of their frequency; empty if it cannot be read
@@ -29,10 +32,12 @@ struct MachineLoad {
 // The counters at one moment.
 struct MachineReading {
   TimePoint at{};
-  double cores = 0;
-  std::optional<double> busy, steal;  // seconds of all cores in the affinity, since the system started
-  double own = 0;                     // seconds of CPU time of this process and of its children that have ended
-  std::optional<double> waiting;      // seconds, since the system started
+  double cores = 0;                      // of the affinity
+  std::optional<double> quota;           // in cores
+  std::optional<Throttling> throttling;  // since the control group was made
+  std::optional<double> busy, steal;     // seconds of all cores in the affinity, since the system started
+  double own = 0;                        // seconds of CPU time of this process and of its children that have ended
+  std::optional<double> waiting;         // seconds, since the system started
   std::optional<double> load, mhz;
   std::string governor;
 };
@@ -45,12 +50,13 @@ MachineLoad load_between(const MachineReading& before, const MachineReading& aft
 
 // A reason why the times of a run differ from what they would be on cores of its own.
 struct MachineTrouble {
-  enum class Kind { kOthers, kSteal, kMoreWorkersThanCores } kind;
+  enum class Kind { kOthers, kSteal, kThrottled, kMoreWorkersThanCores } kind;
   double size = 0;   // for finding the worst of a kind
   std::string text;  // one sentence
 };
 
-// Reports other processes above 5 % of the cores, steal above 1 %, and more workers than cores if these cores were
+// Reports other processes above 5 % of the cores, steal above 1 %, a quota that stopped the run in more than 5 % of its
+// periods, and more workers than cores if these cores were
 // busy: workers that sleep instead of computing (--straggler=all:+30) do not compete.
 std::vector<MachineTrouble> troubles_of(const MachineLoad& load);
 
@@ -68,9 +74,6 @@ struct CoreTimes {
 std::optional<CoreTimes> core_times(std::string_view proc_stat, const std::vector<int>& of, double ticks);
 // Parses /proc/pressure/cpu: seconds in which some process waited.
 std::optional<double> waiting_seconds(std::string_view pressure);
-// Parses cpu.max, or cpu.cfs_quota_us and cpu.cfs_period_us with a blank between, and returns cores; empty also for no
-// limit.
-std::optional<double> quota_cores(std::string_view quota_and_period);
 // Parses /proc/cpuinfo: the mean over cores.
 std::optional<double> mean_mhz(std::string_view cpuinfo);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "common/os/whole_file.h"
@@ -16,24 +15,26 @@
 namespace syncopate::experiments {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr Duration kFlushEvery = std::chrono::seconds(1);
-// Enough for the summary of a run and the beginning of its steps: a disk with less counts as full.
-constexpr std::size_t kProbeBytes = 4 * 1024 * 1024;
+// Enough for the summary of a run: a disk with less counts as full.
+constexpr std::size_t kReservedBytes = 4 * 1024 * 1024;
 
-Status make_results_folder(const ResolvedRun& config) {
-  SYNCOPATE_RETURN_IF_ERROR(check_output(config));
-  const Status made = make_folder(config.output + "/logs");
-  return made.ok() ? made : Status(made.code(), made.message() + "; --output=DIR names another place for results");
-}
-
-Status prove_writable(const std::string& directory) {
-  const std::string probe = directory + "/.probe";
-  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(probe, std::string(kProbeBytes, ' ')));
-  std::error_code ignored;
-  fs::remove(probe, ignored);
-  return {};
+// A run of --resume=auto has taken its folder already.
+Result<std::optional<ResultsFolder>> take_folder(const ResolvedRun& config) {
+  const auto elsewhere = [](const Status& status) {
+    if (status.code() != Code::kResourceExhausted) return status;
+    return Status(status.code(), status.message() + "; --output=DIR names another place for results");
+  };
+  std::optional<ResultsFolder> taken;
+  if (resumes_here(config)) {
+    SYNCOPATE_RETURN_IF_ERROR(check_output(config));
+  } else {
+    Result<ResultsFolder> folder = ResultsFolder::take(config.output, [&] { return check_output(config); });
+    if (!folder.ok()) return elsewhere(folder.status());
+    taken.emplace(std::move(*folder));
+  }
+  if (const Status made = make_folder(config.output + "/logs"); !made.ok()) return elsewhere(made);
+  return taken;
 }
 
 }  // namespace
@@ -88,28 +89,22 @@ std::string evals_csv_row(int repeat, const EvalRecord& eval) {
 }
 
 Status check_output(const ResolvedRun& config) {
-  const std::string& directory = config.output;
-  std::error_code ignored;
-  if (!fs::is_directory(directory, ignored) || fs::is_empty(directory, ignored)) return {};
-  const auto stays = [](const fs::directory_entry& entry) {
-    return stays_for_resume(entry.path().filename().string());
-  };
-  if (resumes_here(config) && std::ranges::all_of(fs::directory_iterator(directory, ignored), stays)) return {};
-  return Status::invalid_argument(
-      fmt::format("--output={}: holds files already; name another directory, or remove it", directory));
+  if (resumes_here(config) && std::ranges::all_of(names_in(config.output), stays_for_resume)) return {};
+  return check_holds_nothing(config.output);
 }
 
 Result<ResultsWriter> ResultsWriter::create(const ResolvedRun& config, const Environment& environment) {
   const std::string& directory = config.output;
-  SYNCOPATE_RETURN_IF_ERROR(make_results_folder(config));
-  SYNCOPATE_RETURN_IF_ERROR(prove_writable(directory));
+  SYNCOPATE_ASSIGN_OR_RETURN(std::optional<ResultsFolder> folder, take_folder(config));
+  SYNCOPATE_ASSIGN_OR_RETURN(SpaceReserve reserve, SpaceReserve::take(directory, kReservedBytes));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(directory + "/config.toml", to_toml(config)));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(directory + "/environment.json", environment_json(environment, config)));
   SYNCOPATE_ASSIGN_OR_RETURN(AppendFile steps, AppendFile::create(directory + "/steps.csv"));
   SYNCOPATE_ASSIGN_OR_RETURN(AppendFile evals, AppendFile::create(directory + "/evals.csv"));
   steps.add(steps_csv_header());
   evals.add(evals_csv_header());
-  ResultsWriter writer(directory, !is_profile(config), std::move(steps), std::move(evals));
+  ResultsWriter writer(std::move(folder), std::move(reserve), directory, !is_profile(config), std::move(steps),
+                       std::move(evals));
   SYNCOPATE_RETURN_IF_ERROR(writer.flush());
   return writer;
 }
@@ -143,8 +138,14 @@ Status ResultsWriter::flush() {
 }
 
 Status ResultsWriter::write_summary(std::span<const RunReport> reports, const RunFacts& facts) {
-  SYNCOPATE_RETURN_IF_ERROR(flush());
-  return write_whole_file(directory_ + "/summary.json", summary_json(reports, facts));
+  const Status flushed = flush();
+  const std::string path = directory_ + "/summary.json", text = summary_json(reports, facts);
+  Status written = write_whole_file(path, text);
+  if (!written.ok()) {
+    reserve_.release();
+    written = write_whole_file(path, text);
+  }
+  return flushed.ok() ? written : flushed;
 }
 
 Status ResultsWriter::write_model(const ParamLayout& layout, std::span<const float> weights,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,7 +19,9 @@
 #include "experiments/cluster/host/environment.h"
 #include "experiments/config/resolved_run.h"
 #include "experiments/lab/report/append_file.h"
+#include "experiments/lab/report/results_folder.h"
 #include "experiments/lab/report/run_report.h"
+#include "experiments/lab/report/space_reserve.h"
 #include "experiments/lab/report/summary_json.h"
 
 namespace syncopate::experiments {
@@ -38,8 +41,9 @@ Status check_output(const ResolvedRun& config);
 
 class ResultsWriter {
  public:
-  // Creates config.output (which check_output must accept) with its logs/, checks that some megabytes can be
-  // written, and writes config.toml and environment.json. Fails with invalid argument if it already has results.
+  // Takes config.output (which check_output must accept) for this object alone, with its logs/, checks that some
+  // megabytes can be written, and writes config.toml and environment.json. Fails with invalid argument if it already
+  // has results, or somebody else writes there.
   static Result<ResultsWriter> create(const ResolvedRun& config, const Environment& environment);
 
   const std::string& directory() const { return directory_; }
@@ -56,16 +60,25 @@ class ResultsWriter {
   Status flush();
 
   // Writes one report for each repeat, in order. There may be fewer than were asked for, or none, if the run ended
-  // early.
+  // early. It is written on a full disk, too, with the space that was kept for it; the failure is then that of the
+  // steps.
   Status write_summary(std::span<const RunReport> reports, const RunFacts& facts);
   // Writes the model in the format of safetensors.h.
   Status write_model(const ParamLayout& layout, std::span<const float> weights,
                      std::span<const WholeNumbers> whole_numbers, const std::map<std::string, std::string>& metadata);
 
  private:
-  ResultsWriter(std::string directory, bool learns, AppendFile steps, AppendFile evals)
-      : directory_(std::move(directory)), learns_(learns), steps_(std::move(steps)), evals_(std::move(evals)) {}
+  ResultsWriter(std::optional<ResultsFolder> folder, SpaceReserve reserve, std::string directory, bool learns,
+                AppendFile steps, AppendFile evals)
+      : folder_(std::move(folder)),
+        reserve_(std::move(reserve)),
+        directory_(std::move(directory)),
+        learns_(learns),
+        steps_(std::move(steps)),
+        evals_(std::move(evals)) {}
 
+  std::optional<ResultsFolder> folder_;  // none: its owner is the run of --resume=auto
+  SpaceReserve reserve_;
   std::string directory_;
   bool learns_ = true;
   AppendFile steps_;

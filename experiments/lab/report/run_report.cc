@@ -202,17 +202,18 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
   if (last_samples > 0) report.final_train_loss = last_loss / last_samples;
 }
 
-void report_evals(std::span<const EvalRecord> evals, double target_accuracy, RunReport& report) {
+void report_evals(std::span<const EvalRecord> evals, const ReportOptions& options, RunReport& report) {
   if (evals.empty()) return;
   if (!std::isnan(evals.back().accuracy)) report.final_test_accuracy = evals.back().accuracy;
   report.final_test_loss = evals.back().loss;
   report.final_figures = evals.back().figures;
   report.final_validation = evals.back().validation;
-  if (target_accuracy <= 0) return;
-  const std::optional<TargetCrossing> crossing = target_crossing(evals, target_accuracy);
+  if (options.target_accuracy <= 0) return;
+  const std::optional<TargetCrossing> crossing = target_crossing(evals, options.target_accuracy, options.is_resumed);
   if (!crossing) return;
-  report.seconds_to_target = crossing->seconds;
   report.samples_to_target = std::llround(crossing->samples);
+  if (!options.knows_time) return;
+  report.seconds_to_target = crossing->seconds;
   report.seconds_to_target_resolution = crossing->resolution_seconds;
 }
 
@@ -230,7 +231,7 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
   RunReport report;
   report_whole(workers, report);
   report_stragglers(workers, options.warmup_steps, report);
-  report_evals(evals, options.target_accuracy, report);
+  report_evals(evals, options, report);
   if (const std::optional<Window> window = common_window(workers, options.warmup_steps)) {
     const Steps inside = steps_within(workers, *window, options.warmup_steps);
     report.window = steady_window(workers, *window, inside.size());
@@ -286,13 +287,13 @@ RecoveryTimes recovery_after(TimePoint fault, std::span<const WorkerSteps> worke
   return times;
 }
 
-std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals, double target) {
+std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals, double target, bool is_resumed) {
   std::vector<const EvalRecord*> ascending;
   for (const EvalRecord& eval : evals) ascending.push_back(&eval);
   std::ranges::stable_sort(ascending, {}, &EvalRecord::training_seconds);
   const auto reached =
       std::ranges::find_if(ascending, [&](const auto* eval) { return target_figure(*eval) >= target; });
-  if (reached == ascending.end()) return std::nullopt;
+  if (reached == ascending.end() || (is_resumed && reached == ascending.begin())) return std::nullopt;
   const EvalRecord& after = **reached;
   const auto samples_after = static_cast<double>(after.samples_seen);
   if (reached == ascending.begin())

@@ -135,6 +135,10 @@ MemoryFigures memory_figures(const std::map<std::string, std::int64_t>& peaks);
 struct ReportOptions {
   std::int64_t warmup_steps = 0;  // this many first steps of each worker are not in the steady window
   double target_accuracy = 0;     // for the headline figure (test_figures.h); 0: none
+  // Whether training went on from a checkpoint: a target that the first evaluation has reached was reached before, one
+  // cannot know when. And whether the times of evaluations count from the beginning of training all the same.
+  bool is_resumed = false;
+  bool knows_time = true;
 };
 
 RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,
@@ -165,7 +169,8 @@ struct TargetCrossing {
 // figure, test_figures.h) and the one before it. If the very first evaluation is at or above it, returns that
 // evaluation's time, with all of it as the resolution, since nothing is known of the time before. None if no evaluation
 // has reached it.
-std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals, double target);
+std::optional<TargetCrossing> target_crossing(std::span<const EvalRecord> evals, double target,
+                                              bool is_resumed = false);
 
 // Returns the headline of the final weights on the test set (test_figures.h); none: they were not evaluated.
 std::optional<double> final_headline(const RunReport& report);

@@ -103,10 +103,12 @@ Json machine_json(const std::optional<MachineLoad>& load) {
   if (!load) return nullptr;
   return {{"seconds", load->seconds},
           {"cores", load->cores},
+          {"core_quota", or_null(load->quota)},
           {"workers", load->workers},
           {"own", or_null(load->own)},
           {"others", or_null(load->others)},
           {"steal", or_null(load->steal)},
+          {"throttled", or_null(load->throttled)},
           {"waiting", or_null(load->waiting)},
           {"load_average_before", or_null(load->load_before)},
           {"load_average_after", or_null(load->load_after)},
@@ -230,7 +232,10 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   if (facts.sharding) summary["sharding"] = sharding_json(*facts.sharding);
   if (facts.checkpoints) summary["checkpoints"] = checkpoints_json(*facts.checkpoints);
   if (!facts.resumed_from.empty()) {
-    summary["resumed_from"] = {{"checkpoint", facts.resumed_from}, {"step", facts.resumed_at}};
+    summary["resumed_from"] = {{"checkpoint", facts.resumed_from},
+                               {"step", facts.resumed_at},
+                               {"samples", facts.resumed_samples},
+                               {"seconds", or_null(facts.resumed_seconds)}};
   }
   if (facts.trace) {
     summary["trace"] = {{"file", facts.trace->file},
@@ -269,6 +274,7 @@ std::string environment_json(const Environment& environment, const ResolvedRun& 
                      {"kernel", environment.kernel},
                      {"cpu_model", environment.cpu_model},
                      {"cores", environment.cores},
+                     {"core_quota", or_null(environment.core_quota)},
                      {"memory_gib", environment.memory_gib},
                      {"version", environment.version},
                      {"sources", environment.sources},

@@ -53,6 +53,8 @@ struct RunFacts {
   std::optional<CheckpointFigures> checkpoints;  // checkpoints that the run has written, if it was to write any
   std::string resumed_from;                      // the checkpoint that it resumed from; empty for none
   std::int64_t resumed_at = 0;                   // the step of that checkpoint
+  std::int64_t resumed_samples = 0;              // trained until then, by all workers
+  std::optional<double> resumed_seconds;         // of training until then; empty: the checkpoint does not tell
   std::vector<FaultRecord> faults;               // the faults of --fault, and the outcome of each
   // How far the time stamps of each process on another host may be wrong; empty if all share a clock.
   std::map<std::string, Duration> clock_uncertainty;

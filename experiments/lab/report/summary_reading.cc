@@ -21,10 +21,12 @@ Duration seconds_of(double value) { return from_seconds(std::clamp(value, 0.0, k
 MachineLoad machine_of(const JsonMembers& members) {
   return {.seconds = members.number("seconds"),
           .cores = members.number("cores"),
+          .quota = members.maybe_number("core_quota"),
           .workers = static_cast<int>(members.count("workers")),
           .own = members.maybe_number("own"),
           .others = members.maybe_number("others"),
           .steal = members.maybe_number("steal"),
+          .throttled = members.maybe_number("throttled"),
           .waiting = members.maybe_number("waiting"),
           .load_before = members.maybe_number("load_average_before"),
           .load_after = members.maybe_number("load_average_after"),
@@ -188,12 +190,21 @@ Result<RunSummary> read_summary(std::string_view json) {
     summary.simulated_network = simulated.text("network");
     summary.simulated_compute = simulated.text("compute");
   }
+  if (members.has("resumed_from")) {
+    const JsonMembers resumed = members.object("resumed_from");
+    summary.resumed_at = resumed.count("step");
+    summary.resumed_seconds = resumed.maybe_number("seconds");
+    summary.counts_from_resume = !resumed.has("samples");
+  }
   const ReadJson& repeats = members.list("each_repeat");
   if (repeats.size() > kMostRepeats)
     return Status::data_loss(fmt::format("each_repeat has more than {} entries", kMostRepeats));
   for (const ReadJson& repeat : repeats) {
     if (!repeat.is_object()) return Status::data_loss("each_repeat must be a list of objects");
-    summary.reports.push_back(read_report(JsonMembers(repeat, error)));
+    RunReport& report = summary.reports.emplace_back(read_report(JsonMembers(repeat, error)));
+    if (!summary.counts_from_resume) continue;
+    report.seconds_to_target.reset();
+    report.samples_to_target.reset();
   }
   for (const ReadJson& event : members.list("events")) {
     if (!event.is_string()) return Status::data_loss("events must be a list of texts");

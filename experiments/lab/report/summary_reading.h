@@ -23,6 +23,10 @@ struct RunSummary {
   std::vector<std::uint64_t> seeds;  // by repeat; empty: not known
   // On a simulated cluster, the models of its network and of a worker's compute; else empty.
   std::string simulated_network, simulated_compute;
+  // If the run has gone on from a checkpoint: its step, and the seconds of training until then, if it tells them.
+  std::optional<std::int64_t> resumed_at = {};
+  std::optional<double> resumed_seconds = {};
+  bool counts_from_resume = false;  // its record is of a version whose samples and times counted from that step
 };
 
 // Reads summary.json. Fails with data loss if it is incomplete or malformed.

@@ -99,7 +99,9 @@ std::string machine_lines(std::span<const RunReport> reports) {
   const MachineLoad* worst = nullptr;
   for (const RunReport& report : reports) {
     if (!report.machine) continue;
-    const auto taken = [](const MachineLoad& load) { return load.others.value_or(0) + load.steal.value_or(0); };
+    const auto taken = [](const MachineLoad& load) {
+      return load.others.value_or(0) + load.steal.value_or(0) + load.throttled.value_or(0);
+    };
     if (worst == nullptr || taken(*report.machine) > taken(*worst)) worst = &*report.machine;
   }
   if (worst == nullptr) return {};
@@ -119,7 +121,11 @@ std::string rejected_text(const std::map<std::string, std::int64_t>& counts) {
 std::string checkpoint_lines(const RunFacts& facts, double training_seconds) {
   std::string text;
   if (!facts.resumed_from.empty()) {
-    text += line("resumed", fmt::format("from {}, at step {}", facts.resumed_from, facts.resumed_at));
+    const std::string time = facts.resumed_seconds ? fmt::format(" and {}", format_duration(*facts.resumed_seconds))
+                                                   : "; the checkpoint does not tell after how long, so that no time "
+                                                     "to a target is known";
+    text += line("resumed", fmt::format("from {}, at step {}, after {} samples{}", facts.resumed_from, facts.resumed_at,
+                                        format_count(static_cast<double>(facts.resumed_samples)), time));
   }
   if (!facts.checkpoints) return text;
   const CheckpointFigures& figures = *facts.checkpoints;

@@ -1,13 +1,9 @@
 #include "experiments/lab/run/auto_resume.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -39,18 +35,9 @@ constexpr std::array<std::string_view, 12> kMayDiffer{
 // These say how long it is.
 constexpr std::array<std::string_view, 2> kLengths{"epochs", "steps"};
 
-bool is_empty_or_missing(const fs::path& folder) {
-  std::error_code ignored;
-  return !fs::exists(folder, ignored) || (fs::is_directory(folder, ignored) && fs::is_empty(folder, ignored));
-}
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    names.push_back(entry->path().filename().string());
-  }
-  return names;
+// Whether a run that was killed before its settings were written may have left that.
+bool is_of_beginning(const std::string& name) {
+  return name == "logs" || name.starts_with(".probe") || name.starts_with(kSettingsFile);
 }
 
 std::string free_name(const fs::path& folder) {
@@ -113,36 +100,34 @@ bool is_completed(const std::string& outcome) {
   return outcome == RunFacts().outcome || outcome.starts_with("stopped at the target");
 }
 
-Result<FileDescriptor> lock_of(const std::string& folder) {
-  const std::string path = fmt::format("{}/{}", folder, kResumeLock);
-  FileDescriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (!lock.open()) {
-    return Status::resource_exhausted(fmt::format("{}: cannot be written ({})", path, strerror(errno)));
-  }
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
-  return Status::invalid_argument(
-      fmt::format("--output={}: another run is going on there; wait for it, or name another directory", folder));
-}
-
 }  // namespace
 
 Result<AutoResume> AutoResume::look(const ResolvedRun& config) {
   const fs::path folder(config.output);
-  const bool is_new = is_empty_or_missing(folder);
   const auto refused = [&](const std::string& what) {
     return Status::invalid_argument(fmt::format("--output={}: {}", config.output, what));
   };
-  const std::vector<std::string> names = names_in(folder);
-  const bool has_settings = std::ranges::find(names, kSettingsFile) != names.end();
-  const bool is_ours = has_settings || std::ranges::find(names, kResumeLock) != names.end();
-  if (!is_new && !is_ours) {
+  std::error_code ignored;
+  const bool has_lock = fs::exists(folder / kFolderLock, ignored);
+  const auto check = [&] {
+    if (fs::exists(folder, ignored) && !fs::is_directory(folder, ignored)) return check_holds_nothing(config.output);
+    const std::vector<std::string> names = names_in(config.output);
+    const auto is_of_run = [&](const std::string& name) {
+      return stays_for_resume(name) || (has_lock && is_of_beginning(name));
+    };
+    const bool has_settings = std::ranges::find(names, kSettingsFile) != names.end();
+    if (has_settings || std::ranges::all_of(names, is_of_run)) return Status();
     return refused("holds files of something else than a run; name another directory, or remove it");
-  }
+  };
   AutoResume found(config.output);
-  if (!config.dry_run) {
-    SYNCOPATE_RETURN_IF_ERROR(make_folder(config.output));
-    SYNCOPATE_ASSIGN_OR_RETURN(found.lock_, lock_of(config.output));
+  if (config.dry_run) {
+    SYNCOPATE_RETURN_IF_ERROR(check());
+  } else {
+    SYNCOPATE_ASSIGN_OR_RETURN(ResultsFolder taken, ResultsFolder::take(config.output, check));
+    found.taken_.emplace(std::move(taken));
   }
+  const std::vector<std::string> names = names_in(config.output);
+  const bool has_settings = std::ranges::find(names, kSettingsFile) != names.end();
   const CheckpointStore checkpoints((folder / kCheckpointsFolder).string());
   const bool has_checkpoints = !checkpoints.steps().empty();
   found.kind_ = has_checkpoints ? Kind::kGoOn : Kind::kBegin;

@@ -4,12 +4,13 @@
 // them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "common/os/file_descriptor.h"
 #include "common/status.h"
 #include "experiments/config/resolved_run.h"
+#include "experiments/lab/report/results_folder.h"
 
 namespace syncopate::experiments {
 
@@ -38,7 +39,7 @@ class AutoResume {
   explicit AutoResume(std::string folder) : folder_(std::move(folder)) {}
 
   std::string folder_;
-  FileDescriptor lock_;
+  std::optional<ResultsFolder> taken_;  // none: a dry run
   Kind kind_ = Kind::kBegin;
   std::string line_;
   std::string aside_;  // where files are to go; empty: there are none

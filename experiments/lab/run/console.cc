@@ -1,19 +1,34 @@
 #include "experiments/lab/run/console.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "common/text/printable_text.h"
 #include "experiments/config/wrapped_text.h"
 
 namespace syncopate::experiments {
+
+namespace {
+
+// Standard output is one of the process.
+std::atomic<int> output_failure = 0;
+
+void note_failure(int error) {
+  if (error != EPIPE) output_failure = error;
+}
+
+}  // namespace
 
 int terminal_columns() {
   winsize size{};
@@ -36,9 +51,26 @@ PlotStyle terminal_plot_style() {
 
 bool write_out(std::FILE* stream, const std::string& text) {
   const bool written = std::fputs(text.c_str(), stream) >= 0 && std::fflush(stream) == 0;
+  if (written) return true;
+  if (stream == stdout) note_failure(errno);
   // Otherwise the rest of the buffer would be tried again at each call, and at the end.
-  if (!written) __fpurge(stream);
-  return written;
+  __fpurge(stream);
+  return false;
+}
+
+Status output_status() {
+  const int error = output_failure;
+  if (error == 0) return {};
+  return Status::resource_exhausted(fmt::format("standard output: cannot be written: {}", std::strerror(error)));
+}
+
+void keep_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(number, F_GETFD) >= 0) continue;
+    const int opened =
+        open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest number that is free
+    if (opened >= 0 && opened != number) close(opened);
+  }
 }
 
 Console::Console(bool quiet) : quiet_(quiet), printer_(terminal_columns()) {}

@@ -1,18 +1,29 @@
 // Console: what a person sees of a run. Progress goes to standard output, in a form that suits a terminal or a file;
 // warnings go to standard error. All text is made printable, whatever its source, so that it cannot control the
-// terminal. If output cannot be written (a closed pipe, a full disk), the output ends and the run goes on.
+// terminal. If output cannot be written (a closed pipe, a full disk), the output ends and the run goes on;
+// output_status() tells at its end.
 #pragma once
 
 #include <cstdio>
 #include <string>
 
+#include "common/status.h"
 #include "experiments/lab/report/plot.h"
 #include "experiments/lab/report/progress.h"
 
 namespace syncopate::experiments {
 
-// Writes a text to standard output or error, at once. Returns false if it could not be written.
+// Writes a text to standard output or error, at once. Returns false if it could not be written. All that this program
+// writes there goes through here.
 bool write_out(std::FILE* stream, const std::string& text);
+
+// Returns resource exhausted, with the system's reason, if standard output could not be written since the program
+// began: what was asked for is then not there. A reader that has gone away has asked for no more.
+Status output_status();
+
+// Sees to it that standard input, output and error are open, so that no other file takes their numbers: what was closed
+// cannot be read or written. For the beginning of main.
+void keep_standard_streams();
 
 // Returns the width of standard output; zero if it is not a terminal.
 int terminal_columns();

@@ -34,6 +34,7 @@ Recorder::Recorder(const ResolvedRun& config, const JobFacts& job, ResultsWriter
                 .learns = !is_profile(config),
                 .holds_out = config.validation.has_value()}),
       workers_(static_cast<std::size_t>(config.workers)),
+      samples_(job.samples_before),
       epochs_shown_(job.first_step / std::max<std::int64_t>(1, job.steps_per_epoch)),
       epochs_evaluated_(epochs_shown_),
       records_within_(records_interval(config.workers) + kOnTheirWay) {
@@ -163,7 +164,7 @@ void Recorder::record_evaluations(TimePoint taken_before) {
     const EvalRecord record{.epoch = epoch,
                             .step = result.steps_done,
                             .samples_seen = samples_,
-                            .training_seconds = seconds(result.taken - origin_),
+                            .training_seconds = job_.seconds_before.value_or(0) + seconds(result.taken - origin_),
                             .accuracy = result.accuracy,
                             .loss = result.loss,
                             .figures = result.figures,
@@ -221,7 +222,10 @@ Status Recorder::finish() {
 
 RunReport Recorder::report() const {
   return make_report(workers_, evals_,
-                     {.warmup_steps = config_.warmup_steps, .target_accuracy = config_.target_accuracy});
+                     {.warmup_steps = config_.warmup_steps,
+                      .target_accuracy = config_.target_accuracy,
+                      .is_resumed = job_.first_step > 0,
+                      .knows_time = job_.seconds_before.has_value()});
 }
 
 }  // namespace syncopate::experiments

@@ -31,6 +31,10 @@ struct JobFacts {
   std::optional<double> best_loss;  // on the test set, if known
   std::int64_t first_step = 0;      // above 0 in a run that resumes from a checkpoint
   std::int64_t batches_done = 0;    // batches done by `first_step`, if workers share the job's batches
+  std::int64_t samples_per_epoch = 0;
+  // What was trained before `first_step`: figures of samples and of time until then count from there.
+  std::int64_t samples_before = 0;
+  std::optional<double> seconds_before = 0;  // none: the checkpoint does not tell
 };
 
 class Recorder final : public RunObserver {
@@ -103,7 +107,7 @@ class Recorder final : public RunObserver {
   };
   std::vector<Worker> logs_;  // by rank; empty if their files could not be created
   std::vector<WorkerSteps> workers_;
-  std::int64_t samples_ = 0;  // of all workers, as far as they have been counted
+  std::int64_t samples_;  // of all workers, as far as they have been counted
   // Sums over the counted steps since the last evaluation, by sample.
   struct TrainedSince {
     double loss = 0, accuracy = 0;

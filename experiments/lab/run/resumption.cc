@@ -40,6 +40,15 @@ std::vector<std::string> lines_of(const CarryOver& carried, const std::string& f
   return lines;
 }
 
+// Returns how many samples these many batches have, of one worker each.
+std::int64_t samples_of(std::int64_t batches, const ResolvedRun& config, const JobFacts& job) {
+  const std::int64_t in_epoch = job.steps_per_epoch * config.workers;
+  if (in_epoch <= 0) return 0;
+  // A last batch that is not full counts as one that is, until the epoch is over.
+  const std::int64_t rest = std::min(batches % in_epoch * config.batch_size, job.samples_per_epoch);
+  return batches / in_epoch * job.samples_per_epoch + rest;
+}
+
 }  // namespace
 
 Result<Resumption> find_resumed(const ResolvedRun& config, JobFacts& job, RunFacts& facts, Console& console) {
@@ -83,7 +92,11 @@ Result<Resumption> find_resumed(const ResolvedRun& config, JobFacts& job, RunFac
       facts.events.push_back(line);
     }
   }
+  job.samples_before = samples_of(job.batches_done, config, job);
+  job.seconds_before = found->checkpoint.manifest().seconds;
   facts.resumed_at = job.first_step;
+  facts.resumed_samples = job.samples_before;
+  facts.resumed_seconds = job.seconds_before;
   facts.resumed_from = found->checkpoint.folder();
   return resumption;
 }

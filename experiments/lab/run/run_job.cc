@@ -122,13 +122,15 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
   const std::int64_t total_steps = total_steps_of(config, order.steps_per_epoch());
   SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));
   SYNCOPATE_RETURN_IF_ERROR(check_trace(config, total_steps));
-  return JobFacts{.layout = layout,
-                  .local_layout = local_layout,
-                  .steps_per_epoch = order.steps_per_epoch(),
-                  .total_steps = total_steps,
-                  .train_samples = data->train_samples,
-                  .data = data->description,
-                  .best_loss = data->best_loss};
+  return JobFacts{
+      .layout = layout,
+      .local_layout = local_layout,
+      .steps_per_epoch = order.steps_per_epoch(),
+      .total_steps = total_steps,
+      .train_samples = data->train_samples,
+      .data = data->description,
+      .best_loss = data->best_loss,
+      .samples_per_epoch = order.drop_last ? order.steps_per_epoch() * order.global_batch_size() : data->train_samples};
 }
 
 void fail(JobResult& result, ExitCode exit, const std::string& verdict) {
@@ -145,6 +147,7 @@ std::optional<CheckpointKeeperOptions> checkpoints_of(const ResolvedRun& config,
                                  .interval = *config.checkpoint_every,
                                  .together = moves_together(config),
                                  .first_step = job.first_step,
+                                 .seconds_before = job.seconds_before,
                                  .keep = config.keep,
                                  .run_id = run_id,
                                  .facts = facts_of(config, job.layout, job.steps_per_epoch),

@@ -20,6 +20,7 @@
 
 #include "common/os/resource_limits.h"
 #include "common/text/printable_text.h"
+#include "experiments/cluster/coordinator/interrupts.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -144,8 +145,8 @@ Result<RunningRun> RunningRuns::stop(const std::string& which, Duration patience
   // What holds the lock now is what the handle is of: a run that has ended meanwhile holds none.
   const std::vector<RunningRun> still = named();
   if (!process.open() || still.size() != 1 || still.front().pid != runs.front().pid) return runs.front();
-  if (syscall(SYS_pidfd_send_signal, process.get(), SIGINT, nullptr, 0) != 0 && errno != ESRCH) {
-    return Status::invalid_argument(fmt::format("{}: {}", printable(which), std::strerror(errno)));
+  if (const int error = ask_to_end(process.get(), SIGINT); error != 0 && error != ESRCH) {
+    return Status::invalid_argument(fmt::format("{}: {}", printable(which), std::strerror(error)));
   }
   if (ends(process, patience)) return runs.front();
   return Status::deadline_exceeded(fmt::format("{} (pid {}) has been asked to end, and has not within {:g} s",

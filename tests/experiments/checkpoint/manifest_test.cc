@@ -61,6 +61,17 @@ TEST(Manifest, IsReadAsItWasWritten) {
   EXPECT_EQ(*read, manifest());
 }
 
+TEST(Manifest, TellsAfterWhatTimeOfTrainingItWasTakenIfItKnows) {
+  EXPECT_EQ(parse_manifest(to_text(manifest()))->seconds, std::nullopt) << "as of a version before this one";
+  Manifest timed = manifest();
+  timed.seconds = 12.375;
+  EXPECT_EQ(*parse_manifest(to_text(timed)), timed);
+  for (const double wrong : {-1.0, 1e10}) {
+    timed.seconds = wrong;
+    EXPECT_THAT(parse_manifest(to_text(timed)).status().message(), HasSubstr("'seconds' must be a number"));
+  }
+}
+
 TEST(Manifest, OfAPartIsReadAsItWasWritten) {
   const Result<StoredPart> read = parse_part(to_text(manifest().parts[0]));
   ASSERT_TRUE(read.ok()) << read.status().message();

@@ -83,6 +83,47 @@ void expect_equal_to_unbroken(const Flags& flags, std::int64_t steps, std::int64
 
 TEST(Resume, InTheMidstOfAnEpochEqualsAnUnbrokenRun) { expect_equal_to_unbroken(kSmall, 100, 25); }
 
+// The column of evals.csv, as numbers.
+std::vector<double> numbers(const Program& program, const std::string& column) {
+  std::vector<double> values;
+  for (const std::string& cell : program.column("evals.csv", column)) values.push_back(std::stod(cell));
+  return values;
+}
+
+TEST(Resume, CountsSamplesAndTimeFromTheBeginningOfTraining) {
+  for (const Flags& mode : {Flags{"--mode=local"}, Flags{"--mode=allreduce"},
+                            Flags{"--mode=ps", "--consistency=sync", "--drop-last=off"}, Flags{"--mode=ps"}}) {
+    // Half an epoch of 31 or 32 steps in, so that the last batch counts with the epoch.
+    const Flags flags = kSmall + mode + Flags{"--steps=80", "--evaluate-every=20", "--checkpoint-every=40"};
+    Program whole(flags);
+    ASSERT_EQ(whole.wait().exit_code, 0) << whole.errors();
+    const std::string from = checkpoints_of(whole) + "/" + checkpoint_name(40);
+    if (!fs::exists(from)) continue;  // under async, which takes it when it can
+    Program resumed(flags + Flags{"--resume=" + from});
+    ASSERT_EQ(resumed.wait().exit_code, 0) << resumed.errors();
+    const std::vector<double> steps = numbers(resumed, "step"), samples = numbers(resumed, "samples_seen");
+    ASSERT_FALSE(samples.empty());
+    const nlohmann::json before = resumed.summary()["resumed_from"];
+    EXPECT_GT(before["samples"], 0);
+    EXPECT_GT(before["seconds"], 0);
+    for (const double time : numbers(resumed, "training_s")) EXPECT_GT(time, before["seconds"].get<double>());
+    EXPECT_EQ(numbers(whole, "samples_seen").back(), samples.back()) << mode.back();
+    EXPECT_EQ(numbers(whole, "step").back(), steps.back()) << mode.back();
+  }
+}
+
+TEST(Resume, LeavesNoPartsOfCheckpointsAndKeepsTheLastOne) {
+  Program program(kSmall +
+                  Flags{"--mode=ps", "--consistency=sync", "--servers=2", "--steps=300", "--checkpoint-every=1"});
+  ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(checkpoints_of(program))) {
+    names.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(names, Not(testing::Contains(testing::EndsWith(".part"))));
+  EXPECT_EQ(CheckpointStore(checkpoints_of(program)).steps().front(), 300);
+}
+
 TEST(Resume, OfEachOptimizerEqualsAnUnbrokenRun) {
   for (const char* optimizer : {"sgd", "momentum", "adagrad"}) {
     expect_equal_to_unbroken(kSmall + Flags{std::string("--optimizer=") + optimizer}, 30, 25);

@@ -195,7 +195,7 @@ TEST(RunMonitorRegroups, AStandbyThatHasJustComeStandsInForNobody) {
     run.hello(run.standby(0));
     run.join(run.standby(0));
     // A step from before tells nothing.
-    run.monitor().on_step_finished(run.worker(0), run.monitor().membership().number - 1);
+    run.monitor().on_step_finished(run.worker(0), run.monitor().membership().number - 1, 7);
     if (has_a_state) run.step(run.worker(0));
     run.end(run.server(0), kKilled);
     EXPECT_EQ(run.verdict(), has_a_state ? std::nullopt : std::optional(ExitCode::kProcessLost));

@@ -64,7 +64,7 @@ class WatchedRun {
     monitor_.on_trouble(process, membership, kNobodyAnswers, "training", 7, now());
   }
   // It has finished a step in this membership epoch.
-  void step(std::size_t process) { monitor_.on_step_finished(process, monitor_.membership().number); }
+  void step(std::size_t process) { monitor_.on_step_finished(process, monitor_.membership().number, 7); }
   // Others have waited at server 0 for that worker.
   void miss(int rank, std::int64_t membership = 0) {
     monitor_.on_missing(server(0), membership, rank, kTimeout * 3 / 4, now());

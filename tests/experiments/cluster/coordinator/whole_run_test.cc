@@ -191,6 +191,8 @@ TEST(RunMonitor, StopsWhenInterruptedAndSaysAtWhichStep) {
   run.monitor().on_interrupt(run.now());
   EXPECT_EQ(run.verdict(), ExitCode::kInterrupted);
   EXPECT_EQ(run.line(), "interrupted at step 7; what was recorded is kept");
+  run.monitor().on_step_finished(run.worker(0), 0, 238);  // which was on its way
+  EXPECT_EQ(run.line(), "interrupted at step 238; what was recorded is kept");
   run.end(run.worker(0), kFailedEnd);  // told to stop
   EXPECT_EQ(run.verdict(), ExitCode::kInterrupted);
 }

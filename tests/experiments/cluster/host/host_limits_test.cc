@@ -5,13 +5,6 @@
 namespace syncopate::experiments {
 namespace {
 
-TEST(ACoreQuota, IsTheTimeOfAPeriodOrAll) {
-  EXPECT_EQ(core_quota_in("150000 100000"), 1.5);
-  for (const char* text : {"max 100000", "", "max", "100000", "0 100000", "100000 0", "-1 100000"}) {
-    EXPECT_FALSE(core_quota_in(text)) << text;
-  }
-}
-
 TEST(HostLimits, AreReadAsTheyAreWritten) {
   const HostLimits limits{.cores_online = 8, .core_quota = 1.5, .descriptors = 1024, .interface = "eth0", .mtu = 9000};
   const Result<HostLimits> read = parse_host_limits(to_json_line(limits));

@@ -44,7 +44,7 @@ class FinishedRuns : public testing::Test {
     report.final_test_accuracy = 0.9, report.final_test_loss = 0.25;
     report.final_validation = ValidationFigures{.accuracy = 0.85, .loss = 0.375};
     report.seconds_to_target = 3.5, report.samples_to_target = 4096;
-    RunFacts facts;
+    RunFacts facts = facts_;
     facts.parameters = 1000, facts.steps_per_epoch = 100;
     facts.seeds = {run.seed};
     Environment environment;
@@ -73,7 +73,32 @@ class FinishedRuns : public testing::Test {
   }
 
   const testing_support::TemporaryFolder folder_;
+  RunFacts facts_;
 };
+
+TEST_F(FinishedRuns, AreMarkedIfTheyHaveGoneOnFromACheckpoint) {
+  const std::string whole = leave("whole", async(), 100);
+  facts_.resumed_from = "whole/checkpoints/step-000092", facts_.resumed_at = 92, facts_.resumed_samples = 5888;
+  facts_.resumed_seconds = 0.5;
+  const std::string resumed = leave("resumed", async(), 100);
+  Result<ComparisonReport> report = read_finished_runs({whole, resumed});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  ASSERT_THAT(report->rows, SizeIs(2)) << "they are no two rounds of one row";
+  EXPECT_EQ(report->rows[1].label, "ps:async resumed at step 92");
+  EXPECT_EQ(report->rows[1].rounds[0]->seconds_to_target, 3.5);
+  EXPECT_THAT(report->notes, Contains(AllOf(HasSubstr("went on from a checkpoint at step 92"),
+                                            HasSubstr("from the beginning of training, 500 ms before that"))));
+
+  // As versions before this one have left it.
+  nlohmann::json summary = nlohmann::json::parse(testing_support::text_of(resumed + "/summary.json"));
+  summary["resumed_from"] = {{"checkpoint", "there"}, {"step", 92}};
+  ASSERT_TRUE(write_whole_file(resumed + "/summary.json", summary.dump()).ok());
+  report = read_finished_runs({whole, resumed});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->rows[1].rounds[0]->seconds_to_target, std::nullopt);
+  EXPECT_EQ(report->rows[1].rounds[0]->samples_to_target, std::nullopt);
+  EXPECT_THAT(report->notes, Contains(HasSubstr("its target is left out")));
+}
 
 TEST_F(FinishedRuns, AreReadAsTheyWereWritten) {
   RunRequest allreduce = async();

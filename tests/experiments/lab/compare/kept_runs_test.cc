@@ -88,7 +88,7 @@ TEST_F(KeptRunsTest, RefuseARunOfOtherSettings) {
 TEST_F(KeptRunsTest, AreOfOneProcessAtATime) {
   const Result<KeptRuns> kept = KeptRuns::open(study_);
   ASSERT_TRUE(kept.ok());
-  EXPECT_THAT(KeptRuns::open(study_).status().message(), HasSubstr("another comparison is writing there"));
+  EXPECT_THAT(KeptRuns::open(study_).status().message(), HasSubstr("another run is writing there"));
 }
 
 TEST_F(KeptRunsTest, AreNotSoughtAmongFilesOfSomethingElse) {

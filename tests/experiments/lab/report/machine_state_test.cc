@@ -50,13 +50,6 @@ TEST(Pressure, IsTheTotalOfSome) {
   EXPECT_EQ(waiting_seconds("some total=\n"), std::nullopt);
 }
 
-TEST(Quota, IsOfBothVersionsAndNoneWithoutALimit) {
-  EXPECT_THAT(quota_cores("150000 100000\n"), Optional(1.5));
-  EXPECT_EQ(quota_cores("max 100000\n"), std::nullopt);
-  EXPECT_EQ(quota_cores("-1\n 100000\n"), std::nullopt);
-  EXPECT_EQ(quota_cores(""), std::nullopt);
-}
-
 TEST(Frequency, IsTheMeanOverCores) {
   EXPECT_THAT(mean_mhz("processor\t: 0\ncpu MHz\t\t: 2000.000\nprocessor\t: 1\ncpu MHz\t\t: 3000.5\n"),
               Optional(2500.25));
@@ -96,6 +89,24 @@ TEST(MachineLoad, LeavesOutWhatTheSystemDoesNotTell) {
   EXPECT_EQ(load.others, std::nullopt);
   EXPECT_EQ(load.steal, std::nullopt);
   EXPECT_THAT(troubles_of(load), IsEmpty());
+}
+
+TEST(MachineLoad, TellsAQuotaFromOtherProcesses) {
+  MachineReading before{.cores = 4, .quota = 0.5, .throttling = Throttling{1000, 100}, .busy = 100, .own = 3};
+  MachineReading after = before;
+  after.at = before.at + std::chrono::seconds(10);
+  after.busy = 106, after.own = 8, after.throttling = Throttling{1100, 190};
+  const MachineLoad load = load_between(before, after, 1);
+  EXPECT_DOUBLE_EQ(load.cores, 0.5);
+  EXPECT_THAT(load.own, Optional(DoubleNear(1, 1e-9)));
+  EXPECT_THAT(load.others, Optional(DoubleNear(0.025, 1e-9))) << "one of 40 seconds";
+  EXPECT_THAT(load.throttled, Optional(DoubleNear(0.9, 1e-9)));
+  EXPECT_THAT(kinds_of(load), ElementsAre(Kind::kThrottled, Kind::kMoreWorkersThanCores));
+  EXPECT_THAT(troubles_of(load).front().text,
+              HasSubstr("the CPU quota of 0.5 cores (cgroup) stopped the run's processes in 90 % of its periods"));
+  EXPECT_THAT(to_text(load), HasSubstr("; a CPU quota gives 0.5, throttled in 90 % of its periods"));
+  after.quota = 8;
+  EXPECT_DOUBLE_EQ(load_between(before, after, 1).cores, 4) << "it has no effect";
 }
 
 TEST(MachineTroubles, AreOthersStealAndMoreWorkersThanCores) {

@@ -339,6 +339,9 @@ TEST(TargetCrossing, GoesByTheTimeOfTheWeightsAndNotOfTheirEvaluation) {
 
 TEST(TargetCrossing, IsNoneWhereNoEvaluationComesToTheTarget) {
   EXPECT_FALSE(target_crossing(std::vector{eval(1, 100, 0.79)}, 0.8).has_value());
+  const std::vector resumed{eval(3, 600, 0.9), eval(5, 900, 0.95)};
+  EXPECT_FALSE(target_crossing(resumed, 0.8, true).has_value()) << "it was reached before the checkpoint";
+  EXPECT_TRUE(target_crossing(resumed, 0.92, true).has_value());
   EXPECT_FALSE(target_crossing({}, 0.8).has_value());
 }
 
