@@ -53,6 +53,7 @@
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/auto_resume.h"
 #include "experiments/lab/run/console.h"
+#include "experiments/lab/run/foreign_paths.h"
 #include "experiments/lab/run/run_job.h"
 #include "experiments/lab/run/running_line.h"
 #include "experiments/lab/run/running_runs.h"
@@ -355,6 +356,9 @@ ExitCode run_doctor(const std::vector<std::string>& words) {
 }
 
 ExitCode run_person(int argc, const char* const* argv) {
+  if (!leaves_the_word_to_another()) {
+    for (const std::string& line : foreign_paths({argv + 1, argv + argc})) write_out(stderr, line + "\n");
+  }
   if (is_convergence_line(argc, argv)) return run_convergence({argv + 1, argv + argc});
   if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});
   if (is_why_line(argc, argv)) return show(why_answer({argv + 1, argv + argc}));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -13,6 +14,7 @@
 
 #include "experiments/cluster/exit_code.h"
 #include "tests/support/build_paths.h"
+#include "tests/support/ordinary_user.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -121,6 +123,17 @@ TEST(ANamedPipe, IsNoInput) {
     EXPECT_THAT(end.err, HasSubstr(pipe)) << flags.front();
   }
   EXPECT_THAT(run_program({"--config=" + pipe}).err, HasSubstr("is not a regular file, but a pipe"));
+}
+
+TEST(AFolder, OfAnotherUserIsSaidToBe) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
+  const TemporaryFolder folder;
+  ASSERT_EQ(chown(folder.path().c_str(), testing_support::kNobody, testing_support::kNobody), 0);
+  const std::string output = "--output=" + folder.path().string();
+  const ProgramEnd end = run_program(kJob + Flags{"--mode=local", "--epochs=1", output});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.err, "warning: " + output + ": belongs to nobody, who can read and change what is there\n");
+  EXPECT_THAT(run_program({"why", folder.path().string()}).err, HasSubstr(": belongs to nobody, who can"));
 }
 
 TEST(APipeOfTheShell, IsAnInput) {
