@@ -21,10 +21,10 @@ using testing_support::operator+;
 using Flags = std::vector<std::string>;
 
 // An epoch of 64 samples a step has 31 steps.
-const Flags kModel{"--model=mlp:784-64-10", "--train-samples=2000", "--test-samples=200"};
-const Flags kTwo{"--workers=2", "--batch-size=32"};
-const Flags kAllreduce = kModel + kTwo + Flags{"--mode=allreduce"};
-const Flags kSync = kModel + kTwo + Flags{"--mode=ps", "--consistency=sync", "--servers=2"};
+const Flags kCarried{"--model=mlp:784-64-10", "--train-samples=2000", "--test-samples=200"};
+const Flags kTwoOf32{"--workers=2", "--batch-size=32"};
+const Flags kSumming = kCarried + kTwoOf32 + Flags{"--mode=allreduce"};
+const Flags kServing = kCarried + kTwoOf32 + Flags{"--mode=ps", "--consistency=sync", "--servers=2"};
 
 // A run of 60 steps, and its checkpoint of step 40.
 struct Whole {
@@ -55,8 +55,8 @@ Carried go_on(const Flags& flags, const std::string& checkpoint) {
 const Flags kSixty{"--steps=60"};
 
 TEST(CarriedOver, FromAllreduceToSynchronousServersIsBitEqualToGoingOnWhole) {
-  const Whole whole(kAllreduce);
-  const Carried there = go_on(kSync + kSixty, whole.checkpoint);
+  const Whole whole(kSumming);
+  const Carried there = go_on(kServing + kSixty, whole.checkpoint);
   EXPECT_EQ(there.step, 40);
   EXPECT_EQ(there.weights, whole.program.weights());
   EXPECT_THAT(there.said,
@@ -64,47 +64,47 @@ TEST(CarriedOver, FromAllreduceToSynchronousServersIsBitEqualToGoingOnWhole) {
 }
 
 TEST(CarriedOver, FromSynchronousServersToAllreduceIsBitEqualToGoingOnWhole) {
-  const Whole whole(kSync);
-  EXPECT_EQ(go_on(kAllreduce + kSixty, whole.checkpoint).weights, whole.program.weights());
+  const Whole whole(kServing);
+  EXPECT_EQ(go_on(kSumming + kSixty, whole.checkpoint).weights, whole.program.weights());
 }
 
 TEST(CarriedOver, FromLocalToAllreduceOfTheSameBatchLearnsTheSame) {
-  const Whole whole(kModel + Flags{"--mode=local", "--batch-size=64"});
-  const Carried there = go_on(kAllreduce + kSixty, whole.checkpoint);
+  const Whole whole(kCarried + Flags{"--mode=local", "--batch-size=64"});
+  const Carried there = go_on(kSumming + kSixty, whole.checkpoint);
   EXPECT_EQ(there.step, 40);
   EXPECT_LT(testing_support::relative_distance(there.weights, whole.program.weights()), 1e-3);
 }
 
 TEST(CarriedOver, FromTwoWorkersToThreeGoesOnWithTheSamplesThatAreLeft) {
-  const Whole whole(kAllreduce);
+  const Whole whole(kSumming);
   // 31 steps of 64 samples an epoch there, 20 of 96 here; step 40 is 9 steps into the second epoch: 576 samples.
   const Carried there =
-      go_on(kModel + Flags{"--mode=allreduce", "--workers=3", "--batch-size=32", "--steps=40"}, whole.checkpoint);
+      go_on(kCarried + Flags{"--mode=allreduce", "--workers=3", "--batch-size=32", "--steps=40"}, whole.checkpoint);
   EXPECT_EQ(there.step, 26);
   EXPECT_THAT(there.said, HasSubstr("--workers is 2 there and 3 here"));
   for (const float weight : there.weights) ASSERT_TRUE(std::isfinite(weight));
 }
 
 TEST(CarriedOver, FromAsynchronousServersToAllreduceAndBackSaysWhatIsLeftBehind) {
-  const Flags async = kModel + kTwo + Flags{"--mode=ps", "--consistency=async"};
+  const Flags async = kCarried + kTwoOf32 + Flags{"--mode=ps", "--consistency=async"};
   const Whole whole(async);
   const std::string checkpoint = whole.program.output().string();
-  const Carried there = go_on(kAllreduce + Flags{"--steps=90"}, checkpoint);
+  const Carried there = go_on(kSumming + Flags{"--steps=90"}, checkpoint);
   EXPECT_THAT(there.said, AllOf(HasSubstr("not carried over: which batches had been trained"),
                                 HasSubstr("not carried over: which worker had come how far")));
   EXPECT_GT(there.weights.size(), 0u);
-  EXPECT_GT(go_on(async + Flags{"--steps=90"}, Whole(kAllreduce).checkpoint).weights.size(), 0u);
+  EXPECT_GT(go_on(async + Flags{"--steps=90"}, Whole(kSumming).checkpoint).weights.size(), 0u);
 }
 
 TEST(CarriedOver, LeavesBehindWhatCodecsKeptBack) {
-  const Whole whole(kAllreduce + Flags{"--compress=topk:0.1"});
-  EXPECT_THAT(go_on(kSync + kSixty, whole.checkpoint).said,
+  const Whole whole(kSumming + Flags{"--compress=topk:0.1"});
+  EXPECT_THAT(go_on(kServing + kSixty, whole.checkpoint).said,
               HasSubstr("not carried over: what each worker's codec had kept back (error feedback)"));
 }
 
 TEST(CarriedOver, IsRefusedBeforeTheStartWhereWorkersHaveWeightsOfTheirOwn) {
-  const Whole whole(kAllreduce);
-  Program program(kModel + kTwo +
+  const Whole whole(kSumming);
+  Program program(kCarried + kTwoOf32 +
                   Flags{"--mode=ps", "--consistency=local-sgd:5", "--steps=60", "--resume=" + whole.checkpoint});
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 2);

@@ -57,12 +57,12 @@ class OwnDataRun : public testing::Test {
   TemporaryFolder folder_;
 };
 
-const Flags kModel{"--model=mlp", "--batch-size=16", "--learning-rate=0.01", "--epochs=8", "--workers=2"};
+const Flags kOwnModel{"--model=mlp", "--batch-size=16", "--learning-rate=0.01", "--epochs=8", "--workers=2"};
 
 TEST_F(OwnDataRun, LearnsMoreThanTenClassesInEveryModeAndIsEvaluatedAlike) {
   const std::string path = classes();
   for (const Flags& mode : {Flags{"--mode=allreduce"}, Flags{"--mode=ps", "--consistency=sync"}, Flags{"--mode=ps"}}) {
-    Program program(kModel + mode + Flags{"--dataset=" + path});
+    Program program(kOwnModel + mode + Flags{"--dataset=" + path});
     const ProgramEnd end = program.wait();
     ASSERT_EQ(end.exit_code, 0) << end.err;
     const nlohmann::json summary = program.summary();
@@ -81,7 +81,7 @@ TEST_F(OwnDataRun, LearnsMoreThanTenClassesInEveryModeAndIsEvaluatedAlike) {
 TEST_F(OwnDataRun, LearnsNumbersAndSaysR2AndNoAccuracy) {
   const std::string path = numbers();
   for (const Flags& mode : {Flags{"--mode=allreduce", "--validation=0.1"}, Flags{"--mode=ps"}}) {
-    Program program(kModel + mode + Flags{"--dataset=" + path});
+    Program program(kOwnModel + mode + Flags{"--dataset=" + path});
     const ProgramEnd end = program.wait();
     ASSERT_EQ(end.exit_code, 0) << end.err;
     EXPECT_THAT(end.out, AllOf(HasSubstr("R2 0.9"), HasSubstr("mean squared error"), Not(HasSubstr("accuracy"))));
@@ -104,7 +104,7 @@ TEST_F(OwnDataRun, LearnsNumbersAndSaysR2AndNoAccuracy) {
 
 TEST_F(OwnDataRun, ComesToTheSameWeightsWhereModesDoAndGoesOn) {
   const std::string path = numbers();
-  const Flags flags = kModel + Flags{"--dataset=" + path, "--optimizer=sgd", "--steps=60"};
+  const Flags flags = kOwnModel + Flags{"--dataset=" + path, "--optimizer=sgd", "--steps=60"};
   Program allreduce(flags + Flags{"--mode=allreduce"}),
       sync(flags + Flags{"--mode=ps", "--consistency=sync", "--checkpoint-every=20"});
   EXPECT_EQ(allreduce.wait().exit_code, 0);
@@ -118,14 +118,14 @@ TEST_F(OwnDataRun, ComesToTheSameWeightsWhereModesDoAndGoesOn) {
 }
 
 TEST_F(OwnDataRun, EndsWithTheFileAndThePlaceWhereItIsWrong) {
-  Program wrong(kModel + Flags{"--dataset=" + write("wrong.csv", "a,kind\n1,x\nten,y\n")});
+  Program wrong(kOwnModel + Flags{"--dataset=" + write("wrong.csv", "a,kind\n1,x\nten,y\n")});
   const ProgramEnd end = wrong.wait();
   EXPECT_EQ(end.exit_code, 3);
   EXPECT_THAT(end.err, HasSubstr("wrong.csv: line 3: column 'a' is 'ten', expected a finite number"));
-  Program unknown(kModel + Flags{"--dataset=table.xls"});
+  Program unknown(kOwnModel + Flags{"--dataset=table.xls"});
   EXPECT_EQ(unknown.wait().exit_code, 2);
   EXPECT_THAT(unknown.errors(), HasSubstr("*.csv, *.tsv, *.npy, *.npz"));
-  Program idle(kModel + Flags{"--dataset=digits", "--target=kind"});
+  Program idle(kOwnModel + Flags{"--dataset=digits", "--target=kind"});
   EXPECT_EQ(idle.wait().exit_code, 2);
   EXPECT_THAT(idle.errors(), HasSubstr("--target=kind: has no effect"));
 }
