@@ -35,6 +35,14 @@ library::OptionTexts texts_of(const StrategyOptions& options) {
   return texts;
 }
 
+::syncopate::Result<OnNan> on_nan_of(const StrategyOptions& options) {
+  for (const OnNan known : {OnNan::kStop, OnNan::kGoOn}) {
+    if (options.on_nan == name_of(known)) return known;
+  }
+  if (options.on_nan.empty()) return OnNan::kGoOn;
+  return ::syncopate::Status::invalid_argument(fmt::format("on_nan='{}': must be stop or go-on", options.on_nan));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::shared_ptr<Meeting>& meeting,
@@ -49,12 +57,15 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
   const library::OptionTexts texts = texts_of(options);
   const auto parsed = library::TrainingOptions::parse(texts, meeting->group->size());
   if (!parsed.ok()) return status_of(parsed.status(), kConnecting);
+  const auto on_nan = on_nan_of(options);
+  if (!on_nan.ok()) return status_of(on_nan.status(), kConnecting);
   auto own_layout = engine_layout(layout);
   if (!own_layout.ok()) return status_of(own_layout.status(), kConnecting);
 
   auto impl = std::make_unique<Impl>();
   impl->meeting = meeting;
   impl->layout = std::move(*own_layout);
+  impl->watch = library::GradientWatch(meeting->group->rank(), *on_nan);
   if (has_servers && !meeting->group->servers_to_start(options.servers).empty()) {
     auto servers = library::ServerProcesses::start(
         *meeting->group, *meeting->rendezvous,
@@ -109,6 +120,7 @@ void Strategy::begin_step(double learning_rate) {
     return impl_->misuse(status.message());
   }
   impl_->exchange->begin_step(learning_rate);
+  impl_->watch.begin_step(impl_->step);
   impl_->phase = Impl::Phase::kInStep;
 }
 
@@ -124,12 +136,17 @@ void Strategy::gradient_ready(std::size_t tensor) {
     return impl_->misuse(fmt::format("gradient_ready({}), '{}', was called before in this step", tensor,
                                      impl_->layout.tensors()[tensor].name));
   }
-  impl_->exchange->gradient_in_place(tensor);
+  impl_->watch.look_at(impl_->layout.tensors()[tensor].name, impl_->exchange->gradients(tensor));
+  if (!impl_->watch.holds_back()) impl_->exchange->gradient_in_place(tensor);
 }
 
 Result<StepStats> Strategy::finish_step() {
   if (Status status = impl_->check(Impl::Phase::kInStep, "finish_step()"); !status.ok()) {
     return impl_->misused.ok() ? status : impl_->misused;
+  }
+  if (const ::syncopate::Status finite = impl_->watch.check(); !finite.ok()) {
+    impl_->phase = Impl::Phase::kOver;
+    return impl_->status(finite, "finishing a step", impl_->step);
   }
   for (std::size_t tensor = 0; tensor < impl_->layout.tensors().size(); ++tensor) {
     if (impl_->exchange->has(tensor)) continue;

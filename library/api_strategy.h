@@ -6,6 +6,7 @@
 #include <string>
 
 #include "library/api_state.h"
+#include "library/gradient_watch.h"
 #include "library/server_processes.h"
 #include "library/strategy_exchange.h"
 
@@ -31,6 +32,7 @@ struct Strategy::Impl {
   Phase phase = Phase::kConnected;
   std::int64_t step = 0;
   Status misused;  // in this step
+  library::GradientWatch watch{0};
 };
 
 }  // namespace syncopate::api

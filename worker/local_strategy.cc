@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "common/left_out_step.h"
+
 namespace syncopate::worker {
 
 Result<ParamArenas> LocalStrategy::allocate(const ParamLayout& layout) {
@@ -47,6 +49,10 @@ void LocalStrategy::begin_step(const StepContext& step) {
 
 Result<SyncStats> LocalStrategy::finish_step() {
   SYNCOPATE_RETURN_IF_ERROR(rows_);
+  if (leaves_out_ && is_left_out(gradients_.span())) {
+    steps_done_ = step_.step + 1;
+    return SyncStats();
+  }
   const TimePoint begin = clock_.now();
   const TraceSpan span(tracer_, {.kind = TraceKind::kUpdate, .number = step_.step});
   const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};

@@ -18,9 +18,10 @@ namespace syncopate::worker {
 class LocalStrategy final : public SyncStrategy, public Resumable, public TableReader {
  public:
   // The clock and the tracer, which may be null, must outlive the strategy. `seed` seeds the first values of rows of
-  // tables.
-  LocalStrategy(const OptimizerConfig& optimizer, const Clock& clock, std::uint64_t seed = 1, Tracer* tracer = nullptr)
-      : optimizer_(optimizer), clock_(clock), seed_(seed), tracer_(tracer) {}
+  // tables. `leaves_out`: a step that is marked (common/left_out_step.h) makes no update.
+  LocalStrategy(const OptimizerConfig& optimizer, const Clock& clock, std::uint64_t seed = 1, Tracer* tracer = nullptr,
+                bool leaves_out = false)
+      : optimizer_(optimizer), clock_(clock), seed_(seed), tracer_(tracer), leaves_out_(leaves_out) {}
 
   Resumable* resumable() override { return this; }
   TableReader* table_reader() override { return this; }
@@ -42,6 +43,7 @@ class LocalStrategy final : public SyncStrategy, public Resumable, public TableR
   const Clock& clock_;
   const std::uint64_t seed_;
   Tracer* const tracer_;
+  const bool leaves_out_;
   ParamLayout layout_;
   AlignedBuffer weights_;
   AlignedBuffer gradients_;

@@ -1,9 +1,11 @@
 #include "worker/trainer.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
+#include "common/left_out_step.h"
 #include "common/os/aligned_buffer.h"
 #include "common/os/flush_denormals.h"
 
@@ -50,19 +52,17 @@ class TracedStep {
 // One run of the loop: what is the same in every step, and where it stands.
 class Training {
  public:
-  Training(const TrainerOptions& options, const TrainerParts& parts, Work& work, const ParamArenas& arenas,
-           const std::vector<Range>& buckets)
+  Training(const TrainerOptions& options, const TrainerHooks& hooks, const TrainerParts& parts, Work& work,
+           const ParamArenas& arenas, const std::vector<Range>& buckets)
       : options_(options),
+        hooks_(hooks),
         parts_(parts),
         work_(work),
         arenas_(arenas),
+        buckets_(buckets),
         progress_(parts.model.layout(), buckets),
-        tensor_ready_([this](std::size_t tensor) {
-          progress_.tensor_ready(tensor, [this](std::size_t bucket) {
-            straggle("backward");
-            parts_.strategy.gradient_ready(bucket);
-          });
-        }),
+        health_(options.health, parts.model.layout()),
+        tensor_ready_([this](std::size_t tensor) { take_gradient(tensor); }),
         step_(parts.strategy.first_step()),
         step_end_(parts.clock.now()),
         core_wait_(parts.core_wait ? parts.core_wait() : Duration::zero()) {
@@ -70,7 +70,7 @@ class Training {
   }
   ~Training() { parts_.model.before_reading(nullptr); }
 
-  Status run_epochs(const TrainerHooks& hooks) {
+  Status run_epochs() {
     std::optional<std::int64_t> under_way;  // epoch
     while (true) {
       SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<std::int64_t> position, work_.next(step_));
@@ -79,24 +79,24 @@ class Training {
       const std::int64_t epoch = global_batch() / options_.steps_per_epoch;
       if (!under_way || epoch > *under_way) {
         under_way = epoch;
-        SYNCOPATE_ASSIGN_OR_RETURN(const bool wanted, hooks.next_epoch ? hooks.next_epoch(epoch) : true);
+        SYNCOPATE_ASSIGN_OR_RETURN(const bool wanted, hooks_.next_epoch ? hooks_.next_epoch(epoch) : true);
         if (!wanted) return {};
       }
       SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
       ++step_;
       job_steps_ = std::max(job_steps_, global_batch() + 1);
-      if (hooks.step_done) SYNCOPATE_RETURN_IF_ERROR(hooks.step_done(step_));
-      if (hooks.evaluation_due && job_steps_ < options_.total_steps) SYNCOPATE_RETURN_IF_ERROR(hand_out(hooks));
+      if (hooks_.step_done) SYNCOPATE_RETURN_IF_ERROR(hooks_.step_done(step_));
+      if (hooks_.evaluation_due && job_steps_ < options_.total_steps) SYNCOPATE_RETURN_IF_ERROR(hand_out());
     }
     return {};
   }
 
   // Does nothing for a model without local state.
-  Status tell_local_state(const TrainerHooks& hooks, bool final) {
-    if (!hooks.local_state || parts_.model.local_state().empty()) return {};
+  Status tell_local_state(bool final) {
+    if (!hooks_.local_state || parts_.model.local_state().empty()) return {};
     const std::span<const float> state = parts_.backend.host_view(parts_.model.local_state());
     SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
-    hooks.local_state(final, state);
+    hooks_.local_state(final, state);
     return {};
   }
 
@@ -106,16 +106,49 @@ class Training {
   std::int64_t global_batch() const { return position_ / options_.workers; }
 
   // What is to be evaluated now, if anything.
-  Status hand_out(const TrainerHooks& hooks) {
-    const EvaluationShare due = hooks.evaluation_due(job_steps_);
-    if (due.state) SYNCOPATE_RETURN_IF_ERROR(tell_local_state(hooks, false));
-    if (!due.weights || !hooks.snapshot) return {};
+  Status hand_out() {
+    const EvaluationShare due = hooks_.evaluation_due(job_steps_);
+    if (due.state) SYNCOPATE_RETURN_IF_ERROR(tell_local_state(false));
+    if (!due.weights || !hooks_.snapshot) return {};
     const std::span<const float> agreed = parts_.strategy.job_weights().values;
-    if (!agreed.empty()) return hooks.snapshot(job_steps_, agreed);
+    if (!agreed.empty()) return hooks_.snapshot(job_steps_, agreed);
     SYNCOPATE_RETURN_IF_ERROR(parts_.strategy.weights_needed({0, arenas_.weights.size()}));
     const std::span<const float> weights = parts_.backend.host_view(arenas_.weights);
     SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
-    return hooks.snapshot(job_steps_, weights);
+    return hooks_.snapshot(job_steps_, weights);
+  }
+
+  // Inside backward: the gradient of this tensor is final.
+  void take_gradient(std::size_t tensor) {
+    if (plants_nan_ && tensor == parts_.model.layout().tables().size()) plant_nan(tensor);
+    health_.tensor_ready(tensor, arenas_.gradients);
+    if (!health_.holds_back()) hand_over(tensor);
+  }
+
+  void hand_over(std::size_t tensor) {
+    progress_.tensor_ready(tensor, [this](std::size_t bucket) {
+      straggle("backward");
+      parts_.strategy.gradient_ready(bucket);
+    });
+  }
+
+  void plant_nan(std::size_t tensor) {
+    const Range range = parts_.model.layout().tensors()[tensor].range;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    parts_.backend.upload({&nan, 1}, arenas_.gradients.subspan(range.begin + range.size() / 2, 1));
+  }
+
+  // Looks at the whole gradient, and hands over what was held back of it, if that is to be.
+  Status judge_gradient(const BatchView& batch, bool has_loss) {
+    if (!health_.reads_gradients()) return {};
+    const auto found = health_.found(has_loss ? parts_.model.loss().loss : 0.0, arenas_, batch);
+    if (found && hooks_.not_finite) SYNCOPATE_RETURN_IF_ERROR(hooks_.not_finite(*found));
+    if (!health_.skips()) return {};
+    for (std::size_t bucket = 0; found && bucket < buckets_.size(); ++bucket) {
+      mark_left_out(slice(arenas_.gradients, buckets_[bucket]));
+    }
+    hand_over(0);
+    return {};
   }
 
   Status run_step(std::int64_t epoch) {
@@ -136,7 +169,10 @@ class Training {
 
     parts_.activity.set("forward", step_);
     if (parts_.straggling != nullptr) parts_.straggling->begin_step(step_);
-    parts_.strategy.begin_step({step_, learning_rate(), parts_.model.touched_rows(batch), epoch});
+    const StepContext step{step_, learning_rate(), parts_.model.touched_rows(batch), epoch};
+    parts_.strategy.begin_step(step);
+    health_.begin_step(step);
+    plants_nan_ = hooks_.plants_nan && hooks_.plants_nan();
     begin(Phase::kForward);
     parts_.model.forward(arenas_.weights, batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);
@@ -149,6 +185,7 @@ class Training {
     begin(Phase::kBackward);
     progress_.begin();
     parts_.model.backward(arenas_.weights, arenas_.gradients, tensor_ready_);
+    SYNCOPATE_RETURN_IF_ERROR(judge_gradient(batch, record.samples > 0));
     straggle("backward");
     record.straggle = straggled();
     const Duration straggled_backward = record.straggle - straggled_forward;
@@ -166,7 +203,7 @@ class Training {
     if (!stats.ok()) return stats.status();
     record.sync = *stats;
     record.forward -= stats->forward_wait;
-    record_learning(batch, record);
+    SYNCOPATE_RETURN_IF_ERROR(record_learning(batch, record));
     SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<DeviceTimes> device, device_times());
     if (device) {
       record.launch = record.forward + record.backward;
@@ -186,8 +223,8 @@ class Training {
   }
 
   // The model's loss is the mean over the batch's places, times its weight; the record's is that over its samples.
-  void record_learning(const BatchView& batch, StepRecord& record) {
-    if (record.samples == 0) return;
+  Status record_learning(const BatchView& batch, StepRecord& record) {
+    if (record.samples == 0) return {};
     const LossAndCorrect learnt = parts_.model.loss();
     const double full = static_cast<double>(record.samples) / parts_.model.batch_size();
     record.loss = learnt.loss / (batch.weight * full);
@@ -196,6 +233,9 @@ class Training {
     } else if (!batch.labels.empty()) {
       record.accuracy = static_cast<double>(learnt.correct) / (full * static_cast<double>(batch.labels.size()));
     }
+    if (health_.reads_gradients() || !hooks_.not_finite) return {};
+    const auto found = health_.found(record.loss, arenas_, batch);
+    return found ? hooks_.not_finite(*found) : Status();
   }
 
   void begin(Phase phase) {
@@ -233,10 +273,14 @@ class Training {
   }
 
   const TrainerOptions& options_;
+  const TrainerHooks& hooks_;
   const TrainerParts& parts_;
   Work& work_;
   ParamArenas arenas_;
+  const std::vector<Range> buckets_;
   BackwardProgress progress_;
+  HealthCheck health_;
+  bool plants_nan_ = false;  // in this step's gradient
   std::function<void(std::size_t)> tensor_ready_;
   std::int64_t step_;           // of this worker
   std::int64_t position_ = 0;   // in the job
@@ -268,9 +312,9 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   SYNCOPATE_RETURN_IF_ERROR(work.begin(parts.strategy.first_step()));
   if (hooks.joined) hooks.joined(parts.strategy.first_step());
 
-  Training training(options, parts, work, arenas, buckets);
-  SYNCOPATE_RETURN_IF_ERROR(training.run_epochs(hooks));
-  SYNCOPATE_RETURN_IF_ERROR(training.tell_local_state(hooks, true));
+  Training training(options, hooks, parts, work, arenas, buckets);
+  SYNCOPATE_RETURN_IF_ERROR(training.run_epochs());
+  SYNCOPATE_RETURN_IF_ERROR(training.tell_local_state(true));
 
   parts.activity.set("leaving", training.step());
   if (hooks.leaving) SYNCOPATE_RETURN_IF_ERROR(hooks.leaving());

@@ -12,6 +12,7 @@
 #include "common/sync_strategy.h"
 #include "common/trace/tracer.h"
 #include "worker/batch_source.h"
+#include "worker/health_check.h"
 #include "worker/model.h"
 #include "worker/straggling.h"
 #include "worker/work.h"
@@ -25,9 +26,10 @@ struct TrainerOptions {
   std::int64_t steps_per_epoch = 1;
   LearningRateSchedule schedule;
   double base_learning_rate = 0;
-  double minibatch_growth = 1;              // see LearningRateContext
-  int workers = 1;                          // in the job
-  const TrainingState* restored = nullptr;  // the state to go on from; null: a new job, or others have it
+  double minibatch_growth = 1;               // see LearningRateContext
+  int workers = 1;                           // in the job
+  const TrainingState* restored = nullptr;   // the state to go on from; null: a new job, or others have it
+  std::optional<HealthOptions> health = {};  // none: nothing is looked at
 };
 
 // What a worker provides for an evaluation after a step.
@@ -54,6 +56,11 @@ struct TrainerHooks {
   // Receives the weights that the job has reached (SyncStrategy::job_weights), in the host's memory. It may read rows
   // of the strategy's tables.
   std::function<Status(std::int64_t steps_done, std::span<const float> weights)> snapshot;
+  // Called in a step in which something is not a finite number, before the others see it, unless the step's loss on a
+  // device was the first sign.
+  std::function<Status(const NotFinite& what)> not_finite;
+  // Returns whether the next gradient is to hold a NaN, which a person has asked for. Called once a step.
+  std::function<bool()> plants_nan;
   // Called after the last step, before this worker leaves the others.
   std::function<Status()> leaving;
 };

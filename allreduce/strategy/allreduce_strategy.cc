@@ -14,6 +14,7 @@
 #include "allreduce/strategy/replica_state.h"
 #include "allreduce/strategy/replicated_tables.h"
 #include "allreduce/strategy/state_agreement.h"
+#include "common/left_out_step.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -244,7 +245,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     const Range range = buckets_[bucket];
     if (const std::optional<std::size_t> table = table_of(bucket)) {
       SYNCOPATE_RETURN_IF_ERROR(tables_.update(*table, update));
-    } else {
+    } else if (!options_.leaves_out || !is_left_out(slice(arenas_.gradients, range))) {
       replica_.apply(range, slice(arenas_.gradients, range), update);
       clock_.processed(Processing::kUpdate, range.size() * sizeof(float));
     }

@@ -41,6 +41,9 @@ struct AllReduceOptions {
   // Updates are made only once all gradients of a step have been summed: a step that fails has then changed nothing,
   // and save() gives the state after the last successful step.
   bool elastic = false;
+  // A step that a rank has marked (common/left_out_step.h) makes no update on any. Without tables, and with no codec
+  // that keeps something of a gradient for the next.
+  bool leaves_out = false;
   // Called if training goes on rather than begins, with the step it goes on from, and who was given the state by whom.
   // On the compute thread; may be null.
   std::function<void(const std::string& finding)> on_going_on = nullptr;

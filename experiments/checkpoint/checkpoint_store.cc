@@ -87,8 +87,16 @@ Result<Checkpoint> open_whole(const std::string& folder, const StateForms& forms
   if (!checkpoint.ok()) return checkpoint;
   if (check) unfit = check(checkpoint->manifest());
   if (!unfit.ok()) return unfit;
+  if (!is_finite(checkpoint->manifest())) {
+    return Status::data_loss("holds values that are NaN or infinite, from which nothing can be learnt");
+  }
   SYNCOPATE_RETURN_IF_ERROR(checkpoint->verify(forms));
   return checkpoint;
+}
+
+bool has_finite_values(const std::string& path) {
+  const Result<Checkpoint> checkpoint = Checkpoint::open(path);
+  return checkpoint.ok() && is_finite(checkpoint->manifest());
 }
 
 // Returns the folders to look at, newest first; only one if `folder` is itself a checkpoint.
@@ -147,14 +155,26 @@ void CheckpointStore::remove_attempts() {
 
 void CheckpointStore::tidy(std::int64_t step, std::int64_t membership_epoch, int keep) {
   int kept = 0;
+  bool has_finite = false;
   for (const Found& found : all_in(folder_)) {
     if (!found.complete) {
       if (found.step <= step && found.membership_epoch <= membership_epoch) remove_all(found.path);
-    } else if (abandoned_.contains(found.step) || ++kept > keep) {
+    } else if (abandoned_.contains(found.step) || (++kept > keep && has_finite)) {
+      remove_checkpoint(found.path);
+    } else if (const bool is_good = has_finite_values(found.path); is_good || kept <= keep) {
+      has_finite = has_finite || is_good;
+    } else {
       remove_checkpoint(found.path);
     }
   }
   abandoned_.clear();
+}
+
+std::optional<std::string> CheckpointStore::newest_finite() const {
+  for (const Found& found : all_in(folder_)) {
+    if (found.complete && has_finite_values(found.path)) return found.path;
+  }
+  return std::nullopt;
 }
 
 Result<FoundCheckpoint> newest_checkpoint(const std::string& folder, const StateForms& forms,
@@ -170,7 +190,7 @@ Result<FoundCheckpoint> newest_checkpoint(const std::string& folder, const State
         fmt::format("checkpoint {} is passed over: {}", printable(path, kLongestPath), checkpoint.status().message()));
   }
   if (passed_over.empty()) return Status::not_found(fmt::format("{}: holds no checkpoint", folder));
-  return Status::data_loss(fmt::format("no checkpoint is whole: {}", fmt::join(passed_over, "; ")));
+  return Status::data_loss(fmt::format("no checkpoint can be gone on from: {}", fmt::join(passed_over, "; ")));
 }
 
 }  // namespace syncopate::experiments

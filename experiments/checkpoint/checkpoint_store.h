@@ -33,8 +33,11 @@ class CheckpointStore {
   // authenticated.
   Status complete(const Manifest& manifest, std::int64_t membership_epoch, const CheckpointKey* key = nullptr);
   // Call it once all processes know of the checkpoint of `step`, which was taken in `membership_epoch`. Removes
-  // abandoned ones, all others except the newest `keep`, and what earlier attempts have left.
+  // abandoned ones, all others except the newest `keep` and, if none of these is finite, the newest that is, and what
+  // earlier attempts have left.
   void tidy(std::int64_t step, std::int64_t membership_epoch, int keep);
+  // Returns the folder of the newest complete checkpoint whose values are all finite, as its manifest says.
+  std::optional<std::string> newest_finite() const;
   // Removes an attempt that will not be completed.
   void give_up(std::int64_t step, std::int64_t membership_epoch);
   // Removes all attempts, also those that were given up while somebody still wrote. Call it once nobody writes any
@@ -59,8 +62,8 @@ struct FoundCheckpoint {
 // Finds the newest intact checkpoint in `folder`, which is a run's results, its folder of checkpoints, or one
 // checkpoint. `check` sees each manifest before the rest is read; its failure is returned. If `key` is not null, an
 // intact checkpoint that it does not authenticate is also a failure, since an older one would not be what the user has
-// asked for. Fails with not found if there is none, and with data loss, naming all that were skipped, if none is
-// intact.
+// asked for. One that says that its values are not all finite is skipped, too. Fails with not found if there is none,
+// and with data loss, naming all that were skipped, if none is left.
 Result<FoundCheckpoint> newest_checkpoint(const std::string& folder, const StateForms& forms,
                                           const std::function<Status(const Manifest&)>& check,
                                           const CheckpointKey* key = nullptr);

@@ -56,7 +56,9 @@ Json json_of(const StoredFile& file) {
 Json json_of(const StoredPart& part) {
   Json files = Json::array();
   for (const StoredFile& file : part.files) files.push_back(json_of(file));
-  return {{"writer", part.writer}, {"step", part.step}, {"counts", part.counts}, {"files", files}};
+  Json json = {{"writer", part.writer}, {"step", part.step}, {"counts", part.counts}, {"files", files}};
+  if (!part.finite) json["finite"] = false;
+  return json;
 }
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -192,6 +194,10 @@ StoredPart part_of(const ReadJson& json) {
     for (const ReadJson& value : values) numbers.push_back(whole_number(value, "counts"));
   }
   for (const ReadJson& file : bounded_list(json, "files", kMostFiles)) part.files.push_back(file_of(file));
+  if (json.contains("finite")) {
+    if (!json.at("finite").is_boolean()) throw Status::data_loss("'finite' must be true or false");
+    part.finite = json.at("finite").get<bool>();
+  }
   return part;
 }
 
@@ -303,6 +309,8 @@ Result<Manifest> parse_manifest(std::string_view text) {
   const Result<SealedManifest> sealed = open_seal(text);
   return sealed.ok() ? parse_manifest_body(sealed->body) : sealed.status();
 }
+
+bool is_finite(const Manifest& manifest) { return std::ranges::all_of(manifest.parts, &StoredPart::finite); }
 
 bool has_digests(const Manifest& manifest) {
   return std::ranges::all_of(manifest.parts, [](const StoredPart& part) {

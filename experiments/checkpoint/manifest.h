@@ -61,6 +61,7 @@ struct StoredPart {
   std::int64_t step = 0;  // steps that it includes
   std::map<std::string, std::vector<std::int64_t>> counts;
   std::vector<StoredFile> files;
+  bool finite = true;  // no value in it was NaN or infinite when it was written
 
   bool operator==(const StoredPart&) const = default;
 };
@@ -91,6 +92,8 @@ Result<SealedManifest> open_seal(std::string_view text);
 Result<Manifest> parse_manifest_body(std::string_view body);
 // Does both.
 Result<Manifest> parse_manifest(std::string_view text);
+// Returns whether all values that it names were finite when they were written, as far as their writers say.
+bool is_finite(const Manifest& manifest);
 // Returns whether every file that it names has a digest.
 bool has_digests(const Manifest& manifest);
 

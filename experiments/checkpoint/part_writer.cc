@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/finite.h"
 #include "common/os/whole_file.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/content_hash.h"
@@ -64,9 +65,10 @@ class PartWriter {
         if (stop_.stop_requested()) return Status::cancelled("told to stop");
         ContentHash hash(options_.digests);
         for (const ArenaForm::Stretch& stretch : form.stretches(block)) {
-          const auto bytes = std::as_bytes(values.subspan(stretch.range.begin - piece.begin, stretch.range.size()));
-          hash.add(bytes);
-          SYNCOPATE_RETURN_IF_ERROR(file.write(bytes, stretch.offset));
+          const auto part = values.subspan(stretch.range.begin - piece.begin, stretch.range.size());
+          look_at(part);
+          hash.add(std::as_bytes(part));
+          SYNCOPATE_RETURN_IF_ERROR(file.write(std::as_bytes(part), stretch.offset));
         }
         stored.blocks.push_back({block, hash.sums()});
       }
@@ -98,10 +100,13 @@ class PartWriter {
     std::vector<std::span<const std::byte>> values;
     for (const Range& piece : state_.pieces(name)) {
       tensors.push_back(form_of(piece));
+      look_at(state_.values(name, piece));
       values.push_back(std::as_bytes(state_.values(name, piece)));
     }
     return write_whole({.name = own_file(part), .kind = StoredKind::kPieces, .part = part}, tensors, values);
   }
+
+  void look_at(std::span<const float> values) { part_.finite = part_.finite && all_finite(values); }
 
   static TensorForm form_of(Range piece) {
     return {fmt::format("{}", piece.begin), {static_cast<std::int64_t>(piece.size())}};
@@ -111,6 +116,7 @@ class PartWriter {
     if (rows.row_floats == 0) return {};
     const std::string& name = forms_.layout().tensors()[table].name;
     const auto count = static_cast<std::int64_t>(rows.keys.size());
+    look_at(rows.values);
     const std::vector<std::int64_t> keys(rows.keys.begin(), rows.keys.end());
     return write_whole({.name = own_file("rows." + name), .kind = StoredKind::kRows, .part = fmt::format("{}", table)},
                        {{name + ".rows", {count}, true}, {name, {count, static_cast<std::int64_t>(rows.row_floats)}}},

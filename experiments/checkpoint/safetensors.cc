@@ -9,6 +9,8 @@
 #include <limits>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
 #include "common/os/regular_file.h"
 #include "common/os/whole_file.h"
@@ -164,8 +166,17 @@ Result<std::uint64_t> safetensors_header_bytes(std::string_view first_bytes, std
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::uint64_t data_bytes) {
-  const ReadJson json = ReadJson::parse(text, nullptr, false);
+  // A parsed object has each name once; the text may not.
+  std::set<std::string> names;
+  std::optional<std::string> repeated;
+  const auto see = [&](int depth, ReadJson::parse_event_t event, ReadJson& value) {
+    const bool is_name = event == ReadJson::parse_event_t::key && depth == 1;
+    if (is_name && !names.insert(value.get<std::string>()).second && !repeated) repeated = value.get<std::string>();
+    return true;
+  };
+  const ReadJson json = ReadJson::parse(text, see, false);
   if (!json.is_object()) return Status::data_loss("header is not a JSON object");
+  if (repeated) return Status::data_loss(fmt::format("tensor '{}': is named twice", printable(*repeated)));
   SafetensorsHeader header;
   for (const auto& [name, entry] : json.items()) {
     if (name == "__metadata__") {

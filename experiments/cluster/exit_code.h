@@ -14,6 +14,7 @@ enum class ExitCode {
   kProcessLost = 5,    // a process of the job ended early
   kTimeout = 6,        // a process stopped answering, or a wait passed its deadline
   kUnequal = 7,        // compare: modes that must follow the same curve do not; demo --check: a wrong answer
+  kNotFinite = 8,      // a loss, gradient, weight or rate is NaN or infinite, and the run was to stop then
   kInterrupted = 130,  // Ctrl-C
   kTerminated = 143    // SIGTERM, after which a last checkpoint was written
 };

@@ -14,8 +14,8 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr FaultKind kKinds[] = {FaultKind::kKill,  FaultKind::kStop,      FaultKind::kCut,
-                                FaultKind::kDelay, FaultKind::kDuplicate, FaultKind::kReorder};
+constexpr FaultKind kKinds[] = {FaultKind::kKill,      FaultKind::kStop,    FaultKind::kCut, FaultKind::kDelay,
+                                FaultKind::kDuplicate, FaultKind::kReorder, FaultKind::kNan};
 constexpr std::uint64_t kMostDrawn = 3;
 constexpr std::string_view kAny = ":any";
 
@@ -46,6 +46,15 @@ Status check_fault(const Fault& fault, const FaultScene& scene) {
     return Status::invalid_argument(those_there(fault.target.role, count));
   if (fault.step && scene.total_steps > 0 && *fault.step >= scene.total_steps) {
     return Status::invalid_argument(fmt::format("a worker's steps are 0 to {}", scene.total_steps - 1));
+  }
+  if (fault.kind == FaultKind::kNan && fault.target.role != FaultRole::kWorker) {
+    return Status::invalid_argument("workers alone compute gradients, as in nan:worker0@step50");
+  }
+  if (fault.kind == FaultKind::kNan && !fault.step) {
+    return Status::invalid_argument("a gradient is of a step; name it, as in nan:worker0@step50");
+  }
+  if (fault.kind == FaultKind::kNan && !scene.no_gradients.empty()) {
+    return Status::invalid_argument("there is no gradient to spoil: " + scene.no_gradients);
   }
   if (!link_fault_of(fault.kind)) return {};
   if (fault.target.role == FaultRole::kEvaluator) {
@@ -146,6 +155,8 @@ const char* name_of(FaultKind kind) {
       return "duplicate";
     case FaultKind::kReorder:
       return "reorder";
+    case FaultKind::kNan:
+      return "nan";
   }
   return "";
 }
@@ -154,6 +165,7 @@ std::optional<LinkFault> link_fault_of(FaultKind kind) {
   switch (kind) {
     case FaultKind::kKill:
     case FaultKind::kStop:
+    case FaultKind::kNan:
       return std::nullopt;
     case FaultKind::kCut:
       return LinkFault::kCut;
@@ -189,7 +201,7 @@ std::string FaultTarget::name() const {
 std::string Fault::to_string() const {
   std::string text = fmt::format("{}:{}@", name_of(kind), fault_target_text(target));
   text += step ? fmt::format("step{}", *step) : fault_time_text(time);
-  return kind == FaultKind::kKill ? text : text + "+" + fault_time_text(length);
+  return lasts(kind) ? text + "+" + fault_time_text(length) : text;
 }
 
 std::string FaultSchedule::Entry::to_string() const {
@@ -228,7 +240,7 @@ Result<FaultSchedule::Entry> FaultSchedule::parse_entry(std::string_view text) {
   const auto* const known = std::ranges::find(kKinds, kind, [](FaultKind k) { return std::string_view(name_of(k)); });
   if (known == std::end(kKinds))
     return Status::invalid_argument(
-        "must begin with kill:, stop:, cut:, delay:, duplicate:, reorder:, random: or churn:");
+        "must begin with kill:, stop:, cut:, delay:, duplicate:, reorder:, nan:, random: or churn:");
   SYNCOPATE_ASSIGN_OR_RETURN(entry.fault, parse_fault(*known, rest));
   return entry;
 }

@@ -9,6 +9,8 @@
 //   delay:, duplicate:, reorder:TARGET@WHEN+TIME                                 delay:server0@step50+2s
 //                            for TIME, some of the messages that it sends are delayed, all are sent twice, or some are
 //                            overtaken by others
+//   nan:TARGET@stepN         a NaN in the gradient that this worker computes in   nan:worker1@step50
+//                            that step
 //   random:SEED              one to three random kills, stops and cuts that the  random:7
 //                            run survives by what its mode promises: it kills only processes that the run can go on
 //                            without, and its stops and cuts are shorter than any silence that counts as a failure
@@ -33,11 +35,13 @@
 
 namespace syncopate::experiments {
 
-enum class FaultKind { kKill, kStop, kCut, kDelay, kDuplicate, kReorder };
+enum class FaultKind { kKill, kStop, kCut, kDelay, kDuplicate, kReorder, kNan };
 enum class FaultRole { kWorker, kServer, kStandby, kEvaluator };
 
-// Returns "kill", "stop", "cut", "delay", "duplicate" or "reorder".
+// Returns "kill", "stop", "cut", "delay", "duplicate", "reorder" or "nan".
 const char* name_of(FaultKind kind);
+// Returns whether it has a duration.
+inline bool lasts(FaultKind kind) { return kind != FaultKind::kKill && kind != FaultKind::kNan; }
 // Returns the fault of the links that `kind` causes; empty for kinds that do not impair links.
 std::optional<LinkFault> link_fault_of(FaultKind kind);
 // Returns "worker", "server", "standby" or "evaluator".
@@ -57,7 +61,7 @@ struct Fault {
   FaultTarget target;
   std::optional<std::int64_t> step;  // none: the fault comes at `time`
   Duration time{};                   // since training began
-  Duration length{};                 // duration of every kind but a kill
+  Duration length{};                 // of a kind that lasts
 
   // Returns the text that FaultSchedule::parse() reads.
   std::string to_string() const;
@@ -69,9 +73,10 @@ struct FaultScene {
   int workers = 1;
   int servers = 0;
   int standbys = 0;
-  std::string no_links = {};     // why links cannot be impaired; empty: they can
-  std::int64_t total_steps = 0;  // steps of one worker; 0: not known yet
-  Duration timeout{};            // timeout of every wait
+  std::string no_gradients = {};  // why no gradient can hold a NaN; empty: one can
+  std::string no_links = {};      // why links cannot be impaired; empty: they can
+  std::int64_t total_steps = 0;   // steps of one worker; 0: not known yet
+  Duration timeout{};             // timeout of every wait
   // The number of workers that the run can go on without.
   int workers_to_spare = 0;
   bool spares_servers = false;  // whether the run survives the loss of one of each server and its standby

@@ -28,10 +28,10 @@ Status parse_when(std::string_view text, Fault& fault) {
     return Status::invalid_argument(
         fmt::format("'{}' must be a step, as in step200, or a time since training began, as in 10s or 500ms", when));
   }
-  const bool lasts = fault.kind != FaultKind::kKill;
-  if (!lasts && plus != std::string_view::npos)
-    return Status::invalid_argument("a kill does not last; leave out " + std::string(text.substr(plus)));
-  if (!lasts) return {};
+  if (!lasts(fault.kind) && plus != std::string_view::npos)
+    return Status::invalid_argument(
+        fmt::format("a {} does not last; leave out {}", name_of(fault.kind), text.substr(plus)));
+  if (!lasts(fault.kind)) return {};
   if (plus == std::string_view::npos)
     return Status::invalid_argument(fmt::format("how long is missing, as in {}+3s", text));
   SYNCOPATE_ASSIGN_OR_RETURN(fault.length, parse_fault_time(text.substr(plus + 1)));

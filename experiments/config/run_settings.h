@@ -12,6 +12,7 @@
 #include "allreduce/strategy/sparse_exchange.h"
 #include "common/clock.h"
 #include "common/codec/codec_config.h"
+#include "common/on_nan.h"
 #include "common/optimizer/learning_rate.h"
 #include "common/optimizer/optimizer.h"
 #include "common/status.h"
@@ -209,6 +210,8 @@ struct RunSettings {
   bool elastic = false;                   // allreduce only
   int replicas = 0;                       // standbys of each server
   std::optional<double> respawn_seconds;  // none: a lost process is not restarted
+
+  OnNan on_nan = OnNan::kStop;  // what becomes of the run when something in it is not a finite number
 
   // The run
   int repeat = 1;

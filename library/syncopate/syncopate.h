@@ -126,8 +126,11 @@ struct StrategyOptions {
   std::string consistency = "sync";  // under servers: sync, async, bounded:4, softsync:2, local-sgd:8, easgd:8
   int servers = 1;                   // under servers: 1 to 1024; the lowest rank of each host starts its part of them
   std::string compress = {};         // of gradients: fp16, bf16, int8, sign, topk:0.01, randomk:0.01, powersgd:4
-  std::size_t bucket_bytes = 0;      // what travels at once; 0: 1 MiB, under servers 256 KiB
-  std::string server_program = {};   // the path of syncopate-server; empty: the one that was installed with the library
+  // When a rank's own gradient is NaN or infinite: go-on says so once on the standard error, with rank, step and
+  // tensor; stop fails its finish_step, and nobody else gets that gradient.
+  std::string on_nan = {};          // stop, go-on; empty: go-on
+  std::size_t bucket_bytes = 0;     // what travels at once; 0: 1 MiB, under servers 256 KiB
+  std::string server_program = {};  // the path of syncopate-server; empty: the one that was installed with the library
 };
 
 // What a step's synchronisation has cost.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "common/left_out_step.h"
 #include "ps/server/shard_state.h"
 
 namespace syncopate::ps {
@@ -82,10 +83,18 @@ Status Chunk::push(const PushRequest& request) {
     worker.learning_rate = request.step.learning_rate;
     return update_if_enough_pushed();
   }
+  if (is_left_out(request.gradient)) {
+    weights_.release(request.step.worker);
+    return Status();
+  }
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
   if (options_.consistency.pushes_weights()) return weights_.move_towards(request.gradient, request.step.learning_rate);
   return apply_stale(request);
+}
+
+bool Chunk::is_left_out(std::span<const float> gradient) const {
+  return options_.leaves_out && syncopate::is_left_out(gradient);
 }
 
 Status Chunk::apply_stale(const PushRequest& request) {
@@ -154,7 +163,11 @@ Status Chunk::update_if_enough_pushed() {
   }
   const int needed = options_.consistency.pushes_an_update(members_.workers(), live);
   if (sum_.gradients.empty() || static_cast<int>(sum_.gradients.size()) < needed) return Status();
-  SYNCOPATE_RETURN_IF_ERROR(weights_.update(sum_, learning_rate));
+  if (std::ranges::any_of(sum_.gradients, [this](auto gradient) { return is_left_out(gradient); })) {
+    weights_.leave_out_update();
+  } else {
+    SYNCOPATE_RETURN_IF_ERROR(weights_.update(sum_, learning_rate));
+  }
   for (Worker& worker : workers_) worker.gradient = {};
   return Status();
 }

@@ -15,6 +15,8 @@
 //   - Any other push is applied when it arrives. An elastic one carries a worker's weights: it moves the chunk's
 //   weights
 //     towards them by the rate that it carries, and is answered with the weights just after that.
+//   - Where steps may be left out, a gradient that its worker has marked is not applied; of an update that all workers'
+//     gradients make, one that is marked leaves the whole update out, which still counts as a version.
 //   - Where a rule bounds the staleness, a response waits until its worker's lead is within the bound, and then carries
 //     the weights of that moment.
 // staleness.h describes the remedies for stale gradients that are applied when they arrive.
@@ -49,6 +51,7 @@ struct ChunkOptions {
   OptimizerConfig optimizer;   // if gradients are pushed
   StalenessOptions staleness;  // if stale gradients are applied
   HostGroups hosts;            // if updates are made together: how these are summed
+  bool leaves_out = false;     // a marked gradient (common/left_out_step.h) makes no update, nor any beside it
 };
 
 struct ChunkCounters {
@@ -129,6 +132,7 @@ class Chunk {
   const Worker& of(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
   Status check(const PushRequest& request) const;
   Status apply_stale(const PushRequest& request);
+  bool is_left_out(std::span<const float> gradient) const;
   Status update_from_sum();
   // Returns whether dividing by staleness scales each gradient, as the paper does; otherwise it scales the rate.
   bool scales_gradients() const;

@@ -71,6 +71,9 @@ class ChunkWeights {
   void accumulate(const StaleGradient& gradient, float weight);
   Status update_from_sum(float divisor, float learning_rate);
 
+  // Counts an update that leaves the weights, and what is kept beside them, as they are.
+  void leave_out_update() { ++version_; }
+
   // Makes one update w += rate · (values - w).
   Status move_towards(std::span<const float> values, float rate);
 

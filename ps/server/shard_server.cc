@@ -52,6 +52,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                    .seed = options_.seed,
                    .there = options_.there,
                    .hosts = options_.hosts,
+                   .leaves_out = options_.leaves_out,
                    .restored = restored},
       [this](std::size_t elements) { return allocate_floats(transport_, elements); },
       [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); });

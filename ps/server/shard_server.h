@@ -45,6 +45,7 @@ struct ShardServerOptions {
   std::uint64_t seed = 1;                       // seeds the first values of tables' rows
   Duration timeout = std::chrono::seconds(30);  // for passing a response to the transport, and for delivery of the last
                                                 // ones
+  bool leaves_out = false;                      // as ShardOptions has it; so has the next
   HostGroups hosts = {};                        // as ShardOptions has it
   // The following describe one membership epoch of a job; the defaults are for a job that begins.
   std::vector<bool> there = {};  // by worker; empty: all. A worker that is not there counts as lost

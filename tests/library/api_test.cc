@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "library/syncopate/syncopate.h"
 
 namespace syncopate::api {
@@ -41,6 +43,46 @@ TEST_P(ApiStrategyTest, MakesTheUpdateOfEachStep) {
   EXPECT_THAT(strategy->weights(1), Each(0.25f));
   const Status left = strategy->leave();
   EXPECT_TRUE(left.ok()) << left.message();
+  EXPECT_TRUE(job->leave().ok());
+}
+
+TEST_P(ApiStrategyTest, EndsAStepWithANanWhereThatIsAskedForAndNamesRankStepAndTensor) {
+  Result<Job> job = job_of_one();
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  Result<Strategy> strategy = job->connect(small_layout(), {.mode = GetParam(), .on_nan = "stop"});
+  ASSERT_TRUE(strategy.ok()) << strategy.status().message();
+  ASSERT_TRUE(strategy->join().ok());
+  for (int step = 0; step < 2; ++step) {
+    strategy->begin_step(0.5);
+    if (step == 1) strategy->gradients(1)[6] = std::numeric_limits<float>::quiet_NaN();
+    for (const std::size_t tensor : {0, 1}) strategy->gradient_ready(tensor);
+    const Result<StepStats> stats = strategy->finish_step();
+    EXPECT_EQ(stats.ok(), step == 0);
+    if (step == 0) continue;
+    EXPECT_EQ(stats.status().code(), Code::kInvalidArgument);
+    EXPECT_THAT(stats.status().message(), HasSubstr("step 1: on rank 0 the gradient of second is nan"));
+  }
+}
+
+TEST_P(ApiStrategyTest, SaysOnceOfANanThatItGoesOnWith) {
+  Result<Job> job = job_of_one();
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  Result<Strategy> strategy = job->connect(small_layout(), {.mode = GetParam()});
+  ASSERT_TRUE(strategy.ok()) << strategy.status().message();
+  ASSERT_TRUE(strategy->join().ok());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  for (int step = 0; step < 3; ++step) {
+    strategy->begin_step(0.5);
+    strategy->gradients(0)[2] = std::numeric_limits<float>::infinity();
+    for (const std::size_t tensor : {0, 1}) strategy->gradient_ready(tensor);
+    EXPECT_TRUE(strategy->finish_step().ok());
+  }
+  const std::string told = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+  const std::string line = "step 0: on rank 0 the gradient of first is inf";
+  EXPECT_THAT(told, HasSubstr(line));
+  EXPECT_EQ(told.find("on rank 0", told.find(line) + line.size()), std::string::npos) << told;
+  EXPECT_TRUE(strategy->leave().ok());
   EXPECT_TRUE(job->leave().ok());
 }
 
@@ -102,6 +144,7 @@ TEST(ApiStrategy, RefusesOptionsThatNoJobCanHave) {
   EXPECT_THAT(refusal(empty, {}), HasSubstr("'empty' has a dimension of 0: each must be at least 1"));
   EXPECT_THAT(refusal(small_layout(), {.optimizer = {.rule = "lion"}}), HasSubstr("optimizer='lion': must be sgd"));
   EXPECT_THAT(refusal(small_layout(), {.compress = "zip"}), HasSubstr("zip"));
+  EXPECT_THAT(refusal(small_layout(), {.on_nan = "skip"}), HasSubstr("on_nan='skip': must be stop or go-on"));
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .servers = 0}), HasSubstr("must be 1 to 1024"));
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .consistency = "never"}), HasSubstr("never"));
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .server_program = "/nowhere/server"}),

@@ -133,11 +133,18 @@ class Client final : public ControlClient {
     return answer.finish_answer().send_weights();
   }
 
-  Status announce_step(std::int64_t step, TimePoint deadline) override {
+  void report_not_finite(const worker::NotFinite& what) override {
+    ToCoordinator message;
+    *message.mutable_not_finite() = to_wire(what);
+    channel_.post(std::move(message));
+  }
+
+  Result<bool> announce_step(std::int64_t step, TimePoint deadline) override {
     ToCoordinator message;
     message.mutable_step_announcement()->set_step(step);
     channel_.post_records();  // so that all steps are known of a process that is killed now
-    return ask(message, deadline).status();
+    SYNCOPATE_ASSIGN_OR_RETURN(const FromCoordinator answer, ask(message, deadline));
+    return answer.step_answer().plant_nan();
   }
 
   bool wants_snapshots() const override { return channel_.wants_snapshots(); }

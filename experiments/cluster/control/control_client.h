@@ -29,6 +29,7 @@
 #include "experiments/cluster/control/subscription.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
+#include "worker/not_finite.h"
 
 namespace syncopate::experiments {
 
@@ -129,8 +130,9 @@ class ControlClient : public Rendezvous, public RecordSink {
 
   // The steps to announce, because faults are due at them.
   virtual const std::vector<std::int64_t>& announced_steps() const = 0;
-  // Announces that step `step` is about to begin. Returns once the faults that are due then have been injected.
-  virtual Status announce_step(std::int64_t step, TimePoint deadline) = 0;
+  // Announces that step `step` is about to begin. Returns once the faults that are due then have been injected: true if
+  // one of them is a NaN that this worker is to plant in the step's gradient.
+  virtual Result<bool> announce_step(std::int64_t step, TimePoint deadline) = 0;
   // Extends waits for others when a process did not run for a while.
   virtual std::shared_ptr<Patience> patience() const = 0;
   // The faults of this process's data links, as the coordinator orders them.
@@ -145,6 +147,9 @@ class ControlClient : public Rendezvous, public RecordSink {
   // Waits for the next snapshot to evaluate; cancelled once there will be no more.
   virtual Result<WeightsSnapshot> next_snapshot() = 0;
   virtual void send_evaluation(const WeightsSnapshot& stamp, const EvaluationScores& scores) = 0;
+
+  // Reports that something here was not a finite number.
+  virtual void report_not_finite(const worker::NotFinite& what) = 0;
 
   // Reports a fact about this process for the record of the run, as in ("collective", "NCCL 2.28.9, Ring").
   virtual void tell(const std::string& name, const std::string& value) = 0;

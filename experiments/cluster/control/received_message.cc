@@ -95,6 +95,8 @@ bool may_send(Role role, control::ToCoordinator::KindCase kind) {
     case ToCoordinator::kFinishQuestion:
     case ToCoordinator::kBatchRequest:
       return trains;
+    case ToCoordinator::kNotFinite:
+      return trains || role == Role::kEvaluator;
     case ToCoordinator::kMissingWorker:
       return serves(role);
     case ToCoordinator::kEvaluation:

@@ -134,6 +134,26 @@ CheckpointReport from_wire(const control::CheckpointReport& wire) {
   return report;
 }
 
+control::NotFinite to_wire(const worker::NotFinite& what) {
+  control::NotFinite wire;
+  wire.set_step(what.step);
+  wire.set_quantity(static_cast<int>(what.quantity));
+  wire.set_tensor(what.tensor);
+  wire.set_value(what.value);
+  wire.set_loss(what.loss);
+  return wire;
+}
+
+std::optional<worker::NotFinite> from_wire(const control::NotFinite& what) {
+  using Quantity = worker::NotFinite::Quantity;
+  if (what.quantity() < 0 || what.quantity() > static_cast<int>(Quantity::kLoss)) return std::nullopt;
+  return worker::NotFinite{.step = what.step(),
+                           .quantity = static_cast<Quantity>(what.quantity()),
+                           .tensor = what.tensor(),
+                           .value = what.value(),
+                           .loss = what.loss()};
+}
+
 control::MembershipEpoch to_wire(const MembershipEpoch& membership) {
   control::MembershipEpoch wire;
   wire.set_number(membership.number);

@@ -18,6 +18,7 @@
 #include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
+#include "worker/not_finite.h"
 
 namespace syncopate::experiments {
 
@@ -39,6 +40,10 @@ CheckpointReport from_wire(const control::CheckpointReport& report);
 control::ImpairLinks::Fault to_wire(LinkFault fault);
 // Returns none for a fault of a later version of this program.
 std::optional<LinkFault> from_wire(control::ImpairLinks::Fault fault);
+
+control::NotFinite to_wire(const worker::NotFinite& what);
+// Returns none for a quantity of a later version of this program.
+std::optional<worker::NotFinite> from_wire(const control::NotFinite& what);
 
 control::MembershipEpoch to_wire(const MembershipEpoch& membership);
 MembershipEpoch from_wire(const control::MembershipEpoch& membership);

@@ -9,6 +9,7 @@
 
 #include "common/os/exhaustion.h"
 #include "common/text/log.h"
+#include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/control/control_thread.h"
 #include "experiments/cluster/control/packed_steps.h"
 #include "experiments/cluster/control/records_interval.h"
@@ -63,6 +64,7 @@ class Coordinator {
                  observer),
         checkpoints_(config, options.local_state_size > 0),
         termination_(config.grace_seconds, monitor_, checkpoints_, [this](const std::string& line) { report(line); }),
+        health_(config.on_nan, moves_together(config)),
         faults_(config, options.total_steps, plan, hands_on(runtime, monitor_, observer)),
         ends_(runtime, monitor_,
               {.last_words = options.last_words_time, .finished = from_seconds(config.timeout_seconds) / 2},
@@ -91,6 +93,7 @@ class Coordinator {
       if (const std::string shortage = runtime_.take_shortage(); !shortage.empty()) report(shortage);
       if (Status status = observer_.on_tick(now); !status.ok()) monitor_.on_output_failure(status, now);
       monitor_.on_tick(now);
+      tell_health(now);
       if (monitor_.stopping()) faults_.end();
       faults_.act(now);
       carry_out_actions();
@@ -110,6 +113,8 @@ class Coordinator {
     outcome_.is_final_evaluated = !monitor_.evaluations().is_final_missing();
     faults_.end();
     outcome_.faults = faults_.records();
+    tell_last_of_health();
+    outcome_.health = health_.record();
     if (control_.dropped() > 0) outcome_.rejected_connections["coordinator"] = control_.dropped();
     return outcome_;
   }
@@ -171,6 +176,11 @@ class Coordinator {
         return weights_.on_snapshot(process, message.snapshot(), std::move(weights), clocks_.offset(process));
       case ToCoordinator::kEvaluation:
         return on_evaluation(message.evaluation(), now);
+      case ToCoordinator::kNotFinite:
+        if (const std::optional<worker::NotFinite> what = from_wire(message.not_finite())) {
+          health_.on_report(plan_.processes[process].name(), *what, now);
+        }
+        return;
       case ToCoordinator::kFact:
         return observer_.on_fact(message.fact().name(), message.fact().value());
       case ToCoordinator::kClockQuestion:
@@ -289,7 +299,25 @@ class Coordinator {
     faults_.on_step_begins(process, step, now);
     FromCoordinator answer;
     answer.mutable_step_answer()->set_step(step);
+    answer.mutable_step_answer()->set_plant_nan(faults_.take_planted(process));
     control_.send(process, answer);
+  }
+
+  void tell_health(TimePoint now) {
+    if (monitor_.stopping()) return;
+    const std::optional<HealthWatch::Finding> finding = health_.take_due(now);
+    if (!finding) return;
+    observer_.on_not_finite(finding->step, finding->line);
+    finding->ends_run ? monitor_.on_not_finite(finding->line, now) : report(finding->line);
+  }
+
+  // All processes have ended: it may have been found in the last weights.
+  void tell_last_of_health() {
+    const std::optional<HealthWatch::Finding> finding = health_.take_due(clock_.now(), true);
+    if (!finding) return;
+    observer_.on_not_finite(finding->step, finding->line);
+    if (!finding->ends_run || outcome_.verdict) return report(finding->line);
+    outcome_.verdict = Verdict{ExitCode::kNotFinite, finding->line};
   }
 
   void on_finished(std::size_t process, const control::Finished& finished, TimePoint now) {
@@ -427,6 +455,7 @@ class Coordinator {
   WorkerWeights weights_;
   RunCheckpoints checkpoints_;
   Termination termination_;
+  HealthWatch health_;
   FaultInjector faults_;
   ProcessEnds ends_;
   std::optional<SharedBatches> batches_;  // set if workers share the job's batches

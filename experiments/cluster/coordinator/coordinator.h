@@ -14,6 +14,7 @@
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
 #include "experiments/cluster/coordinator/cluster_runtime.h"
+#include "experiments/cluster/coordinator/health_watch.h"
 #include "experiments/cluster/coordinator/run_monitor.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/config/resolved_run.h"
@@ -55,6 +56,8 @@ class RunObserver {
                         std::int64_t /*dropped*/) {}
   // A fault of --fault has just been injected.
   virtual void on_fault() {}
+  // Something was the first in the run that is not a finite number; on_report, or the verdict, has the same line.
+  virtual void on_not_finite(std::int64_t /*step*/, const std::string& /*line*/) {}
   // A program of the person's own has printed a line.
   virtual void on_output(const std::string& /*line*/) {}
   // A message that a person should see, such as the loss of a worker.
@@ -80,6 +83,7 @@ struct RunOutcome {
   std::map<std::string, Duration> clock_uncertainty;
   std::optional<CheckpointFigures> checkpoints;  // if any were to be written
   std::vector<FaultRecord> faults;               // with the outcome of each
+  std::optional<HealthRecord> health;            // none: all that was looked at was finite
 };
 
 struct CoordinatorOptions {

@@ -141,6 +141,10 @@ std::optional<std::string> FaultInjector::inject(const FaultAction& action) {
     hands_.impair_links(*process, action.link_fault, action.length);
     return fmt::format("{} {} for {:.6g} s", done_to_links(action.link_fault), name, seconds(action.length));
   }
+  if (action.kind == FaultAction::Kind::kPlantNan) {
+    planted_.insert(*process);
+    return "planted a NaN in the gradient of " + name;
+  }
   const bool kills = action.kind == FaultAction::Kind::kKill;
   const std::optional<pid_t> pid = hands_.signal(*process, kills ? SIGKILL : SIGSTOP);
   if (!pid) return std::nullopt;

@@ -49,6 +49,8 @@ class FaultInjector {
   void on_training_begins(TimePoint now);
   // `process` is about to begin `step`, and waits until the faults that are due then have been injected.
   void on_step_begins(std::size_t process, std::int64_t step, TimePoint now);
+  // Returns whether the step that `process` is about to begin is to have a NaN in its gradient, once for each.
+  bool take_planted(std::size_t process) { return planted_.erase(process) > 0; }
   // `process` has reported that it has finished this many steps.
   void on_steps(std::size_t process, std::int64_t steps_done, TimePoint now);
   // Injects the faults that are due.
@@ -78,6 +80,7 @@ class FaultInjector {
   const Hands hands_;
   FaultTrigger trigger_;
   std::vector<FaultRecord> records_;
+  std::set<std::size_t> planted_;           // whose next step's gradient is to hold a NaN
   std::set<std::size_t> killed_;            // killed, but not noticed yet
   std::map<int, std::int64_t> steps_done_;  // by rank, as far as reported
   std::optional<TimePoint> begun_;          // when training began

@@ -79,6 +79,10 @@ class RunMonitor {
                       const std::string& last_words, TimePoint now);
   // The results cannot be written.
   void on_output_failure(const Status& status, TimePoint now);
+  // Something in the run is not a finite number, and it is to end then.
+  void on_not_finite(const std::string& line, TimePoint now) {
+    if (!stopping()) conclude({ExitCode::kNotFinite, line}, now);
+  }
   void on_interrupt(TimePoint now);
   // The run was asked to end, and its last checkpoint, after `step` steps, is complete.
   void on_last_checkpoint(std::int64_t step, TimePoint now);

@@ -75,6 +75,7 @@ void FaultTrigger::act(const Due& due, TimePoint now, std::vector<FaultAction>& 
     action.kind = FaultAction::Kind::kImpairLinks;
     action.link_fault = *link_fault;
   }
+  if (fault.kind == FaultKind::kNan) action.kind = FaultAction::Kind::kPlantNan;
   if (fault.kind == FaultKind::kStop) {
     action.kind = FaultAction::Kind::kContinue;
     stopped_.push_back({now + fault.length, action});

@@ -19,11 +19,12 @@ struct FaultAction {
     kStop,
     kContinue,     // continue a stopped process
     kImpairLinks,  // for `length`
+    kPlantNan,     // in the gradient of the step that the worker is about to begin
   };
   Kind kind = Kind::kKill;
   FaultTarget target;
   LinkFault link_fault = LinkFault::kCut;  // kImpairLinks only
-  Duration length{};                       // duration of every kind but a kill
+  Duration length{};                       // of a kind that lasts
   std::string fault;                       // as it was asked for: "kill:worker1@step200", "churn:4s"
   std::optional<std::int64_t> step = {};   // the step at which it was due; none: it was due at a time
 };

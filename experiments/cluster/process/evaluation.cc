@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/finite.h"
 #include "worker/data/batch_loader.h"
 #include "worker/metrics.h"
 
@@ -60,6 +61,13 @@ Status Evaluation::check(const WeightsSnapshot& snapshot) const {
   return {};
 }
 
+std::optional<worker::FoundTensor> Evaluation::not_finite(const WeightsSnapshot& snapshot) const {
+  const auto in_weights =
+      worker::tensor_not_finite(snapshot_layout(layout(), snapshot.rows), snapshot.weights, std::span<const RowKeys>());
+  return in_weights ? in_weights
+                    : worker::tensor_not_finite(local_layout(), snapshot.local_state, std::span<const RowKeys>());
+}
+
 Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<const float> local_state,
                                   const TableKeys& rows, const Visit& visit) {
   for (const std::unique_ptr<worker::Model>& model : models_) backend_->upload(local_state, model->local_state());
@@ -89,12 +97,7 @@ Evaluation::Score Evaluation::run(std::span<const float> weights, std::span<cons
     }
   }
   // A relu in between may have hidden it.
-  const auto all_numbers = [](std::span<const float> values) {
-    return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-  };
-  if (!all_numbers(weights) || !all_numbers(local_state)) {
-    loss = std::numeric_limits<double>::quiet_NaN();
-  }
+  if (!all_finite(weights) || !all_finite(local_state)) loss = std::numeric_limits<double>::quiet_NaN();
   if (data_->judgement() == worker::Judgement::kRegression) {
     return score_of_regression(loss, squares / samples - targets / samples * (targets / samples));
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "worker/backend/compute_backend.h"
 #include "worker/data/dataset.h"
 #include "worker/model.h"
+#include "worker/not_finite.h"
 
 namespace syncopate::experiments {
 
@@ -41,6 +43,9 @@ class Evaluation {
 
   // Sees each batch, one after the other, with its logits, as Model::logits returns them.
   using Visit = std::function<void(const worker::BatchView& batch, std::span<const float> logits)>;
+
+  // Returns the first tensor of a snapshot that check accepts which holds a value that is not finite.
+  std::optional<worker::FoundTensor> not_finite(const WeightsSnapshot& snapshot) const;
 
   // Evaluates a snapshot that check accepts: `weights` is laid out as snapshot_layout says.
   Score run(std::span<const float> weights, std::span<const float> local_state = {}, const TableKeys& rows = {},

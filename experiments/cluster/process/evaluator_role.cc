@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -19,6 +17,16 @@ ValidationFigures validated(Evaluation& validation, const WeightsSnapshot& snaps
   return {.accuracy = score.accuracy, .loss = score.loss};
 }
 
+worker::NotFinite described(const Evaluation& evaluation, const WeightsSnapshot& snapshot, double loss) {
+  worker::NotFinite what{.step = snapshot.steps_done, .value = loss, .loss = loss};
+  if (const auto found = evaluation.not_finite(snapshot)) {
+    what.quantity = worker::NotFinite::Quantity::kWeights;
+    what.tensor = found->name;
+    what.value = found->value;
+  }
+  return what;
+}
+
 }  // namespace
 
 Status run_evaluator(const RoleContext& context) {
@@ -34,7 +42,7 @@ Status run_evaluator(const RoleContext& context) {
                                Evaluation::create(model_spec(context.config), *data->validation, *backend, batch));
   }
 
-  bool diverged = false;
+  bool is_reported = false;
   while (true) {
     context.activity.rest("waiting for a snapshot", 0);
     const Result<WeightsSnapshot> snapshot = context.control.next_snapshot();
@@ -46,9 +54,8 @@ Status run_evaluator(const RoleContext& context) {
     log_info("step {}: {}, loss {:.4f}", snapshot->steps_done, to_text(score.accuracy, score.figures), score.loss);
     EvaluationScores scores{.accuracy = score.accuracy, .loss = score.loss, .figures = score.figures};
     if (validation) scores.validation = validated(*validation, *snapshot);
-    if (std::isnan(score.loss) && !std::exchange(diverged, true)) {
-      context.control.tell("diverged",
-                           fmt::format("at step {} or before it: weights are no numbers", snapshot->steps_done));
+    if (!std::isfinite(score.loss) && !std::exchange(is_reported, true)) {
+      context.control.report_not_finite(described(evaluation, *snapshot, score.loss));
     }
     context.control.send_evaluation(*snapshot, scores);
   }

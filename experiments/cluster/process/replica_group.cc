@@ -56,8 +56,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
     return group;
   }
   if (config.mode == Mode::kLocal) {
-    group->strategy_ =
-        std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock, config.seed, context.tracer);
+    group->strategy_ = std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock, config.seed, context.tracer,
+                                                               config.on_nan == OnNan::kSkip);
     return group;
   }
   if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl) {
@@ -165,6 +165,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
                                       .timeout = timeout_of(config),
                                       .workers = membership.workers,
                                       .elastic = config.elastic,
+                                      .leaves_out = config.on_nan == OnNan::kSkip,
                                       .activity = &activity_,
                                       .threads = &context.host.threads()};
   options.on_going_on = [](const std::string& finding) { log_info("{}", finding); };

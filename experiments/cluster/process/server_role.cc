@@ -254,6 +254,7 @@ ps::ShardServerOptions Server::options_in(const MembershipEpoch& membership, std
                                  .compression = compression_of(config_),
                                  .seed = config_.seed,
                                  .timeout = from_seconds(config_.timeout_seconds),
+                                 .leaves_out = config_.on_nan == OnNan::kSkip,
                                  .hosts = host_groups_of(config_)};
   options.there.assign(static_cast<std::size_t>(config_.workers), false);
   for (const int worker : pushers_of(config_, membership)) options.there[static_cast<std::size_t>(worker)] = true;

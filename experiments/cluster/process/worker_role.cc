@@ -14,6 +14,7 @@
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/process/batch_order_of.h"
 #include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/health_reporter.h"
 #include "experiments/cluster/process/membership_loop.h"
 #include "experiments/cluster/process/replica_group.h"
 #include "experiments/cluster/process/roles.h"
@@ -54,7 +55,7 @@ Result<Place> place_of(const RoleContext& context) {
 class Worker {
  public:
   explicit Worker(const RoleContext& context)
-      : context_(context), config_(context.config), clock_(context.host.clock()) {}
+      : context_(context), config_(context.config), clock_(context.host.clock()), health_(context) {}
 
   // Reads the data and builds the model before joining, so that other workers wait no longer than necessary.
   Status prepare();
@@ -64,7 +65,7 @@ class Worker {
  private:
   Status train_in(const MembershipEpoch& membership);
   Status train_with(ReplicaGroup& replicas, const MembershipEpoch& membership);
-  worker::TrainerHooks hooks(ReplicaGroup& replicas, const MembershipEpoch& membership);
+  worker::TrainerHooks hooks(ReplicaGroup& replicas, const MembershipEpoch& membership, Pause& pause);
   worker::BatchSource& batches() { return staged_ ? static_cast<worker::BatchSource&>(*staged_) : *loader_; }
   SharedWork::Queue queue();
   Status prepare_checkpoints();
@@ -107,6 +108,8 @@ class Worker {
   std::optional<EvaluationPoints> points_;
   std::int64_t points_passed_ = 0;
   bool trains_to_the_end_ = true;  // until the end of the job
+  HealthReporter health_;
+  bool plants_nan_ = false;  // in the next step's gradient
   TimePoint training_began_{};
   WeightsSnapshot stamp_;
 };
@@ -257,7 +260,8 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
                                        .base_learning_rate = config_.learning_rate,
                                        .minibatch_growth = static_cast<double>(batches_an_update(config_)),
                                        .workers = config_.workers,
-                                       .restored = carried_ && goes_on(membership) ? &*carried_ : nullptr};
+                                       .restored = carried_ && goes_on(membership) ? &*carried_ : nullptr,
+                                       .health = health_.options()};
   std::optional<worker::UntilUpdated> until_updated;
   worker::Work* work = shared_work_ ? &*shared_work_ : nullptr;
   if (const int needed = batches_a_step(config_); needed < config_.workers) {
@@ -284,7 +288,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
   }
   // Exceptions end here, too: until then others may call back into objects of this function.
   const Status status = caught([&] {
-    return worker::train(options, hooks(replicas, membership), parts,
+    return worker::train(options, hooks(replicas, membership, pause), parts,
                          [&](std::span<const float> weights) { return hand_in(replicas.strategy(), weights); });
   });
   // What follows takes its time, and is not to be interrupted.
@@ -296,7 +300,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
   return status;
 }
 
-worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch& membership) {
+worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch& membership, Pause& pause) {
   worker::TrainerHooks hooks;
   const std::optional<Share> share =
       share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == membership.workers.front());
@@ -327,6 +331,8 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
     trains_to_the_end_ = decision->go_on;
     return decision->go_on;
   };
+  hooks.not_finite = [this, &pause](const worker::NotFinite& what) { return health_.report(what, pause); };
+  if (!config_.faults.empty()) hooks.plants_nan = [this] { return std::exchange(plants_nan_, false); };
   hooks.leaving = [this] { return context_.control.ask_leave(deadline()); };
   hooks.evaluation_due = [this, &strategy = replicas.strategy()](std::int64_t steps_done) {
     stamp_.steps_done = steps_done;
@@ -360,7 +366,8 @@ worker::EvaluationShare Worker::evaluation_due(std::int64_t steps_done, const Sy
 Status Worker::announce(std::int64_t step) {
   if (!std::ranges::binary_search(context_.control.announced_steps(), step)) return {};
   context_.activity.set("beginning a step", step);
-  return context_.control.announce_step(step, deadline());
+  SYNCOPATE_ASSIGN_OR_RETURN(plants_nan_, context_.control.announce_step(step, deadline()));
+  return {};
 }
 
 Status Worker::hand_in(SyncStrategy& strategy, std::span<const float> weights) {

@@ -56,6 +56,8 @@ inline const Condition kRealHosts{"--cluster=real, whose time is not virtual",
 inline const Condition kSimulatedHosts{
     "--cluster=simulated and --hosts",
     [](const Run& r) { return r.cluster == ClusterKind::kSimulated && is_distributed(r) && !r.hosts.empty(); }};
+inline const Condition kOwnModel{"a --model of Syncopate that learns, not profile:NAME and no --command",
+                                 [](const Run& r) { return has_evaluator(r); }};
 inline const Condition kLearns{"a --model that learns, not profile:NAME", [](const Run& r) { return !is_profile(r); }};
 
 // Compression

@@ -12,11 +12,14 @@ OptionSpec fault() {
           "Lets things go wrong: kill:server0@step200 kills a process when that step begins, "
           "stop:worker1@10s+3s stops one for 3 s, cut:worker2@5s+2s lets its links carry nothing for 2 s, "
           "delay:, duplicate: and reorder:server0@5s+2s let messages from it come late, twice, or out of order for "
-          "2 s, random:7 draws a few kills, stops and cuts that the run outlasts, random:7:any also such as end it, "
+          "2 s, nan:worker1@step50 plants a NaN in the gradient that it computes then, random:7 draws a few kills, "
+          "stops and cuts that the run outlasts, random:7:any also such as end it, "
           "churn:4s kills a worker every 4 s in the mean.",
       .range =
-          "kill:, stop:, cut:, delay:, duplicate: or reorder:, then worker, server or standby and a rank, evaluator, "
-          "any-worker or any-server, then @stepN or @TIME since training began, then +TIME but for kill; random:SEED "
+          "kill:, stop:, cut:, delay:, duplicate:, reorder: or nan:, then worker, server or standby and a rank, "
+          "evaluator, "
+          "any-worker or any-server, then @stepN or @TIME since training began, then +TIME but for kill and nan; "
+          "random:SEED "
           "or random:SEED:any; churn:TIME; several between commas, or given several times",
       .usual = "none",
       .is_text = true};

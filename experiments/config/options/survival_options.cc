@@ -4,6 +4,7 @@
 
 namespace syncopate::experiments {
 
+using option_kinds::choice;
 using option_kinds::flag;
 using option_kinds::number;
 using option_kinds::only;
@@ -35,6 +36,15 @@ void add_survival_options(std::vector<OptionSpec>& table) {
                                .usual = "never"},
                               &C::respawn_seconds, "time", 0.0, 3600.0),
                        conditions::kRespawns));
+  table.push_back(only(
+      choice({.group = group,
+              .name = "on-nan",
+              .placeholder = "WHAT",
+              .sentence = "When a loss, a gradient, a weight or the rate is NaN or infinite: stop ends the run, with "
+                          "exit code 8, skip leaves the step out on all workers, go-on trains on. Which step, "
+                          "worker and tensor was the first is said in any case."},
+             &C::on_nan, "what follows a NaN", {OnNan::kStop, OnNan::kSkip, OnNan::kGoOn}),
+      conditions::kOwnModel));
 }
 
 }  // namespace syncopate::experiments

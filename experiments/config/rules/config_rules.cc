@@ -11,6 +11,7 @@
 #include "experiments/config/rules/command_rules.h"
 #include "experiments/config/rules/data_rules.h"
 #include "experiments/config/rules/fault_rules.h"
+#include "experiments/config/rules/health_rules.h"
 #include "experiments/config/rules/rate_rule.h"
 #include "experiments/config/rules/survival_rules.h"
 #include "experiments/config/rules/table_rules.h"
@@ -402,6 +403,7 @@ Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_aggregation(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_health(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_momentum_of_compression(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_one_bit_adam(config));

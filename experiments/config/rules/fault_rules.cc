@@ -22,6 +22,13 @@ std::string why_no_links(const ResolvedRun& config) {
   return {};
 }
 
+// Returns why no gradient can hold a NaN; empty if one can.
+std::string why_no_gradients(const ResolvedRun& config) {
+  if (is_profile(config)) return "a profile computes none; name a model that learns";
+  if (config.device == DeviceKind::kCuda) return "they lie in a GPU's memory; use --device=cpu";
+  return {};
+}
+
 }  // namespace
 
 FaultScene fault_scene_of(const ResolvedRun& config, std::int64_t total_steps) {
@@ -29,6 +36,7 @@ FaultScene fault_scene_of(const ResolvedRun& config, std::int64_t total_steps) {
   return {.workers = config.workers,
           .servers = config.mode == Mode::kPs ? config.servers : 0,
           .standbys = may_have_replicas(config) ? config.servers * config.replicas : 0,
+          .no_gradients = why_no_gradients(config),
           .no_links = why_no_links(config),
           .total_steps = total_steps,
           .timeout = from_seconds(config.timeout_seconds),

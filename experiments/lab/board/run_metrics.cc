@@ -94,6 +94,11 @@ void RunMetrics::fault_injected() {
   ++faults_;
 }
 
+void RunMetrics::not_finite(std::int64_t /*step*/, const std::string& /*line*/) {
+  const std::lock_guard lock(mutex_);
+  ++not_finite_;
+}
+
 Status RunMetrics::end() {
   const std::lock_guard lock(mutex_);
   trains_ = false;
@@ -115,7 +120,9 @@ std::string RunMetrics::text() const {
          head("syncopate_worker_losses_total", "counter", "Workers that were lost while others went on.") +
          fmt::format("syncopate_worker_losses_total {}\n", losses_) +
          head("syncopate_faults_total", "counter", "Faults of --fault that were injected.") +
-         fmt::format("syncopate_faults_total {}\n", faults_) + text_of_workers() + text_of_evaluation();
+         fmt::format("syncopate_faults_total {}\n", faults_) +
+         head("syncopate_not_finite_total", "counter", "Repeats in which something was NaN or infinite.") +
+         fmt::format("syncopate_not_finite_total {}\n", not_finite_) + text_of_workers() + text_of_evaluation();
 }
 
 std::string RunMetrics::text_of_workers() const {

@@ -28,6 +28,7 @@ class RunMetrics final : public RunWatcher {
   void worker_lost(int rank) override;
   void worker_joined(int rank) override;
   void fault_injected() override;
+  void not_finite(std::int64_t step, const std::string& line) override;
   Status tick(TimePoint, TimePoint) override { return {}; }
   Status end() override;
 
@@ -50,7 +51,7 @@ class RunMetrics final : public RunWatcher {
   const bool learns_;
   mutable std::mutex mutex_;           // guards the following
   std::vector<WorkerTotals> workers_;  // by rank
-  std::int64_t losses_ = 0, faults_ = 0;
+  std::int64_t losses_ = 0, faults_ = 0, not_finite_ = 0;
   std::int64_t epoch_ = 0;
   std::int64_t repeats_ = 0;
   bool trains_ = false;

@@ -2,6 +2,9 @@
 // on the coordinator's thread.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/step_record.h"
@@ -23,6 +26,8 @@ class RunWatcher {
   virtual void worker_joined(int rank) = 0;
   // A fault of --fault has been injected.
   virtual void fault_injected() = 0;
+  // Something was the first in the run that is not a finite number.
+  virtual void not_finite(std::int64_t step, const std::string& line) = 0;
   // Called about every 100 ms, with the time before which all steps have been added. A failure (the disk is full) ends
   // the run.
   virtual Status tick(TimePoint now, TimePoint all_before) = 0;

@@ -77,6 +77,10 @@ void TensorBoardLog::add(const EvalRecord& eval) {
   if (eval.validation) draw(validation_, eval.validation->loss, eval.validation->accuracy);
 }
 
+void TensorBoardLog::not_finite(std::int64_t step, const std::string& line) {
+  train_->add(event_record(event_of(job_.wall_clock(), step, {text_value("not_finite", line)})));
+}
+
 Status TensorBoardLog::tick(TimePoint now, TimePoint all_before) {
   draw_steps(all_before);
   if (now - last_flush_ < kBetweenFlushes) return {};

@@ -42,6 +42,7 @@ class TensorBoardLog final : public RunWatcher {
   void worker_lost(int) override {}
   void worker_joined(int) override {}
   void fault_injected() override {}
+  void not_finite(std::int64_t step, const std::string& line) override;
   // Writes what has been added within a second or so.
   Status tick(TimePoint now, TimePoint all_before) override;
   Status end() override;

@@ -320,7 +320,7 @@ class Comparison {
     }
     if (result.exit != ExitCode::kSuccess) {
       const std::string line = fmt::format("{}, round {}: {}", runs_[row].label, round + 1, result.verdict);
-      if (!is_lost_to_a_fault(config, result)) {
+      if (!is_lost_to_a_fault(config, result) && result.exit != ExitCode::kNotFinite) {
         has_ended_ = true;
         report_.outcome = line;
         return result.exit;
@@ -345,7 +345,8 @@ class Comparison {
     return ExitCode::kSuccess;
   }
 
-  // A fault of --fault can end a run although nothing is wrong with the comparison.
+  // A fault of --fault can end a run although nothing is wrong with the comparison; so can a rate that one row does not
+  // stand (ExitCode::kNotFinite).
   static bool is_lost_to_a_fault(const ResolvedRun& config, const JobResult& result) {
     return !config.faults.empty() && (result.exit == ExitCode::kProcessLost || result.exit == ExitCode::kTimeout);
   }

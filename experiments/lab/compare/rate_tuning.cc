@@ -95,6 +95,11 @@ TunedRates tune_rates(const RateTuning& tuning, std::vector<PlannedRun>& runs, R
         const std::string what =
             fmt::format("trial {:>{}}/{}: {:<{}}", ++number, fmt::format("{}", all).size(), all, name_of(trial), width);
         const JobResult result = runner.run(row, what, config);
+        if (result.exit == ExitCode::kNotFinite) {
+          trial.quality.push_back(kNone);
+          trial.loss.push_back(kNone);
+          continue;
+        }
         if (result.exit != ExitCode::kSuccess) {
           report.outcome = fmt::format("{}, trial {} of {}: {}", name_of(trial), number, all, result.verdict);
           return {.exit = result.exit, .diverged = {}};

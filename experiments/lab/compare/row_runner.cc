@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "common/text/format.h"
 
@@ -12,17 +11,16 @@ namespace syncopate::experiments {
 namespace {
 
 std::string result_text(const JobResult& result) {
+  if (result.exit == ExitCode::kNotFinite) return "diverged";
   if (result.exit != ExitCode::kSuccess || result.reports.empty()) return "not finished";
   const RunReport& report = result.reports.front();
-  const bool has_diverged =
-      !runs_command(result.config) && report.final_test_loss && !std::isfinite(*report.final_test_loss);
   if (is_profile(result.config))
     return fmt::format("{} samples/s", format_count(report.samples_per_second.value_or(0)));
   return fmt::format("{} samples/s  {}{}",
                      report.samples_per_second ? format_count(*report.samples_per_second) : std::string("-"),
                      final_headline(report) ? to_text(report.final_test_accuracy.value_or(0), report.final_figures)
                                             : std::string("not evaluated"),
-                     has_diverged ? ", diverged" : "");
+                     has_diverged(result) ? ", diverged" : "");
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ Result<ResolvedRun> resolved_setting(const ConvergenceSetting& setting, const Co
   std::vector<std::string> words = {"run_experiment"};
   words.insert(words.end(), setting.flags.begin(), setting.flags.end());
   words.push_back(fmt::format("--repeat={}", kConvergenceSeeds));
+  words.emplace_back("--on-nan=go-on");  // a run that collapses is a result
   words.push_back("--data-dir=" + runs.data_dir);
   words.push_back("--output=" + folder);
   std::vector<const char*> line;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/finite.h"
 #include "common/os/whole_file.h"
 #include "common/text/format.h"
 #include "experiments/cluster/process/data_of.h"
@@ -67,6 +68,12 @@ Result<EvaluatedModel> evaluate(const EvaluateRequest& request) {
   SYNCOPATE_ASSIGN_OR_RETURN(Evaluation evaluation, Evaluation::create(model_spec(config), *data.test, *backend,
                                                                        evaluation_batch(*data.test)));
   SYNCOPATE_RETURN_IF_ERROR(evaluation.check(snapshot).in(saved.path));
+  if (const auto found = evaluation.not_finite(snapshot)) {
+    return Status::data_loss(
+        fmt::format("{}: the weights of {} hold {}: the run that left them has diverged, and there "
+                    "is nothing to evaluate",
+                    saved.path, found->name, name_of_not_finite(found->value)));
+  }
   EvaluatedModel evaluated{
       .path = saved.path, .model_on_data = model_on_data(config), .samples = data.test->size(), .score = {}};
   const bool is_regression = form.regression;

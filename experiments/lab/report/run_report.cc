@@ -172,7 +172,7 @@ constexpr std::size_t kLastPart = 10;  // of a worker's steps, the last tenth sa
 
 void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
   TimePoint first = TimePoint::max(), last = TimePoint::min();
-  double last_loss = 0, last_samples = 0;
+  double first_loss = 0, first_samples = 0, last_loss = 0, last_samples = 0;
   double dropped = 0, used = 0;
   for (const WorkerSteps& worker : workers) {
     for (const StepRecord& step : worker.steps) {
@@ -183,6 +183,11 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
       dropped += step.sync.dropped;
     }
     used += used_samples(worker.steps);
+    if (!worker.steps.empty()) {
+      const StepRecord& step = worker.steps.front();
+      first_loss += step.loss * static_cast<double>(step.samples);
+      first_samples += static_cast<double>(step.samples);
+    }
     if (worker.lost) report.lost_workers.push_back(worker.rank);
     if (worker.lost || worker.steps.empty()) continue;
     // The last batch alone may be what was left of an epoch.
@@ -199,6 +204,7 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
   if (report.training_seconds > 0) {
     report.samples_per_second = static_cast<double>(report.used_samples) / report.training_seconds;
   }
+  if (first_samples > 0) report.first_train_loss = first_loss / first_samples;
   if (last_samples > 0) report.final_train_loss = last_loss / last_samples;
 }
 

@@ -1,7 +1,9 @@
 #include "experiments/lab/report/summary_json.h"
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "common/finite.h"
 #include "experiments/lab/report/statistics.h"
 
 namespace syncopate::experiments {
@@ -131,6 +133,7 @@ Json report_json(const RunReport& report) {
           {"final_validation_r2", or_null(validation_r2_of(report))},
           {"final_validation_accuracy", or_null(validation_accuracy_of(report))},
           {"final_validation_loss", or_null(validation_loss_of(report))},
+          {"first_train_loss", or_null(report.first_train_loss)},
           {"final_train_loss", or_null(report.final_train_loss)},
           {"seconds_to_target", or_null(report.seconds_to_target)},
           {"samples_to_target", or_null(report.samples_to_target)},
@@ -194,6 +197,22 @@ Json faults_json(std::span<const FaultRecord> faults) {
   return all;
 }
 
+Json health_json(const HealthRecord& health) {
+  using Quantity = worker::NotFinite::Quantity;
+  static constexpr const char* kQuantities[] = {"rate", "weights", "batch", "gradient", "loss"};
+  static_assert(std::size(kQuantities) == static_cast<std::size_t>(Quantity::kLoss) + 1);
+  const worker::NotFinite& first = health.first;
+  return {{"first",
+           {{"text", to_text(health)},
+            {"process", health.process},
+            {"step", first.step},
+            {"quantity", kQuantities[static_cast<std::size_t>(first.quantity)]},
+            {"tensor", first.tensor.empty() ? Json(nullptr) : Json(first.tensor)},
+            {"value", name_of_not_finite(first.value)}}},
+          {"on_nan", name_of(health.on_nan)},
+          {"left_out_steps", health.left_out}};
+}
+
 Json json_of(const HostEnvironment& host) {
   return {{"name", host.name},         {"workers", host.workers},       {"servers", host.servers},
           {"own_name", host.own_name}, {"kernel", host.kernel},         {"cpu_model", host.cpu_model},
@@ -215,6 +234,7 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   if (!facts.straggler.empty()) summary["straggler"] = facts.straggler;
   if (!facts.faults.empty()) summary["faults"] = faults_json(facts.faults);
   if (!facts.data.empty()) summary["data"] = facts.data;
+  summary["not_finite"] = facts.health ? health_json(*facts.health) : Json(nullptr);
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
   if (!facts.link.empty()) summary["link"] = facts.link;
   if (facts.simulation) {

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "experiments/checkpoint/checkpoint_policy.h"
+#include "experiments/cluster/coordinator/health_watch.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/config/resolved_run.h"
@@ -55,6 +56,7 @@ struct RunFacts {
   std::int64_t resumed_at = 0;                   // the step of that checkpoint
   std::int64_t resumed_samples = 0;              // trained until then, by all workers
   std::optional<double> resumed_seconds;         // of training until then; empty: the checkpoint does not tell
+  std::optional<HealthRecord> health;            // what was not finite, of the first repeat in which anything was
   std::vector<FaultRecord> faults;               // the faults of --fault, and the outcome of each
   // How far the time stamps of each process on another host may be wrong; empty if all share a clock.
   std::map<std::string, Duration> clock_uncertainty;

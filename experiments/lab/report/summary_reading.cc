@@ -154,6 +154,7 @@ RunReport read_report(const JsonMembers& members) {
                                      .excess_loss = of_bin.maybe_number("excess_train_loss").value_or(kNone)});
   }
   report.dropped = members.number("dropped");
+  report.first_train_loss = members.maybe_number("first_train_loss");
   report.final_train_loss = members.maybe_number("final_train_loss");
   report.final_test_accuracy = members.maybe_number("final_test_accuracy");
   report.final_test_loss = members.maybe_number("final_test_loss");

@@ -363,6 +363,9 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
     if (!missing.empty()) text += line("not evaluated", missing);
   }
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
+  if (facts.health && facts.health->left_out > 0) {
+    text += line("left out", fmt::format("{} steps, whose gradients were not finite", facts.health->left_out));
+  }
   for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   if (!facts.rejected_connections.empty()) text += line("rejected", rejected_text(facts.rejected_connections));
   for (const std::string& event : facts.events) text += line("event", event);

@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSettingsFile = "config.toml";
 constexpr std::uint64_t kMostResultBytes = 64 << 20;
-// These may differ between the parts of one run: how long it is, what is kept of it, and where it runs.
-constexpr std::array<std::string_view, 12> kMayDiffer{
-    "epochs", "steps",          "checkpoint-every", "keep",           "grace",          "evaluate-every",
-    "hosts",  "listen-address", "remote-shell",     "remote-program", "wait-for-hosts", "transport",
+// These may differ between the parts of one run: how long it is, what is kept of it, where it runs, and what ends it.
+constexpr std::array<std::string_view, 13> kMayDiffer{
+    "epochs",         "steps",        "checkpoint-every", "keep",           "grace",     "evaluate-every", "hosts",
+    "listen-address", "remote-shell", "remote-program",   "wait-for-hosts", "transport", "on-nan",
 };
 // These say how long it is.
 constexpr std::array<std::string_view, 2> kLengths{"epochs", "steps"};

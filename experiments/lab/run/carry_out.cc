@@ -69,6 +69,7 @@ class WholeModelObserver final : public RunObserver {
     observer_.on_trace(process, whole, dropped);
   }
   void on_fault() override { observer_.on_fault(); }
+  void on_not_finite(std::int64_t step, const std::string& line) override { observer_.on_not_finite(step, line); }
   void on_report(const std::string& line) override { observer_.on_report(line); }
   Status on_tick(TimePoint now) override { return observer_.on_tick(now); }
 

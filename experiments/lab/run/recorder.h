@@ -12,6 +12,7 @@
 #include "experiments/cluster/control/attention.h"
 #include "experiments/cluster/coordinator/coordinator.h"
 #include "experiments/lab/board/run_watcher.h"
+#include "experiments/lab/report/learning_words.h"
 #include "experiments/lab/report/progress.h"
 #include "experiments/lab/report/results_writer.h"
 #include "experiments/lab/report/step_log.h"
@@ -27,10 +28,11 @@ struct JobFacts {
   std::int64_t steps_per_epoch = 1;  // this and the next: 0 if only a program of the person's own knows
   std::int64_t total_steps = 1;      // steps of the job, in global batches
   std::int64_t train_samples = 0;
-  std::string data = {};            // what it learns from, of own data; else empty
-  std::optional<double> best_loss;  // on the test set, if known
-  std::int64_t first_step = 0;      // above 0 in a run that resumes from a checkpoint
-  std::int64_t batches_done = 0;    // batches done by `first_step`, if workers share the job's batches
+  std::string data = {};                  // what it learns from, of own data; else empty
+  std::optional<double> best_loss;        // on the test set, if known
+  std::optional<Guessing> guessing = {};  // of what is judged by accuracy
+  std::int64_t first_step = 0;            // above 0 in a run that resumes from a checkpoint
+  std::int64_t batches_done = 0;          // batches done by `first_step`, if workers share the job's batches
   std::int64_t samples_per_epoch = 0;
   // What was trained before `first_step`: figures of samples and of time until then count from there.
   std::int64_t samples_before = 0;
@@ -55,6 +57,7 @@ class Recorder final : public RunObserver {
     trace_.add(process, events, dropped);
   }
   void on_fault() override;
+  void on_not_finite(std::int64_t step, const std::string& line) override;
   void on_output(const std::string& line) override;
   void on_report(const std::string& line) override;
   Status on_tick(TimePoint now) override;

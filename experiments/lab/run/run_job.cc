@@ -14,6 +14,7 @@
 #include "common/text/format.h"
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
+#include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/cluster/plan/descriptor_need.h"
@@ -62,6 +63,7 @@ struct DataFacts {
   std::int64_t train_samples = 0;
   std::optional<double> best_loss = {};
   std::string description = {};
+  std::optional<Guessing> guessing = {};
 };
 
 // Returns "120 samples to train, 30 to test; 4 values a sample; 3 classes: setosa, versicolor, virginica".
@@ -99,7 +101,13 @@ Result<DataFacts> data_facts_of(const ResolvedRun& config) {
                                       "; --data-dir=DIR names another place for generated data");
   }
   if (!data.ok()) return data.status();
-  return DataFacts{data->train->size(), data->test->best_loss(), has_own_data(config) ? description_of(*data) : ""};
+  DataFacts facts{.train_samples = data->train->size(), .best_loss = data->test->best_loss()};
+  if (has_own_data(config)) facts.description = description_of(*data);
+  if (data->test->judgement() == worker::Judgement::kAccuracy) {
+    const worker::SampleForm& form = data->test->form();
+    facts.guessing = Guessing{.classes = form.classes, .labels = data->test->size() * form.labels};
+  }
+  return facts;
 }
 
 Status check_trace(const ResolvedRun& config, std::int64_t total_steps) {
@@ -130,6 +138,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
       .train_samples = data->train_samples,
       .data = data->description,
       .best_loss = data->best_loss,
+      .guessing = data->guessing,
       .samples_per_epoch = order.drop_last ? order.steps_per_epoch() * order.global_batch_size() : data->train_samples};
 }
 
@@ -222,7 +231,8 @@ void settle_checkpoints(const JobFacts& job, ResolvedRun& config) {
 
 // Moves what a program of the person's own has told of its model to where it is read. What it did not say is not shown.
 void take_told(RunFacts& facts, RunReport& report) {
-  for (auto* figure : {&report.final_train_loss, &report.final_test_loss, &report.final_test_accuracy}) {
+  for (auto* figure :
+       {&report.first_train_loss, &report.final_train_loss, &report.final_test_loss, &report.final_test_accuracy}) {
     if (*figure && std::isnan(**figure)) figure->reset();
   }
   const auto parameters = facts.of_workers.extract(kParametersFact);
@@ -237,6 +247,13 @@ Result<std::unique_ptr<MetricsService>> start_metrics(const ResolvedRun& config,
 
 RunMetrics* metrics_of(const std::unique_ptr<MetricsService>& service) {
   return service == nullptr ? nullptr : &service->metrics();
+}
+
+// Returns what a run that has become NaN can go on from.
+std::string way_out(const ResolvedRun& config, const RunOutcome& outcome) {
+  if (outcome.verdict->code != ExitCode::kNotFinite || !config.checkpoint_every) return {};
+  const std::optional<std::string> finite = CheckpointStore(config.output + "/checkpoints").newest_finite();
+  return finite ? fmt::format("; the last finite checkpoint is {}", *finite) : "; no checkpoint was finite";
 }
 
 void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& resumption, int repeat,
@@ -299,17 +316,22 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   if (!result.facts.simulation) {
     result.reports.back().machine = load_between(before, read_machine(), workers_on_own_cores(config, plan));
   }
-  if (is_profile(config)) result.reports.back().final_train_loss.reset();
+  if (is_profile(config)) result.reports.back().first_train_loss = result.reports.back().final_train_loss = {};
   if (runs_command(config)) {
     take_told(result.facts, result.reports.back());
   } else if (has_evaluator(config)) {
     result.facts.evaluations = evaluations_of(config, job, recorder, *outcome);
   }
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
+  if (!result.facts.health) result.facts.health = outcome->health;
+  if (!runs_command(config)) {
+    const std::vector<std::string> words = learning_words(result.reports.back(), job.guessing);
+    result.facts.events.insert(result.facts.events.end(), words.begin(), words.end());
+  }
   result.evals.push_back(recorder.evals());
   result.weights = recorder.final_weights();
   result.rows = recorder.final_rows();
-  if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line);
+  if (outcome->verdict) return fail(result, outcome->verdict->code, outcome->verdict->line + way_out(config, *outcome));
   if (outcome->stopped_at_target) result.facts.outcome = stopped_text(config, job, result.reports.back());
   warn_of_faults_not_done(outcome->faults, console);
   if (!finished.ok()) return fail(result, ExitCode::kOutput, finished.message());
@@ -373,6 +395,14 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   const Status written = results->write_summary(result.reports, result.facts);
   if (!written.ok()) fail(result, ExitCode::kOutput, written.message());
   return result;
+}
+
+bool has_diverged(const JobResult& result) {
+  const auto is_bad = [](const RunReport& report) {
+    return report.final_test_loss && !std::isfinite(*report.final_test_loss);
+  };
+  return result.exit == ExitCode::kNotFinite || (result.facts.health && result.facts.health->left_out == 0) ||
+         std::ranges::any_of(result.reports, is_bad);
 }
 
 Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey) {

@@ -35,6 +35,9 @@ struct JobResult {
   TableKeys rows;
 };
 
+// Returns whether something in the run was not a finite number, or the loss that it ended with is not.
+bool has_diverged(const JobResult& result);
+
 // Returns what a request comes to on the machines that there are, as resolve_on() does.
 using Resolver = std::function<Result<ResolvedRun>(const RunRequest& request)>;
 

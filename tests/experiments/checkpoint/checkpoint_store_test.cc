@@ -34,6 +34,27 @@ TEST_F(AStore, KeepsTheNewest) {
   EXPECT_FALSE(fs::exists(store_.path_of(10)));
 }
 
+TEST_F(AStore, KeepsTheNewestThatIsFiniteBesideNewerOnesThatAreNot) {
+  for (const std::int64_t step : {10, 20}) write_small_checkpoint(store_, step, {.keep = 2});
+  for (const std::int64_t step : {30, 40, 50}) write_small_checkpoint(store_, step, {.keep = 2, .is_finite = false});
+  EXPECT_THAT(store_.steps(), ElementsAre(50, 40, 20));
+  EXPECT_EQ(store_.newest_finite(), store_.path_of(20));
+  write_small_checkpoint(store_, 60, {.keep = 2});
+  EXPECT_THAT(store_.steps(), ElementsAre(60, 50));
+}
+
+TEST_F(AStore, PassesOverWhatIsNotFinite) {
+  write_small_checkpoint(store_, 10);
+  write_small_checkpoint(store_, 20, {.is_finite = false});
+  const Result<FoundCheckpoint> found = newest();
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->checkpoint.manifest().step, 10);
+  ASSERT_THAT(found->passed_over, SizeIs(1));
+  EXPECT_THAT(found->passed_over[0], HasSubstr("step-000020 is passed over: holds values that are NaN or infinite"));
+  EXPECT_EQ(newest(store_.path_of(20)).status().code(), Code::kDataLoss);
+  EXPECT_THAT(newest(store_.path_of(20)).status().message(), HasSubstr("NaN or infinite"));
+}
+
 TEST_F(AStore, RemovesWhatAllHaveGoneBackBehind) {
   for (const std::int64_t step : {10, 20, 30}) write_small_checkpoint(store_, step);
   write_small_checkpoint(store_, 15, {.keep = 2});
@@ -99,7 +120,7 @@ TEST_F(AStore, WithNothingWholeSaysSo) {
   write_small_checkpoint(store_, 10);
   damage(10, "weights.safetensors");
   EXPECT_EQ(newest().status().code(), Code::kDataLoss);
-  EXPECT_THAT(newest().status().message(), HasSubstr("no checkpoint is whole: "));
+  EXPECT_THAT(newest().status().message(), HasSubstr("no checkpoint can be gone on from: "));
 }
 
 TEST_F(AStore, ShowsManifestsToWhoMayRefuseThem) {

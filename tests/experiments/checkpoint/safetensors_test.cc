@@ -107,6 +107,15 @@ TEST(Safetensors, RefusesAHeaderThatDoesNotFitItsData) {
   EXPECT_THAT(refusal(R"({"__metadata__":{"a":1}})", 0), HasSubstr("must be a text"));
 }
 
+TEST(Safetensors, RefusesANameThatIsThereTwice) {
+  const std::string header =
+      R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const auto refused = parse_safetensors_header(header, 4).status();
+  EXPECT_EQ(refused.code(), Code::kDataLoss);
+  EXPECT_EQ(refused.message(), "tensor 'w': is named twice");
+  EXPECT_TRUE(parse_safetensors_header(header.substr(0, header.find(",\"w\"")) + "}", 4).ok());
+}
+
 TEST(Safetensors, NamesTheFileThatCannotBeRead) {
   EXPECT_EQ(read_safetensors("/nowhere/model.safetensors").status().message(),
             "/nowhere/model.safetensors: cannot be read: No such file or directory");

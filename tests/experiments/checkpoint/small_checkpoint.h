@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -83,6 +84,7 @@ struct SmallOptions {
   int keep = 9;
   Digests digests = Digests::kNo;
   const CheckpointKey* key = nullptr;
+  bool is_finite = true;  // else one value of what worker 1 has is NaN
 };
 
 // Writes a complete checkpoint of two servers and two workers to `store`.
@@ -95,11 +97,13 @@ inline Manifest write_small_checkpoint(CheckpointStore& store, std::int64_t step
         {.folder = folder, .writer = "shard-" + std::to_string(i), .digests = options.digests}, small_shard(i)));
   }
   for (int i = 0; i < 2; ++i) {
+    TrainingState state = small_worker(i);
+    if (i == 1 && !options.is_finite) state.put("velocity.worker1", 5, std::vector<float>{1, NAN, 3});
     manifest.parts.push_back(written({.folder = folder,
                                       .writer = "worker-" + std::to_string(i),
                                       .share = i == 0 ? Share::kAll : Share::kOwnOnly,
                                       .digests = options.digests},
-                                     small_worker(i)));
+                                     state));
   }
   const Status status = store.complete(manifest, 0, options.key);
   store.tidy(step, 0, options.keep);

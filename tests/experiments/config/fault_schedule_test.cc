@@ -33,8 +33,8 @@ TEST(FaultSchedule, IsWrittenBackAsItWasRead) {
   for (const char* text :
        {"", "kill:server0@step200", "stop:worker1@10s+3s", "cut:worker2@5s+2s", "kill:evaluator@250ms",
         "delay:worker0@step1+2s", "duplicate:server0@1s+250ms", "reorder:any-worker@1s+2s", "kill:any-worker@step0",
-        "stop:any-server@1.5s+500ms", "kill:standby1@step7", "random:7", "random:7:any", "churn:4s",
-        "kill:worker0@step1,stop:server1@2s+1s,random:18446744073709551615,churn:1.5s"}) {
+        "nan:worker1@step50", "stop:any-server@1.5s+500ms", "kill:standby1@step7", "random:7", "random:7:any",
+        "churn:4s", "kill:worker0@step1,stop:server1@2s+1s,random:18446744073709551615,churn:1.5s"}) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
 }
@@ -42,7 +42,7 @@ TEST(FaultSchedule, IsWrittenBackAsItWasRead) {
 TEST(FaultSchedule, SaysWhatIsWrongWithAnEntryAndWhatWouldBeRight) {
   EXPECT_EQ(fault_refusal("pause:worker1@5s"),
             "'pause:worker1@5s': must begin with kill:, stop:, cut:, delay:, duplicate:, "
-            "reorder:, random: or churn:");
+            "reorder:, nan:, random: or churn:");
   EXPECT_EQ(fault_refusal("kill:server0"), "'kill:server0': when is missing, as in server0@step200 or server0@10s");
   EXPECT_EQ(fault_refusal("kill:"), "'kill:': when is missing, as in worker1@step200 or worker1@10s");
   EXPECT_EQ(fault_refusal("kill:wrker1@5s"),
@@ -53,6 +53,7 @@ TEST(FaultSchedule, SaysWhatIsWrongWithAnEntryAndWhatWouldBeRight) {
             "500ms");
   EXPECT_EQ(fault_refusal("kill:worker1@step"),
             "'kill:worker1@step': 'step' must be step and a number from 0, as in step200");
+  EXPECT_EQ(fault_refusal("nan:worker1@step5+3s"), "'nan:worker1@step5+3s': a nan does not last; leave out +3s");
   EXPECT_EQ(fault_refusal("kill:worker1@10s+3s"), "'kill:worker1@10s+3s': a kill does not last; leave out +3s");
   EXPECT_EQ(fault_refusal("stop:worker1@10s"), "'stop:worker1@10s': how long is missing, as in 10s+3s");
   EXPECT_EQ(fault_refusal("cut:worker1@step5+3"),

@@ -85,12 +85,14 @@ TEST(RunMetrics, SayWhoIsThere) {
   metrics.worker_lost(2);
   metrics.worker_joined(2);
   metrics.fault_injected();
+  metrics.not_finite(7, "step 7: on worker 0 the loss is nan");
   std::string text = metrics.text();
   EXPECT_THAT(text, HasSubstr("syncopate_worker_up{worker=\"0\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("syncopate_worker_up{worker=\"1\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("syncopate_worker_up{worker=\"2\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("syncopate_worker_losses_total 2\n"));
   EXPECT_THAT(text, HasSubstr("syncopate_faults_total 1\n"));
+  EXPECT_THAT(text, HasSubstr("syncopate_not_finite_total 1\n"));
   ASSERT_TRUE(metrics.end().ok());
   text = metrics.text();
   EXPECT_THAT(text, HasSubstr("syncopate_training 0\n"));

@@ -171,6 +171,16 @@ TEST_F(TensorBoardLogTest, HasNoLossesOfWhatLearnsNothingAndNoStalenessWhereNoth
   EXPECT_FALSE(fs::exists(job_.folder + "/validation"));
 }
 
+TEST_F(TensorBoardLogTest, HasALineAtTheStepInWhichSomethingWasNotFinite) {
+  TensorBoardLog log = make();
+  log.not_finite(7, "step 7: on worker 0 the loss is nan");
+  ASSERT_TRUE(log.end().ok());
+  const std::vector<board::Event> events = events_in(file("train"));
+  ASSERT_EQ(curve_of(events, "not_finite").size(), 1u);
+  EXPECT_EQ(curve_of(events, "not_finite")[0].first, 7);
+  EXPECT_THAT(events.back().SerializeAsString(), testing::HasSubstr("step 7: on worker 0 the loss is nan"));
+}
+
 TEST_F(TensorBoardLogTest, SaysWhereItCannotWrite) {
   ASSERT_TRUE(write_whole_file(job_.folder, std::string_view("a file in the folder's place")).ok());
   const Status status = TensorBoardLog::create(job_).status();

@@ -1,0 +1,50 @@
+#include "experiments/lab/report/learning_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr Guessing kTen{.classes = 10, .labels = 1000};
+
+RunReport report_of(double accuracy, double first, double last) {
+  RunReport report;
+  report.first_train_loss = first;
+  report.final_test_accuracy = accuracy;
+  report.final_test_loss = last;
+  return report;
+}
+
+TEST(LearningWords, AreNoneOfARunThatHasLearnt) {
+  EXPECT_THAT(learning_words(report_of(0.12, 2.3, 2.2), kTen), IsEmpty());
+  EXPECT_THAT(learning_words({}, kTen), IsEmpty());
+}
+
+TEST(LearningWords, SayOfAnAccuracyThatGuessingHasToo) {
+  EXPECT_THAT(learning_words(report_of(0.118, 2.3, 2.2), kTen),
+              ElementsAre("nothing was learnt: a test accuracy of 11.80 % of 1,000 labels is what guessing among 10 "
+                          "classes gives (10.00 %)"));
+  EXPECT_THAT(learning_words(report_of(0.118, 2.3, 2.2), Guessing{.classes = 10, .labels = 100000}), IsEmpty());
+  EXPECT_THAT(learning_words(report_of(0.118, 2.3, 2.2), std::nullopt), IsEmpty());
+}
+
+TEST(LearningWords, SayOfALossThatHasGrown) {
+  EXPECT_THAT(learning_words(report_of(0.5, 2.3, 41.5), kTen),
+              ElementsAre("the loss has grown: 41.5 on the test set at the end, 2.3 in the first step"));
+  RunReport report = report_of(0.5, 2.3, 0);
+  report.final_test_loss.reset();
+  report.final_train_loss = 3.5;
+  EXPECT_THAT(learning_words(report, kTen),
+              ElementsAre("the loss has grown: 3.5 over the last steps, 2.3 in the first step"));
+  report.final_train_loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(learning_words(report, kTen), IsEmpty());
+}
+
+}  // namespace
+}  // namespace syncopate::experiments

@@ -1,0 +1,28 @@
+#include "worker/health_check.h"
+
+namespace syncopate::worker {
+
+std::optional<NotFinite> HealthCheck::found(double loss, const ParamArenas& arenas, const BatchView& batch) {
+  is_found_ = is_found_ || (options_ && !std::isfinite(loss));
+  return is_found_ ? std::optional(describe(loss, arenas, batch)) : std::nullopt;
+}
+
+NotFinite HealthCheck::describe(double loss, const ParamArenas& arenas, const BatchView& batch) const {
+  using Quantity = NotFinite::Quantity;
+  const auto what = [&](Quantity quantity, double value, std::string tensor = {}) {
+    return NotFinite{
+        .step = step_.step, .quantity = quantity, .tensor = std::move(tensor), .value = value, .loss = loss};
+  };
+  if (!std::isfinite(step_.learning_rate)) return what(Quantity::kRate, step_.learning_rate);
+  if (!reads_gradients()) return what(Quantity::kLoss, loss);
+  if (const auto found = tensor_not_finite(layout_, arenas.weights, step_.rows)) {
+    return what(Quantity::kWeights, found->value, found->name);
+  }
+  if (const auto place = first_not_finite(batch.values)) return what(Quantity::kBatch, batch.values[*place]);
+  if (const auto found = tensor_not_finite(layout_, arenas.gradients, step_.rows)) {
+    return what(Quantity::kGradient, found->value, found->name);
+  }
+  return what(Quantity::kLoss, loss);
+}
+
+}  // namespace syncopate::worker
