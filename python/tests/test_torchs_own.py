@@ -61,11 +61,10 @@ NAMES = [
     "test_ddp_create_graph",
     "test_ddp_logging_data_cpu",
     "test_static_graph_api_cpu",
-    "test_ddp_zero_output_features",
     "test_grads_same_across_ranks_with_no_sync",
 ]
 
 
 def test_torchs_own_tests_pass_over_the_backend(tmp_path):
     for each in run("torchs_own.py", 3, *NAMES, TEMP_DIR=str(tmp_path)):
-        assert each.out.count(": ok") > 0.9 * len(NAMES), each.out
+        assert each.out.count("ok\n") > 0.9 * len(NAMES), each.out

@@ -174,8 +174,8 @@ class SyncopateGroup(dist.ProcessGroup):
         try:
             StoreRendezvous(self._store, "monitored")(str(self._monitored), self._rank, self._size, "", seconds)
         except TimeoutError as error:
-            absent = str(error).partition(" for ")[0]
-            raise RuntimeError(f"monitored_barrier(): {absent} within {seconds:g} s") from None
+            absent = str(error).partition("rank ")[2].partition(" for ")[0]
+            raise RuntimeError(f"Rank {absent} failed to pass monitoredBarrier in {1000 * seconds:g} ms") from None  # gloo's words
 
     def shutdown(self):
         """Waits for all ranks, so that none takes the end of another for a loss; a rank that raises waits for nobody."""

@@ -11,7 +11,8 @@ import torch.distributed as dist
 
 
 def main(names):
-    os.environ.update(BACKEND="syncopate", TEMP_DIR=os.environ.get("TEMP_DIR") or tempfile.mkdtemp())
+    os.environ.setdefault("BACKEND", "syncopate")
+    os.environ.update(TEMP_DIR=os.environ.get("TEMP_DIR") or tempfile.mkdtemp())
     for folder in ("barrier", "test_dir"):
         os.makedirs(os.path.join(os.environ["TEMP_DIR"], folder), exist_ok=True)
     from torch.testing._internal.distributed.distributed_test import DistributedTest, TestDistBackend
@@ -20,10 +21,11 @@ def main(names):
         pass
 
     torch.set_num_threads(1)
-    dist.init_process_group("syncopate")
+    dist.init_process_group(os.environ["BACKEND"])
     for name in names:
         test = Tests(name)
         test.rank = dist.get_rank()
+        torch.manual_seed(1)  # alike on all ranks, as their setUp() has it
         print(f"{name}: ", end="", flush=True)
         try:
             getattr(test, name)()  # of a rank, it starts no processes
