@@ -25,18 +25,18 @@ using testing_support::operator+;
 
 using Flags = std::vector<std::string>;
 
-constexpr int kNotFinite = static_cast<int>(ExitCode::kNotFinite);
+constexpr int kEndedByNan = static_cast<int>(ExitCode::kNotFinite);
 
-const Flags kSmall{"--batch-size=32",       "--train-samples=2000", "--test-samples=200",
-                   "--model=mlp:784-64-10", "--optimizer=sgd",      "--learning-rate=0.1"};
+const Flags kHealthJob{"--batch-size=32",       "--train-samples=2000", "--test-samples=200",
+                       "--model=mlp:784-64-10", "--optimizer=sgd",      "--learning-rate=0.1"};
 
-struct Way {
+struct HealthMode {
   const char* name;
   Flags flags;
   int workers;
 };
 
-const Way kWays[] = {
+const HealthMode kHealthModes[] = {
     {"local", {"--mode=local"}, 1},
     {"allreduce", {"--mode=allreduce", "--workers=2"}, 2},
     {"ring", {"--mode=allreduce", "--workers=2", "--collective=ring", "--transport=sockets"}, 2},
@@ -45,23 +45,23 @@ const Way kWays[] = {
     {"simulated", {"--mode=allreduce", "--workers=2", "--cluster=simulated", "--compute=1ms"}, 2},
 };
 
-class EveryWay : public testing::TestWithParam<Way> {
+class NotFiniteIn : public testing::TestWithParam<HealthMode> {
  protected:
   int last_worker() const { return GetParam().workers - 1; }
   Flags planted(const char* on_nan) const {
-    return GetParam().flags + kSmall +
+    return GetParam().flags + kHealthJob +
            Flags{"--steps=60", fmt::format("--fault=nan:worker{}@step30", last_worker()),
                  fmt::format("--on-nan={}", on_nan)};
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(NotFinite, EveryWay, testing::ValuesIn(kWays),
+INSTANTIATE_TEST_SUITE_P(NotFinite, NotFiniteIn, testing::ValuesIn(kHealthModes),
                          [](const auto& instance) { return instance.param.name; });
 
-TEST_P(EveryWay, StopsBeforeOthersSeeItAndNamesStepWorkerAndTensor) {
+TEST_P(NotFiniteIn, StopsBeforeOthersSeeItAndNamesStepWorkerAndTensor) {
   Program program(planted("stop"));
   const ProgramEnd end = program.wait();
-  EXPECT_EQ(end.exit_code, kNotFinite) << end.err;
+  EXPECT_EQ(end.exit_code, kEndedByNan) << end.err;
   EXPECT_THAT(end.err, HasSubstr(fmt::format("step 30: on worker {} the gradient of dense1.weight is nan (loss ",
                                              last_worker())));
   const nlohmann::json summary = program.summary();
@@ -71,7 +71,7 @@ TEST_P(EveryWay, StopsBeforeOthersSeeItAndNamesStepWorkerAndTensor) {
   EXPECT_THAT(summary["outcome"].get<std::string>(), HasSubstr("--on-nan=stop"));
 }
 
-TEST_P(EveryWay, LeavesTheStepOutOnAllAndEndsWell) {
+TEST_P(NotFiniteIn, LeavesTheStepOutOnAllAndEndsWell) {
   Program program(planted("skip"));
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -83,7 +83,7 @@ TEST_P(EveryWay, LeavesTheStepOutOnAllAndEndsWell) {
   EXPECT_GT(summary["final_test_accuracy"].get<double>(), 0.2);
 }
 
-TEST_P(EveryWay, GoesOnWithAWarningWhereThatIsAskedFor) {
+TEST_P(NotFiniteIn, GoesOnWithAWarningWhereThatIsAskedFor) {
   Program program(planted("go-on"));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
@@ -97,7 +97,7 @@ TEST(NotFinite, ASkippedStepIsTheSameInAllSynchronousModes) {
   std::vector<std::vector<float>> weights;
   for (const Flags& mode :
        {Flags{"--mode=allreduce", "--collective=direct"}, Flags{"--mode=ps", "--consistency=sync"}}) {
-    Program program(mode + kSmall +
+    Program program(mode + kHealthJob +
                     Flags{"--workers=2", "--optimizer=adam", "--learning-rate=0.001", "--steps=40",
                           "--fault=nan:worker1@step20", "--on-nan=skip"});
     const ProgramEnd end = program.wait();
@@ -109,21 +109,21 @@ TEST(NotFinite, ASkippedStepIsTheSameInAllSynchronousModes) {
 }
 
 TEST(NotFinite, OfARateThatNothingStandsEndsTheRun) {
-  Program program(kSmall + Flags{"--mode=allreduce", "--workers=2", "--model=mlp", "--learning-rate=30",
-                                 "--lr-schedule=warmup:20", "--epochs=20", "--train-samples=6000"});
+  Program program(kHealthJob + Flags{"--mode=allreduce", "--workers=2", "--model=mlp", "--learning-rate=30",
+                                     "--lr-schedule=warmup:20", "--epochs=20", "--train-samples=6000"});
   const ProgramEnd end = program.wait();
-  EXPECT_EQ(end.exit_code, kNotFinite) << end.err;
+  EXPECT_EQ(end.exit_code, kEndedByNan) << end.err;
   EXPECT_THAT(end.err, ContainsRegex("step [0-9]+: on worker [01] the gradient of [a-z0-9.]+ is (nan|-?inf)"));
 }
 
 TEST(NotFinite, KeepsTheLastFiniteCheckpointAndGoesOnFromIt) {
-  Program program(kSmall + Flags{"--mode=local", "--steps=60", "--checkpoint-every=30", "--keep=1",
-                                 "--fault=nan:worker0@step30", "--on-nan=go-on"});
+  Program program(kHealthJob + Flags{"--mode=local", "--steps=60", "--checkpoint-every=30", "--keep=1",
+                                     "--fault=nan:worker0@step30", "--on-nan=go-on"});
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const CheckpointStore store((program.output() / "checkpoints").string());
   EXPECT_THAT(store.steps(), testing::ElementsAre(60, 30));
-  const Flags again = kSmall + Flags{"--mode=local", "--steps=70"};
+  const Flags again = kHealthJob + Flags{"--mode=local", "--steps=70"};
   Program resumed(again + Flags{"--resume=" + program.output().string()});
   const ProgramEnd resumed_end = resumed.wait();
   EXPECT_EQ(resumed_end.exit_code, 0) << resumed_end.err;
@@ -136,15 +136,15 @@ TEST(NotFinite, KeepsTheLastFiniteCheckpointAndGoesOnFromIt) {
 }
 
 TEST(NotFinite, NamesTheLastFiniteCheckpointWhereItEndsARun) {
-  Program program(kSmall + Flags{"--mode=local", "--steps=300", "--checkpoint-every=10", "--straggler=0:+5",
-                                 "--fault=nan:worker0@step200"});
+  Program program(kHealthJob + Flags{"--mode=local", "--steps=300", "--checkpoint-every=10", "--straggler=0:+5",
+                                     "--fault=nan:worker0@step200"});
   const ProgramEnd end = program.wait();
-  EXPECT_EQ(end.exit_code, kNotFinite);
+  EXPECT_EQ(end.exit_code, kEndedByNan);
   EXPECT_THAT(end.err, ContainsRegex("the last finite checkpoint is .*/step-000[01]"));
 }
 
 TEST(NotFinite, IsSaidOfWeightsThatAreEvaluated) {
-  Program program(kSmall + Flags{"--mode=local", "--steps=60", "--fault=nan:worker0@step30", "--on-nan=go-on"});
+  Program program(kHealthJob + Flags{"--mode=local", "--steps=60", "--fault=nan:worker0@step30", "--on-nan=go-on"});
   ASSERT_EQ(program.wait().exit_code, 0);
   const ProgramEnd end = run_program({"evaluate", program.output().string()});
   EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kData));
@@ -170,10 +170,10 @@ TEST(NotFinite, StepsAreNotSkippedWhereTheyCannotBe) {
 
 TEST(NotFinite, IsSeenThroughEveryCodec) {
   for (const char* codec : {"fp16", "bf16", "int8", "topk:0.01", "sign", "powersgd:1"}) {
-    Program program(kSmall + Flags{"--mode=allreduce", "--workers=2", "--steps=40", "--fault=nan:worker1@step20",
-                                   fmt::format("--compress={}", codec)});
+    Program program(kHealthJob + Flags{"--mode=allreduce", "--workers=2", "--steps=40", "--fault=nan:worker1@step20",
+                                       fmt::format("--compress={}", codec)});
     const ProgramEnd end = program.wait();
-    EXPECT_EQ(end.exit_code, kNotFinite) << codec << end.err;
+    EXPECT_EQ(end.exit_code, kEndedByNan) << codec << end.err;
     EXPECT_THAT(end.err, HasSubstr("step 20: on worker 1 the gradient of dense1.weight is nan")) << codec;
   }
 }
@@ -191,7 +191,7 @@ TEST(NotFinite, ClaimsNothingOfAProfile) {
 }
 
 TEST(NotFinite, WordsOnWhatWasLearntFollowTheFigures) {
-  Program program(kSmall + Flags{"--mode=local", "--learning-rate=1e-9", "--steps=20", "--seed=3"});
+  Program program(kHealthJob + Flags{"--mode=local", "--learning-rate=1e-9", "--steps=20", "--seed=3"});
   ASSERT_EQ(program.wait().exit_code, 0);
   const nlohmann::json summary = program.summary();
   const double accuracy = summary["final_test_accuracy"];

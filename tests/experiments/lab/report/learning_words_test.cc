@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 constexpr Guessing kTen{.classes = 10, .labels = 1000};
 
-RunReport report_of(double accuracy, double first, double last) {
+RunReport learnt_report(double accuracy, double first, double last) {
   RunReport report;
   report.first_train_loss = first;
   report.final_test_accuracy = accuracy;
@@ -22,22 +22,22 @@ RunReport report_of(double accuracy, double first, double last) {
 }
 
 TEST(LearningWords, AreNoneOfARunThatHasLearnt) {
-  EXPECT_THAT(learning_words(report_of(0.12, 2.3, 2.2), kTen), IsEmpty());
+  EXPECT_THAT(learning_words(learnt_report(0.12, 2.3, 2.2), kTen), IsEmpty());
   EXPECT_THAT(learning_words({}, kTen), IsEmpty());
 }
 
 TEST(LearningWords, SayOfAnAccuracyThatGuessingHasToo) {
-  EXPECT_THAT(learning_words(report_of(0.118, 2.3, 2.2), kTen),
+  EXPECT_THAT(learning_words(learnt_report(0.118, 2.3, 2.2), kTen),
               ElementsAre("nothing was learnt: a test accuracy of 11.80 % of 1,000 labels is what guessing among 10 "
                           "classes gives (10.00 %)"));
-  EXPECT_THAT(learning_words(report_of(0.118, 2.3, 2.2), Guessing{.classes = 10, .labels = 100000}), IsEmpty());
-  EXPECT_THAT(learning_words(report_of(0.118, 2.3, 2.2), std::nullopt), IsEmpty());
+  EXPECT_THAT(learning_words(learnt_report(0.118, 2.3, 2.2), Guessing{.classes = 10, .labels = 100000}), IsEmpty());
+  EXPECT_THAT(learning_words(learnt_report(0.118, 2.3, 2.2), std::nullopt), IsEmpty());
 }
 
 TEST(LearningWords, SayOfALossThatHasGrown) {
-  EXPECT_THAT(learning_words(report_of(0.5, 2.3, 41.5), kTen),
+  EXPECT_THAT(learning_words(learnt_report(0.5, 2.3, 41.5), kTen),
               ElementsAre("the loss has grown: 41.5 on the test set at the end, 2.3 in the first step"));
-  RunReport report = report_of(0.5, 2.3, 0);
+  RunReport report = learnt_report(0.5, 2.3, 0);
   report.final_test_loss.reset();
   report.final_train_loss = 3.5;
   EXPECT_THAT(learning_words(report, kTen),
