@@ -6,6 +6,7 @@
 
 #include "common/group_limits.h"
 #include "library/installed_server.h"
+#include "library/option_agreement.h"
 #include "library/training_options.h"
 
 namespace syncopate::api {
@@ -28,7 +29,10 @@ library::OptionTexts texts_of(const StrategyOptions& options) {
   set(texts, "initial_accumulator", options.optimizer.initial_accumulator);
   if (!options.compress.empty()) texts["compress"] = options.compress;
   if (options.bucket_bytes > 0) texts["bucket_bytes"] = std::to_string(options.bucket_bytes);
-  if (options.mode == Mode::kAllReduce) return texts;
+  if (options.mode == Mode::kAllReduce) {
+    if (options.consistency != "sync") texts["consistency"] = options.consistency;
+    return texts;
+  }
   texts["servers"] = std::to_string(options.servers);
   texts["consistency"] = options.consistency;
   texts.try_emplace("bucket_bytes", std::to_string(kUsualServerBucket));
@@ -54,6 +58,9 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
     return Status(Code::kInvalidArgument,
                   fmt::format("servers={}: parameter servers must be 1 to {}", options.servers, kMostServers));
   }
+  if (!has_servers && (options.servers != 1 || !options.server_program.empty())) {
+    return Status(Code::kInvalidArgument, "servers and server_program are for parameter servers: leave them out");
+  }
   const library::OptionTexts texts = texts_of(options);
   const auto parsed = library::TrainingOptions::parse(texts, meeting->group->size());
   if (!parsed.ok()) return status_of(parsed.status(), kConnecting);
@@ -61,6 +68,12 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
   if (!on_nan.ok()) return status_of(on_nan.status(), kConnecting);
   auto own_layout = engine_layout(layout);
   if (!own_layout.ok()) return status_of(own_layout.status(), kConnecting);
+
+  library::OptionTexts agreed = parsed->texts();
+  agreed["mode"] = has_servers ? "parameter servers" : "allreduce";
+  if (const auto alike = library::agree_on_options(*meeting->group, name, agreed); !alike.ok()) {
+    return status_of(alike, *meeting->group, kConnecting);
+  }
 
   auto impl = std::make_unique<Impl>();
   impl->meeting = meeting;
@@ -119,15 +132,17 @@ void Strategy::begin_step(double learning_rate) {
   if (Status status = impl_->check(Impl::Phase::kBetweenSteps, "begin_step()"); !status.ok()) {
     return impl_->misuse(status.message());
   }
+  impl_->phase = Impl::Phase::kInStep;
+  if (const auto rate = library::check_learning_rate(learning_rate); !rate.ok()) return impl_->misuse(rate.message());
   impl_->exchange->begin_step(learning_rate);
   impl_->watch.begin_step(impl_->step);
-  impl_->phase = Impl::Phase::kInStep;
 }
 
 void Strategy::gradient_ready(std::size_t tensor) {
   if (Status status = impl_->check(Impl::Phase::kInStep, "gradient_ready()"); !status.ok()) {
     return impl_->misuse(status.message());
   }
+  if (!impl_->misused.ok()) return;  // the step may not have begun
   if (tensor >= impl_->layout.tensors().size()) {
     return impl_->misuse(
         fmt::format("gradient_ready({}): tensors are 0 to {}", tensor, impl_->layout.tensors().size() - 1));
@@ -148,7 +163,7 @@ Result<StepStats> Strategy::finish_step() {
     impl_->phase = Impl::Phase::kOver;
     return impl_->status(finite, "finishing a step", impl_->step);
   }
-  for (std::size_t tensor = 0; tensor < impl_->layout.tensors().size(); ++tensor) {
+  for (std::size_t tensor = 0; impl_->misused.ok() && tensor < impl_->layout.tensors().size(); ++tensor) {
     if (impl_->exchange->has(tensor)) continue;
     impl_->misuse(
         fmt::format("finish_step() without the gradient of tensor {}, '{}': each takes part in each step, with "

@@ -105,6 +105,10 @@ std::uint64_t Communicator::barrier() {
   return submit([this] { return connected_.collective->barrier(group_->deadline()); });
 }
 
+std::uint64_t Communicator::run(std::function<Status(allreduce::Collective&)> work, std::size_t bytes) {
+  return submit([this, work = std::move(work)] { return work(*connected_.collective); }, bytes);
+}
+
 Status Communicator::prove_same(const ParamLayout& layout, std::span<const Range> buckets) {
   return wait(submit([&] {
     const allreduce::GroupAgreement own = group_agreement_of(layout, buckets, *connected_.collective);

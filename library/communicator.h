@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,9 @@ class Communicator {
   // Is done once all ranks have come to it.
   std::uint64_t barrier();
 
+  // Does `work`, an operation of all ranks, on `bytes`, for what the collective can do beside these.
+  std::uint64_t run(std::function<Status(allreduce::Collective&)> work, std::size_t bytes = 0);
+
   // Fails with invalid argument on every rank, naming one, unless all have the same tensors and buckets. Waits for all.
   Status prove_same(const ParamLayout& layout, std::span<const Range> buckets);
 
@@ -53,6 +57,8 @@ class Communicator {
   SyncStats take_costs();
 
   Group& group() const { return *group_; }
+  // For the caller's thread while no work is under way.
+  allreduce::Collective& collective() const { return *connected_.collective; }
 
  private:
   Communicator(std::shared_ptr<Group> group, ConnectedCollective connected, std::span<float> staging);

@@ -18,7 +18,8 @@ class GradientExchange {
 
   virtual const Group& group() const = 0;
 
-  // The step's first gradient is there; `learning_rate` is the step's.
+  // The step's first gradient is there; `learning_rate` is the step's, which check_learning_rate() takes, if the
+  // exchange makes the update.
   virtual void begin_step(double learning_rate) = 0;
   // Whether the tensor's gradient has been handed over in this step.
   virtual bool has(std::size_t tensor) const = 0;

@@ -148,6 +148,7 @@ Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& others, std::istrea
                           .consistency = plan.options.consistency,
                           .optimizer = plan.options.optimizer,
                           .compression = {.codec = plan.options.codec},
+                          .agrees_on_rates = true,
                           .timeout = plan.timeout,
                           .tracer = tracer.get()},
                          transport, clock);

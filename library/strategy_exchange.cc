@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <sstream>
 #include <utility>
 
@@ -46,6 +47,7 @@ Status StrategyExchange::connect_allreduce(const std::string& name, const Traini
                                                   .timeout = group_->timeout(),
                                                   .workers = group_->members(),
                                                   .elastic = options.elastic,
+                                                  .agrees_on_rates = true,
                                                   .activity = group_->tracer() != nullptr ? &activity_ : nullptr},
                                                  group_->clock());
   return Status();
@@ -154,13 +156,6 @@ Result<std::int64_t> StrategyExchange::save(const TensorMemories& memories) {
   return servers_ != nullptr ? servers_->updates().value_or(step_) : step_;
 }
 
-Status StrategyExchange::continue_from(StrategyExchange& other) {
-  other.interrupt();
-  TrainingState state;
-  SYNCOPATE_RETURN_IF_ERROR(other.strategy_->resumable()->save(state));
-  return strategy_->resumable()->restore(state);
-}
-
 Status StrategyExchange::join() {
   in_step_ = true;
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, strategy_->join());
@@ -188,6 +183,11 @@ void StrategyExchange::gradient(std::size_t tensor, std::span<float> values, boo
 
 void StrategyExchange::gradient_in_place(std::size_t tensor) {
   release_->ready(tensor, [this](std::size_t bucket) { strategy_->gradient_ready(bucket); });
+}
+
+bool StrategyExchange::has_same(std::size_t tensor, std::span<const float> values) const {
+  const std::span<const float> given = gradients(tensor);
+  return given.size() == values.size() && std::memcmp(given.data(), values.data(), given.size_bytes()) == 0;
 }
 
 Result<SyncStats> StrategyExchange::finish_step() {

@@ -47,9 +47,6 @@ class StrategyExchange final : public GradientExchange {
   // Before join, on rank 0, which has put its weights in place: all ranks go on from these and from `memories`, which
   // `updates` (at least 1) have made.
   Status restore(std::int64_t updates, const TensorMemories& memories);
-  // Before join, in a new group of a job that has lost ranks: goes on from `other`, whose group has, with its weights
-  // and what the optimizer remembers after its last finished step. Requires options.elastic, and no servers.
-  Status continue_from(StrategyExchange& other);
   // An operation of all ranks: returns once all have rank 0's weights, or, where they continue, those of the rank that
   // has finished most steps. Fails with invalid argument, naming a rank, if tensors or options differ.
   Status join();
@@ -67,7 +64,10 @@ class StrategyExchange final : public GradientExchange {
   void gradient(std::size_t tensor, std::span<float> values, bool is_absent) override;
   // As gradient(), for one that lies in gradients(tensor) already.
   void gradient_in_place(std::size_t tensor);
-  // The next weights are in the arena.
+  // Before finish_step: whether the tensor's gradient, which was handed over, is still what `values` are, bit for bit.
+  bool has_same(std::size_t tensor, std::span<const float> values) const;
+  // The next weights are in the arena. Fails with invalid argument, naming two ranks and their rates, if ranks make
+  // this step at different ones; where they do not wait for each other, one of them may learn of it in a later step.
   Result<SyncStats> finish_step() override;
   std::vector<std::size_t> absent_everywhere() const override { return {}; }
   int missed() override { return connected_.collective ? connected_.collective->missed() : -1; }

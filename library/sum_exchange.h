@@ -1,9 +1,13 @@
-// SumExchange: the mean of all ranks' gradients, in place; whoever calls makes the update.
+// SumExchange: the mean of all ranks' gradients, in place; whoever calls makes the update. What the ranks must have
+// alike in each step goes round with the gradients, as one number a rank.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "allreduce/compression/compressed_reduction.h"
+#include "allreduce/compression/reduction_history.h"
+#include "common/codec/codec_config.h"
 #include "common/param_layout.h"
 #include "library/communicator.h"
 #include "library/gradient_exchange.h"
@@ -11,11 +15,28 @@
 
 namespace syncopate::library {
 
+struct SumOptions {
+  std::size_t bucket_bytes = 1 << 20;
+  CodecConfig codec = {};  // how gradients travel
+  bool elastic = false;    // keeps what is needed to repeat a step without a lost rank
+};
+
 class SumExchange final : public GradientExchange {
  public:
   // An operation of all ranks. Fails with invalid argument, naming one rank, if their tensors or buckets differ.
   static Result<std::unique_ptr<SumExchange>> connect(std::shared_ptr<Group> group, const std::string& name,
-                                                      const ParamLayout& layout, std::size_t bucket_bytes);
+                                                      const ParamLayout& layout, const SumOptions& options);
+
+  // In a new group of an elastic job that has lost ranks, an operation of all that are left: goes on from `other`,
+  // whose group has, with what the codec remembers. `steps` are those that the furthest rank has finished, and `giver`
+  // is that rank.
+  Status continue_from(SumExchange& other, std::int64_t steps, int giver);
+
+  // Before begin_step: a number below kMostSaid that all ranks must say alike in this step.
+  void say(std::uint32_t number) { said_ = number; }
+  // After finish_step: a rank that has said something else than this one; -1 if all have said the same.
+  int differing() const;
+  static constexpr std::uint32_t kMostSaid = std::uint32_t{1} << 22;
 
   const Group& group() const override { return communicator_->group(); }
   void begin_step(double learning_rate) override;
@@ -27,16 +48,35 @@ class SumExchange final : public GradientExchange {
   Status leave() override;
 
  private:
-  SumExchange(std::unique_ptr<Communicator> communicator, const ParamLayout& layout, std::vector<Range> buckets);
+  SumExchange(std::unique_ptr<Communicator> communicator, const ParamLayout& layout, std::vector<Range> buckets,
+              const SumOptions& options);
+  // Has gradients go through an arena of the collective's, which the codec works on.
+  Status compress();
+  // Sums one bucket, whose gradients are all there.
+  void sum(std::size_t bucket);
+  // On the communicator's thread.
+  Status sum_compressed(std::size_t bucket, std::int64_t step);
 
   float& presence_of(std::size_t tensor);
 
+  const SumOptions options_;
+  const ParamLayout layout_;
+  const std::vector<Range> buckets_;
   GradientRelease release_;
   std::vector<std::span<float>> gradients_;  // by tensor, of this step
   // By bucket, a number for each of its tensors that goes round with it: the share of ranks that have the gradient.
   std::vector<std::vector<float>> presence_;
+  std::vector<float> alike_;  // by rank, behind the first bucket: what it has said, over the number of ranks
+  std::uint32_t said_ = 0;
+  std::int64_t steps_ = 0;  // finished
+  bool in_step_ = false;
   std::uint64_t last_ticket_ = 0;
-  std::unique_ptr<Communicator> communicator_;  // last: it works on all of the above
+  // With a codec:
+  std::span<float> arena_;
+  std::unique_ptr<allreduce::CompressedReduction> compressed_;
+  allreduce::ReductionHistory history_;
+  Duration codec_{};                            // spent in this step; on the communicator's thread
+  std::unique_ptr<Communicator> communicator_;  // last: its thread works on all of the above
 };
 
 }  // namespace syncopate::library

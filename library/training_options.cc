@@ -1,12 +1,16 @@
 #include "library/training_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/group_limits.h"
 
@@ -20,21 +24,48 @@ Status read(std::string_view name, std::string_view text, Number& number) {
   return Status::invalid_argument(fmt::format("{}='{}': must be a number", name, text));
 }
 
+// A number of update rules: where it goes, and what it may be. At most the largest float, if there is no other limit.
+struct RuleNumber {
+  std::string_view name;
+  float OptimizerConfig::*member;
+  bool is_below_one;
+};
+
+constexpr RuleNumber kMomentum{"momentum", &OptimizerConfig::momentum, false};
+constexpr RuleNumber kBeta1{"beta1", &OptimizerConfig::beta1, true};
+constexpr RuleNumber kBeta2{"beta2", &OptimizerConfig::beta2, true};
+constexpr RuleNumber kEpsilon{"epsilon", &OptimizerConfig::epsilon, false};
+constexpr RuleNumber kWeightDecay{"weight_decay", &OptimizerConfig::weight_decay, false};
+constexpr RuleNumber kInitial{"initial_accumulator", &OptimizerConfig::initial_accumulator, false};
+constexpr const RuleNumber* kNumbers[] = {&kMomentum, &kBeta1, &kBeta2, &kEpsilon, &kWeightDecay, &kInitial};
+
+struct UpdateRule {
+  std::string_view name;
+  OptimizerKind kind;
+  bool nesterov;
+  std::vector<const RuleNumber*> numbers;  // that mean something to it
+};
+
+const std::vector<UpdateRule>& update_rules() {
+  static const std::vector<UpdateRule> rules = {
+      {"sgd", OptimizerKind::kSgd, false, {&kWeightDecay}},
+      {"momentum", OptimizerKind::kMomentum, false, {&kMomentum, &kWeightDecay}},
+      {"nesterov", OptimizerKind::kMomentum, true, {&kMomentum, &kWeightDecay}},
+      {"adam", OptimizerKind::kAdam, false, {&kBeta1, &kBeta2, &kEpsilon, &kWeightDecay}},
+      {"adamw", OptimizerKind::kAdamW, false, {&kBeta1, &kBeta2, &kEpsilon, &kWeightDecay}},
+      {"adagrad", OptimizerKind::kAdagrad, false, {&kEpsilon, &kInitial, &kWeightDecay}},
+  };
+  return rules;
+}
+
+const UpdateRule& rule_of(const OptimizerConfig& config) {
+  return *std::ranges::find_if(update_rules(), [&](const UpdateRule& rule) {
+    return rule.kind == config.kind && rule.nesterov == config.nesterov;
+  });
+}
+
 Status read_rule(std::string_view text, OptimizerConfig& config) {
-  struct Rule {
-    std::string_view name;
-    OptimizerKind kind;
-    bool nesterov = false;
-  };
-  static constexpr Rule kRules[] = {
-      {"sgd", OptimizerKind::kSgd},
-      {"momentum", OptimizerKind::kMomentum},
-      {"nesterov", OptimizerKind::kMomentum, true},
-      {"adam", OptimizerKind::kAdam},
-      {"adamw", OptimizerKind::kAdamW},
-      {"adagrad", OptimizerKind::kAdagrad},
-  };
-  for (const Rule& rule : kRules) {
+  for (const UpdateRule& rule : update_rules()) {
     if (rule.name != text) continue;
     config.kind = rule.kind;
     config.nesterov = rule.nesterov;
@@ -42,6 +73,28 @@ Status read_rule(std::string_view text, OptimizerConfig& config) {
   }
   return Status::invalid_argument(
       fmt::format("optimizer='{}': must be sgd, momentum, nesterov, adam, adamw or adagrad", text));
+}
+
+Status read_rule_number(const RuleNumber& number, std::string_view text, OptimizerConfig& config) {
+  SYNCOPATE_RETURN_IF_ERROR(read(number.name, text, config.*number.member));
+  const float value = config.*number.member;
+  if (std::isfinite(value) && value >= 0 && (!number.is_below_one || value < 1)) return Status();
+  return Status::invalid_argument(
+      fmt::format("{}={}: must be {}", number.name, text,
+                  number.is_below_one ? "at least 0 and below 1" : "finite and at least 0"));
+}
+
+// Fails for numbers that were given and that the rule does not know.
+Status check_numbers(const OptionTexts& texts, const UpdateRule& rule) {
+  for (const RuleNumber* number : kNumbers) {
+    const auto given = texts.find(std::string(number->name));
+    if (given == texts.end() || std::ranges::find(rule.numbers, number) != rule.numbers.end()) continue;
+    std::vector<std::string_view> known;
+    for (const RuleNumber* each : rule.numbers) known.push_back(each->name);
+    return Status::invalid_argument(fmt::format("{}={} means nothing to {}, which has {}: leave it out", number->name,
+                                                given->second, rule.name, fmt::join(known, ", ")));
+  }
+  return Status();
 }
 
 // One group, for read_groups: its four numbers.
@@ -85,12 +138,9 @@ Status read_option(const std::string& name, const std::string& text, TrainingOpt
   }
   if (name == "servers") return read(name, text, options.servers);
   if (name == "bucket_bytes") return read(name, text, options.bucket_bytes);
-  if (name == "momentum") return read(name, text, optimizer.momentum);
-  if (name == "beta1") return read(name, text, optimizer.beta1);
-  if (name == "beta2") return read(name, text, optimizer.beta2);
-  if (name == "epsilon") return read(name, text, optimizer.epsilon);
-  if (name == "weight_decay") return read(name, text, optimizer.weight_decay);
-  if (name == "initial_accumulator") return read(name, text, optimizer.initial_accumulator);
+  for (const RuleNumber* number : kNumbers) {
+    if (name == number->name) return read_rule_number(*number, text, optimizer);
+  }
   if (name == "groups") return read_groups(text, optimizer);
   if (name == "consistency") {
     SYNCOPATE_ASSIGN_OR_RETURN(options.consistency, ps::Consistency::parse(text));
@@ -113,7 +163,13 @@ Result<TrainingOptions> TrainingOptions::parse(const OptionTexts& texts, int wor
     return Status::invalid_argument(
         fmt::format("servers={}: parameter servers must be 1 to {}", options.servers, kMostServers));
   }
-  if (options.servers == 0) return options;
+  SYNCOPATE_RETURN_IF_ERROR(check_numbers(texts, rule_of(options.optimizer)));
+  if (options.servers == 0) {
+    const auto given = texts.find("consistency");
+    if (given == texts.end() || given->second == "sync") return options;
+    return Status::invalid_argument(
+        fmt::format("consistency='{}' is for parameter servers: allreduce is always synchronous", given->second));
+  }
   if (options.codec.kind == CodecKind::kPowerSgd) {
     return Status::invalid_argument(
         "compress='powersgd' needs rounds between workers, which parameter servers do not have: use mode='allreduce', "
@@ -121,6 +177,32 @@ Result<TrainingOptions> TrainingOptions::parse(const OptionTexts& texts, int wor
   }
   SYNCOPATE_RETURN_IF_ERROR(options.consistency.check_workers(workers));
   return options;
+}
+
+OptionTexts TrainingOptions::texts() const {
+  const UpdateRule& rule = rule_of(optimizer);
+  OptionTexts texts{{"optimizer", std::string(rule.name)},
+                    {"compress", to_string(codec)},
+                    {"bucket_bytes", std::to_string(bucket_bytes)}};
+  for (const RuleNumber* number : rule.numbers) {
+    texts[std::string(number->name)] = fmt::format("{}", optimizer.*number->member);
+  }
+  if (optimizer.groups != nullptr) {
+    std::string& groups = texts["groups"];
+    for (const UpdateGroup& group : *optimizer.groups) {
+      groups += fmt::format("{}{}:{}:{}:{}", groups.empty() ? "" : ",", group.range.begin, group.range.end,
+                            group.rate_factor, group.weight_decay);
+    }
+  }
+  if (servers == 0) return texts;
+  texts["servers"] = std::to_string(servers);
+  texts["consistency"] = consistency.to_string();
+  return texts;
+}
+
+Status check_learning_rate(double rate) {
+  if (std::isfinite(rate) && rate >= 0 && rate <= std::numeric_limits<float>::max()) return Status();
+  return Status::invalid_argument(fmt::format("a learning rate of {}: must be finite and at least 0", rate));
 }
 
 }  // namespace syncopate::library

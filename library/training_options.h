@@ -27,8 +27,16 @@ struct TrainingOptions {
   // "optimizer" (sgd, momentum, nesterov, adam, adamw, adagrad) and its numbers "momentum", "beta1", "beta2",
   // "epsilon", "weight_decay", "initial_accumulator" and "groups" ("0:640:1:0.01,640:650:0.5:0": begin, end, factor of
   // the rate and decay of ranges of the arena, ascending and disjoint); what is not given has its default. Fails with
-  // invalid argument for any other text, and for what `workers` cannot do.
+  // invalid argument for any other text, for an option that means nothing beside the others, and for what `workers`
+  // cannot do.
   static Result<TrainingOptions> parse(const OptionTexts& texts, int workers);
+
+  // All that they come to, each option that means something with its value, for ranks to compare.
+  OptionTexts texts() const;
 };
+
+// Fails with invalid argument unless a step can be made at this learning rate: a number that is finite and not
+// negative.
+Status check_learning_rate(double rate);
 
 }  // namespace syncopate::library

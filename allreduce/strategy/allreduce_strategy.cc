@@ -13,6 +13,7 @@
 #include "allreduce/strategy/bucket_choice.h"
 #include "allreduce/strategy/replica_state.h"
 #include "allreduce/strategy/replicated_tables.h"
+#include "allreduce/strategy/shared_rates.h"
 #include "allreduce/strategy/state_agreement.h"
 #include "common/left_out_step.h"
 
@@ -50,8 +51,12 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   TableReader* table_reader() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override {
     layout_ = layout;
-    for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
-      SYNCOPATE_ASSIGN_OR_RETURN(*arena, collective_.allocate(layout.size()));
+    const std::size_t behind = options_.agrees_on_rates ? SharedRates::floats(collective_.size()) : 0;
+    SYNCOPATE_ASSIGN_OR_RETURN(arenas_.weights, collective_.allocate(layout.size()));
+    SYNCOPATE_ASSIGN_OR_RETURN(gradients_and_rates_, collective_.allocate(layout.size() + behind));
+    arenas_.gradients = gradients_and_rates_.first(layout.size());
+    if (behind > 0) {
+      rates_ = SharedRates(gradients_and_rates_.subspan(layout.size()), collective_.rank(), collective_.size());
     }
     replica_.allocate(layout, arenas_.weights);
     if (options_.codec.kind != CodecKind::kNone) {
@@ -102,6 +107,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     begin_ = clock_.now();
     submitted_ = 0;
     buckets_ = choice_.buckets();
+    rates_.say(step.learning_rate);
     if (rows_.ok()) rows_ = tables_.begin_step(step.rows, arenas_.weights);
     if (options_.elastic && !history_.empty()) last_ticket_ = thread_.submit([this] { history_.keep(); });
   }
@@ -122,6 +128,9 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     const std::uint64_t first_ticket = last_ticket_ + 1 - buckets_.size();
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       SYNCOPATE_RETURN_IF_ERROR(await(bucket, first_ticket + bucket, stats));
+      if (const Status alike = rates_.check(); bucket == 0 && !alike.ok()) {
+        return alike.in(fmt::format("step {}", step_.step));
+      }
       if (!options_.elastic) SYNCOPATE_RETURN_IF_ERROR(apply(bucket, update, stats));
     }
     for (std::size_t bucket = 0; options_.elastic && bucket < buckets_.size(); ++bucket) {
@@ -284,7 +293,14 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
 
   Status sum(std::size_t bucket, std::span<float> gradients, Duration& codec) {
     const bool is_warmup = step_.step < options_.codec.whole_updates;
-    if (compressed_ == nullptr || is_warmup) return collective_.all_reduce(gradients, deadline());
+    const bool takes_rates = options_.agrees_on_rates && bucket == 0;
+    const std::span<float> rates = gradients_and_rates_.subspan(layout_.size());
+    if (compressed_ == nullptr || is_warmup) {
+      // They lie behind the first bucket.
+      const std::span<float> both{gradients.data(), gradients.size() + (takes_rates ? rates.size() : 0)};
+      return collective_.all_reduce(both, deadline());
+    }
+    if (takes_rates) SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(rates, deadline()));
     const TimePoint begin = clock_.now();
     if (replica_.takes_momentum_in(update_number())) replica_.to_momentum(buckets_[bucket], gradients);
     codec = clock_.now() - begin;
@@ -299,6 +315,8 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   const Clock& clock_;
   ParamLayout layout_;
   ParamArenas arenas_;
+  std::span<float> gradients_and_rates_;
+  SharedRates rates_;  // of nobody, unless options_.agrees_on_rates
   ReplicatedTables tables_;
   ReplicaState replica_;
   ReductionHistory history_;

@@ -44,6 +44,10 @@ struct AllReduceOptions {
   // A step that a rank has marked (common/left_out_step.h) makes no update on any. Without tables, and with no codec
   // that keeps something of a gradient for the next.
   bool leaves_out = false;
+  // Ranks prove in each step that they make it at the same learning rate: finish_step fails with invalid argument, on
+  // all of them, before anything is updated, and names two that differ. The rates travel behind the first bucket, or,
+  // as a codec would alter them, before it.
+  bool agrees_on_rates = false;
   // Called if training goes on rather than begins, with the step it goes on from, and who was given the state by whom.
   // On the compute thread; may be null.
   std::function<void(const std::string& finding)> on_going_on = nullptr;

@@ -108,7 +108,7 @@ class ParamLayout {
 
 enum class Mode { kAllReduce, kParameterServers };
 
-// An update rule, and its numbers, each with its usual value where none is given.
+// An update rule, and its numbers, each with its usual value where none is given; none that the rule does not have.
 struct Optimizer {
   std::string rule = "sgd";  // sgd, momentum, nesterov, adam, adamw, adagrad
   std::optional<double> momentum = {};
@@ -119,7 +119,7 @@ struct Optimizer {
   std::optional<double> initial_accumulator = {};
 };
 
-// Alike on all ranks.
+// Alike on all ranks; what means nothing beside the others is refused.
 struct StrategyOptions {
   Mode mode = Mode::kAllReduce;
   Optimizer optimizer = {};
@@ -155,6 +155,7 @@ class SYNCOPATE_EXPORT Strategy {
   // Before it, rank 0 puts the initial weights in place; after it, all ranks have them.
   Status join();
 
+  // The rate is finite, at least 0, and the same on all ranks in each step: finish_step says so where it is not.
   void begin_step(double learning_rate);
   // The gradient of `tensor` is in gradients(tensor), and is left alone until finish_step has returned. Once a step for
   // each tensor, in any order. Does not wait: what is wrong, finish_step says.

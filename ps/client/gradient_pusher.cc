@@ -77,6 +77,7 @@ Status GradientPusher::push(std::size_t bucket, std::size_t slot) {
   push.set_clock(++chunk.pushed);
   push.set_version(what.version);
   push.set_learning_rate(what.learning_rate);
+  if (own_rate_) push.set_own_rate(*own_rate_);
   const TraceSpan span(options_.tracer,
                        {.kind = TraceKind::kPush,
                         .shard = chunk.shard,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,8 @@ class GradientPusher {
   Status ready(std::size_t bucket, const StepContext& step);
   // Sends what may be sent now. Call it after responses have been received.
   Status push_what_may_go();
+  // From now on, pushes say that the worker makes its own updates at this rate.
+  void state_rate(double rate) { own_rate_ = rate; }
   // Records that the next push of the chunk has been answered.
   void answered(ChunkLink& chunk);
 
@@ -79,6 +82,7 @@ class GradientPusher {
   std::vector<PendingSends> pending_;          // by slot
   std::vector<Outgoing> outgoing_;             // by bucket, then slot
   PushScheduler scheduler_;
+  std::optional<double> own_rate_;
   std::int64_t behind_ = 0;  // chunks with more unanswered gradients than the pipeline is deep
 };
 

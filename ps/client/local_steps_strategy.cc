@@ -199,6 +199,7 @@ Status LocalStepsStrategy::leave() {
 
 Result<SyncStats> LocalStepsStrategy::meet() {
   is_meeting_ = true;
+  servers_->state_rate(step_.learning_rate);
   servers_->begin_step({step_.step, options_.elastic_rate.value_or(1.0f)});
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     if (!options_.elastic_rate) prepare(buckets_[bucket]);

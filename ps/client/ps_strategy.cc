@@ -312,6 +312,7 @@ Status PsStrategy::accept(const Message& message) {
     SYNCOPATE_ASSIGN_OR_RETURN(const bool accepted, reader_.accept(incoming_.chunk_read(), message, shard));
     if (accepted) return Status();
   }
+  if (incoming_.has_weights() && incoming_.weights().has_differing()) return rates_differ(incoming_.weights());
   const bool accepted = incoming_.has_weights() ? accept_weights(message, shard)
                         : incoming_.has_rows()  ? accept_rows(message, shard)
                                                 : accept_greeting(shard);
@@ -322,6 +323,12 @@ Status PsStrategy::accept(const Message& message) {
   traffic_.come();
   traffic_.heard(shard);
   return Status();
+}
+
+Status PsStrategy::rates_differ(const wire::Weights& weights) const {
+  return Status::invalid_argument(fmt::format(
+      "rank {} makes this step at a learning rate of {:.8g}, rank {} at {:.8g}: all ranks must have the same",
+      weights.differing(), weights.its_rate(), transport_.rank(), weights.own_rate()));
 }
 
 // Whether the message, whose header is in incoming_, is a greeting that is due.

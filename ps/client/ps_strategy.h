@@ -102,12 +102,16 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
   // reported.
   std::int64_t answered(std::size_t bucket) const { return links_.chunks[bucket].answered; }
 
+  // Before begin_step, for a worker that makes its own updates, and pushes where these have led: at which rate.
+  void state_rate(double rate) { pusher_.state_rate(rate); }
+
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
 
-  // Fails with deadline exceeded, naming the silent shards. When it returns, the gradients may be overwritten; with
-  // overlap_forward they may be overwritten once weights_needed has been called for all weights. The returned figures
-  // cover the responses since the last call.
+  // Fails with deadline exceeded, naming the silent shards; and with invalid argument, naming two workers, if the
+  // shards have found that these make the same step at different rates. When it returns, the gradients may be
+  // overwritten; with overlap_forward they may be overwritten once weights_needed has been called for all weights. The
+  // returned figures cover the responses since the last call.
   Result<SyncStats> finish_step() override;
 
   Status weights_needed(Range range) override;
@@ -157,6 +161,7 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
   Status receive_all_weights(std::optional<TimePoint> deadline);
   Status accept(const Message& message);
   bool accept_greeting(int shard);
+  Status rates_differ(const wire::Weights& weights) const;
   bool accept_weights(const Message& message, int shard);
   // Returns whether `payload` is valid as a response to the chunk's next push, or as a greeting. If so, it is now in
   // the arena.

@@ -52,6 +52,12 @@ Status AnswerSender::send(const Answer& answer) {
       weights.set_version(answer.weights.version);
       weights.set_staleness(answer.weights.staleness);
       weights.set_late(answer.weights.late);
+      weights.clear_differing();  // the header is reused
+      if (answer.rates) {
+        weights.set_differing(static_cast<std::uint32_t>(answer.rates->other.worker));
+        weights.set_its_rate(answer.rates->other.rate);
+        weights.set_own_rate(answer.rates->own.rate);
+      }
       break;
     }
     case Answer::Kind::kRows: {

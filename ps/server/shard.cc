@@ -39,6 +39,7 @@ Shard::Shard(ShardOptions options, WeightsPool::Allocate allocate, WeightsPool::
       members_(options_.workers, options_.there, options_.restored != nullptr) {
   due_.reserve(static_cast<std::size_t>(options_.workers));
   described_.resize(static_cast<std::size_t>(options_.workers));
+  stated_rates_.resize(static_cast<std::size_t>(options_.workers));
 }
 
 Shard::Answers Shard::on_join(int worker, const ArenaClaim& claim) {
@@ -170,7 +171,7 @@ Status Shard::create(std::size_t table, const TableOwnership& claim) {
   return options_.restored != nullptr ? tables_.back().restore(*options_.restored) : Status();
 }
 
-Shard::Answers Shard::on_push(const PushRequest& request) {
+Shard::Answers Shard::on_push(const PushRequest& request, std::optional<double> own_rate) {
   due_.clear();
   if (!members_.started() || !members_.is_joined(request.step.worker)) {
     return Status::invalid_argument(fmt::format("a push from worker {}, which is not in the job", request.step.worker));
@@ -179,6 +180,12 @@ Shard::Answers Shard::on_push(const PushRequest& request) {
     return Status::invalid_argument(fmt::format("a push to chunk {} of {}", request.chunk, chunks_.size()));
   }
   SYNCOPATE_RETURN_IF_ERROR(chunks_[request.chunk].push(request));
+  // All chunks of a step are pushed at the same rate.
+  if (options_.agrees_on_rates && request.chunk == 0) {
+    const double rate = own_rate.value_or(static_cast<double>(request.step.learning_rate));
+    stated_rates_[static_cast<std::size_t>(request.step.worker)] = rate;
+    rates_.on_push(request.step.worker, request.step.clock, rate);
+  }
   answer_pushes(request.chunk);
   return std::span<const Answer>(due_);
 }
@@ -403,6 +410,9 @@ void Shard::answer(int worker, std::size_t chunk, bool greets) {
                   .chunk = chunk,
                   .weights = chunks_[chunk].answer(worker),
                   .greets = greets});
+  if (!options_.agrees_on_rates || chunk > 0 || greets) return;
+  Answer& answer = due_.back();
+  answer.rates = rates_.difference(worker, answer.weights.clock, stated_rates_[static_cast<std::size_t>(worker)]);
 }
 
 // Those who stay may be waiting for nothing but the one who has gone.

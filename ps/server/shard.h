@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "ps/policy/consistency.h"
 #include "ps/policy/host_groups.h"
 #include "ps/policy/membership.h"
+#include "ps/policy/rate_agreement.h"
 #include "ps/server/chunk.h"
 #include "ps/server/table_shard.h"
 #include "ps/server/weights_pool.h"
@@ -37,6 +39,8 @@ struct ShardOptions {
   std::uint64_t seed = 1;  // seeds the first values of rows
   // By worker, whether it is in the job; empty means that all are. A worker that is not in the job counts as lost.
   std::vector<bool> there = {};
+  // Workers must push the gradients of a step at the same learning rate: answers say where they have not.
+  bool agrees_on_rates = false;
   // How gradients of chunks are summed where updates are made together. Where hosts are aggregated, those who push are
   // alone in the job. Rows of tables, which are not aggregated, are summed in the order of ranks.
   HostGroups hosts = {};
@@ -58,11 +62,12 @@ struct Answer {
   Kind kind = Kind::kWeights;
   int worker = 0;
   std::size_t chunk = 0;
-  Chunk::Answer weights;    // for kWeights
-  bool greets = false;      // after a welcome or a farewell
-  std::size_t table = 0;    // for the last two kinds
-  TableShard::Answer rows;  // for the last two kinds; must be read before the next call
-  std::uint64_t read = 0;   // for kRowsRead
+  Chunk::Answer weights;                     // for kWeights
+  std::optional<RateDifference> rates = {};  // for kWeights, to a push
+  bool greets = false;                       // after a welcome or a farewell
+  std::size_t table = 0;                     // for the last two kinds
+  TableShard::Answer rows;                   // for the last two kinds; must be read before the next call
+  std::uint64_t read = 0;                    // for kRowsRead
 };
 
 struct ShardCounters {
@@ -106,8 +111,8 @@ class Shard {
   Answers on_memory(int worker, std::size_t chunk, std::size_t memory, std::size_t begin,
                     std::span<const float> values);
 
-  // See Chunk::push.
-  Answers on_push(const PushRequest& request);
+  // See Chunk::push. `own_rate`: of the worker's own update, where that of the push is another one.
+  Answers on_push(const PushRequest& request, std::optional<double> own_rate = {});
 
   // Takes the description of one table, in the order of tables, from the worker that describes chunks.
   Answers on_table(int worker, std::size_t table, const TableOwnership& claim);
@@ -197,6 +202,8 @@ class Shard {
   std::uint64_t created_size_ = 0;      // floats of these
   std::deque<TableShard> tables_;
   bool ended_ = false;  // farewells have been sent
+  RateAgreement rates_;
+  std::vector<double> stated_rates_;  // by worker, of its last push
   std::vector<Answer> due_;
   std::int64_t workers_lost_ = 0;
 };

@@ -51,6 +51,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                    .shards = static_cast<std::size_t>(options_.group.shards()),
                    .seed = options_.seed,
                    .there = options_.there,
+                   .agrees_on_rates = options_.agrees_on_rates,
                    .hosts = options_.hosts,
                    .leaves_out = options_.leaves_out,
                    .restored = restored},
@@ -302,10 +303,12 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
       return shard_->on_memory(from, incoming_.memory().chunk(), incoming_.memory().memory(),
                                incoming_.memory().begin(), floats);
     case wire::Header::kPush:
-      return shard_->on_push({.step = step_of(from, incoming_.push()),
-                              .chunk = incoming_.push().chunk(),
-                              .version = incoming_.push().version(),
-                              .gradient = floats});
+      return shard_->on_push(
+          {.step = step_of(from, incoming_.push()),
+           .chunk = incoming_.push().chunk(),
+           .version = incoming_.push().version(),
+           .gradient = floats},
+          incoming_.push().has_own_rate() ? std::optional(incoming_.push().own_rate()) : std::nullopt);
     case wire::Header::kPull:
       return shard_->on_pull({.worker = from,
                               .table = incoming_.pull().table(),

@@ -43,6 +43,7 @@ struct ShardServerOptions {
   StalenessOptions staleness;
   Compression compression;
   std::uint64_t seed = 1;                       // seeds the first values of tables' rows
+  bool agrees_on_rates = false;                 // as ShardOptions::agrees_on_rates
   Duration timeout = std::chrono::seconds(30);  // for passing a response to the transport, and for delivery of the last
                                                 // ones
   bool leaves_out = false;                      // as ShardOptions has it; so has the next

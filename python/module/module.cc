@@ -8,6 +8,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -15,6 +16,8 @@
 
 #include "common/os/socket_user.h"
 #include "library/communicator.h"
+#include "library/fused_update.h"
+#include "library/option_agreement.h"
 #include "library/rendezvous_server.h"
 #include "library/socket_address.h"
 #include "library/strategy_exchange.h"
@@ -138,10 +141,14 @@ std::unique_ptr<HoldingCommunicator> connect(const std::shared_ptr<JoinedGroup>&
 }
 
 std::unique_ptr<SumExchange> connect_sums(const std::shared_ptr<JoinedGroup>& joined, const std::string& name,
-                                          const Tensors& tensors, std::size_t bucket_bytes) {
+                                          const Tensors& tensors, std::size_t bucket_bytes, const std::string& compress,
+                                          bool elastic) {
   const nb::gil_scoped_release unlocked;
-  return check(SumExchange::connect(group_of(joined), name, layout_of(tensors), bucket_bytes), *joined->group,
-               {.operation = "connecting"});
+  const Result<CodecConfig> codec = parse_codec(compress);
+  check(codec.status());
+  return check(SumExchange::connect(group_of(joined), name, layout_of(tensors),
+                                    {.bucket_bytes = bucket_bytes, .codec = *codec, .elastic = elastic}),
+               *joined->group, {.operation = "connecting"});
 }
 
 std::unique_ptr<StrategyExchange> connect_strategy(const std::shared_ptr<JoinedGroup>& joined, const std::string& name,
@@ -156,6 +163,12 @@ std::unique_ptr<StrategyExchange> connect_strategy(const std::shared_ptr<JoinedG
                {.operation = "connecting"});
 }
 
+OptimizerConfig rule_of(const OptionTexts& options) {
+  const Result<TrainingOptions> parsed = TrainingOptions::parse(options, 1);
+  check(parsed.status());
+  return parsed->optimizer;
+}
+
 // Each tensor is an array of its own, so that saving one does not save its neighbours. It keeps the exchange alive.
 using Weights = nb::ndarray<nb::array_api, float, nb::ndim<1>, nb::device::cpu>;
 Weights weights_of(nb::handle_t<StrategyExchange> self, std::size_t tensor) {
@@ -163,15 +176,31 @@ Weights weights_of(nb::handle_t<StrategyExchange> self, std::size_t tensor) {
   return Weights(weights.data(), {weights.size()}, self);
 }
 
-TensorMemories memories_at(const StrategyExchange& exchange, const std::vector<std::vector<Address>>& addresses) {
+// `size_of(tensor)` is a tensor's number of elements.
+template <typename SizeOf>
+TensorMemories memories_at(const std::vector<std::vector<Address>>& addresses, const SizeOf& size_of) {
   TensorMemories memories;
   for (const std::vector<Address>& by_tensor : addresses) {
     std::vector<std::span<float>>& memory = memories.emplace_back();
-    for (const Address address : by_tensor) {
-      memory.push_back(floats_at(address, exchange.weights(memory.size()).size()));
-    }
+    for (const Address address : by_tensor) memory.push_back(floats_at(address, size_of(memory.size())));
   }
   return memories;
+}
+TensorMemories memories_at(const StrategyExchange& exchange, const std::vector<std::vector<Address>>& addresses) {
+  return memories_at(addresses, [&](std::size_t tensor) { return exchange.weights(tensor).size(); });
+}
+TensorMemories memories_at(const FusedUpdate& update, const std::vector<std::vector<Address>>& addresses) {
+  return memories_at(addresses, [&](std::size_t tensor) { return update.size_of(tensor); });
+}
+
+// A tensor, and where its weights and gradient lie.
+using Updated = std::tuple<std::size_t, Address, Address>;
+void apply(FusedUpdate& update, const std::vector<Updated>& tensors, double learning_rate) {
+  const nb::gil_scoped_release unlocked;
+  for (const auto& [tensor, weights, gradient] : tensors) {
+    const std::size_t size = update.size_of(tensor);
+    update.apply(tensor, floats_at(weights, size), floats_at(gradient, size), learning_rate);
+  }
 }
 
 std::uint64_t sum(HoldingCommunicator& self, const std::vector<std::pair<Address, std::size_t>>& parts, float scale,
@@ -225,6 +254,10 @@ NB_MODULE(_core, module) {
         return user ? describe_user(*user) : std::string();
       },
       "address"_a, "Who listens at \"HOST:PORT\" of this host, as far as the kernel tells.");
+  module.def(
+      "check_learning_rate", [](double rate) { check(check_learning_rate(rate)); }, "rate"_a,
+      "Raises ValueError unless a step can be made at this rate.");
+
   nb::class_<RendezvousServer>(module, "RendezvousServer", "Where ranks meet, in rank 0's process.")
       .def_static("start", &start_server, "address"_a, "Listens at \"HOST:PORT\"; port 0 is any that is free.")
       .def(
@@ -251,8 +284,21 @@ NB_MODULE(_core, module) {
                   "tracer"_a.none() = nb::none())
       .def_static(
           "check_options",
-          [](const OptionTexts& options, int workers) { check(TrainingOptions::parse(options, workers).status()); },
-          "options"_a, "workers"_a, "Raises ValueError for options that no job can have.")
+          [](const OptionTexts& options, int workers) {
+            const Result<TrainingOptions> parsed = TrainingOptions::parse(options, workers);
+            check(parsed.status());
+            return parsed->texts();
+          },
+          "options"_a, "workers"_a, "Returns what they come to. Raises ValueError for options that no job can have.")
+      .def(
+          "agree",
+          [](const std::shared_ptr<JoinedGroup>& self, const std::string& name, const OptionTexts& options) {
+            const nb::gil_scoped_release unlocked;
+            check(agree_on_options(*self->group, name, options), *self->group, {.operation = "connecting"});
+          },
+          "name"_a, "options"_a,
+          "An operation of all ranks: raises ValueError on each, naming what differs, unless "
+          "all have the same options.")
       .def(
           "give_secret", [](const JoinedGroup& self, int file) { check(self.group->give_secret(file)); }, "file"_a,
           "Writes what a server needs to be admitted to a pipe.")
@@ -326,7 +372,13 @@ NB_MODULE(_core, module) {
 
   define_step_file(module);
   nb::class_<GradientExchange>(module, "GradientExchange", "What becomes of a step's gradients.")
-      .def("begin_step", &GradientExchange::begin_step, "learning_rate"_a)
+      .def(
+          "begin_step",
+          [](GradientExchange& self, double learning_rate) {
+            check(check_learning_rate(learning_rate));
+            self.begin_step(learning_rate);
+          },
+          "learning_rate"_a)
       .def("has", &GradientExchange::has, "tensor"_a)
       .def(
           "gradient",
@@ -352,7 +404,42 @@ NB_MODULE(_core, module) {
       });
 
   nb::class_<SumExchange, GradientExchange>(module, "SumExchange", "Means of gradients, in place.")
-      .def_static("connect", &connect_sums, "group"_a, "name"_a, "tensors"_a, "bucket_bytes"_a);
+      .def_static("connect", &connect_sums, "group"_a, "name"_a, "tensors"_a, "bucket_bytes"_a, "compress"_a,
+                  "elastic"_a)
+      .def("say", &SumExchange::say, "number"_a, "Before begin_step(): what all ranks must say alike in this step.")
+      .def("differing", &SumExchange::differing, "After finish_step(): a rank that has said something else; -1: none.")
+      .def(
+          "continue_from",
+          [](SumExchange& self, SumExchange& other, std::int64_t steps, int giver) {
+            const nb::gil_scoped_release unlocked;
+            check(self.continue_from(other, steps, giver), self.group(), {.operation = "going on"});
+          },
+          "other"_a, "steps"_a, "giver"_a,
+          "In a new group, an operation of all ranks: goes on from what this rank has in `other`, after as many steps "
+          "as "
+          "the furthest rank, `giver`, has finished.");
+
+  nb::class_<FusedUpdate>(module, "FusedUpdate", "Update rules, for tensors that lie anywhere.")
+      .def(nb::init<const std::vector<std::size_t>&, const std::vector<std::size_t>&>(), "groups"_a, "sizes"_a)
+      .def(
+          "set_rule",
+          [](FusedUpdate& self, std::size_t group, const OptionTexts& options) {
+            self.set_rule(group, rule_of(options));
+          },
+          "group"_a, "options"_a)
+      .def("apply", &apply, "tensors"_a, "learning_rate"_a, "Number, address of weights and of gradient of each.")
+      .def(
+          "restore",
+          [](FusedUpdate& self, const std::vector<std::int64_t>& updates,
+             const std::vector<std::vector<Address>>& memories) { self.restore(updates, memories_at(self, memories)); },
+          "updates"_a, "memories"_a, "What the optimizer remembers: the updates of each tensor; each memory by tensor.")
+      .def(
+          "save",
+          [](FusedUpdate& self, const std::vector<std::vector<Address>>& memories) {
+            self.save(memories_at(self, memories));
+            return self.updates();
+          },
+          "memories"_a);
 
   nb::class_<StrategyExchange, GradientExchange>(module, "StrategyExchange", "Gradients in, next weights out.")
       .def_static("connect", &connect_strategy, "group"_a, "name"_a, "tensors"_a, "options"_a, "started"_a,
@@ -378,12 +465,12 @@ NB_MODULE(_core, module) {
           "Between steps, on any rank, alone: writes what the optimizer remembers, each memory by tensor. Returns how "
           "many updates have made it. Under parameter servers the weights become those of the same moment.")
       .def(
-          "continue_from",
-          [](StrategyExchange& self, StrategyExchange& other) {
+          "has_same",
+          [](const StrategyExchange& self, std::size_t tensor, Address address, std::size_t count) {
             const nb::gil_scoped_release unlocked;
-            check(self.continue_from(other));
+            return self.has_same(tensor, floats_at(address, count));
           },
-          "other"_a, "Before join(), in a new group: goes on from what this rank has in `other`.")
+          "tensor"_a, "address"_a, "count"_a, "Whether these are the bits of the gradient that was handed over.")
       .def_prop_ro("steps", &StrategyExchange::steps)
       .def("join", [](StrategyExchange& self) {
         const nb::gil_scoped_release unlocked;

@@ -53,14 +53,14 @@ def test_optimizers():
     refused("maximize=True", wrap, model, rule_options={"lr": 0.1, "maximize": True})
     groups = [{"params": [model.weight]}, {"params": [model.bias], "momentum": 0.9}]
     grouped = torch.optim.SGD(groups, lr=0.1, momentum=0.5)
-    refused("may differ in lr and weight_decay", sy.DistributedOptimizer, grouped, model.named_parameters())
+    refused("may differ in lr and weight_decay", sy.DistributedOptimizer, grouped, model.named_parameters(), mode="ps")
     refused("no torch.optim.Optimizer", sy.DistributedOptimizer, model)
     refused("not in named_parameters", sy.DistributedOptimizer, torch.optim.SGD(model.parameters(), lr=1), [])
     stepped = torch.optim.Adam(model.parameters())
     model(torch.ones(1, 4)).sum().backward()
     stepped.step()
     stepped.state[model.weight]["step"] += 1
-    refused("counts one number for all", sy.DistributedOptimizer, stepped, model.named_parameters())
+    refused("count one number for all", sy.DistributedOptimizer, stepped, model.named_parameters(), mode="ps")
 
 
 def test_options():
@@ -69,12 +69,14 @@ def test_options():
     refused("'own' or 'torch'", wrap, model, update="mine")
     refused("use update='own'", wrap, model, mode="ps", update="torch")
     refused("is for mode='ps'", wrap, model, consistency="async")
+    refused("is for mode='ps'", wrap, model, push="step")
+    refused("leave it out, or use mode='ps'", wrap, model, mode="allreduce", servers=2)
+    refused("'backward' or 'step'", wrap, model, mode="ps", push="later")
     refused("bounded:k", wrap, model, mode="ps", consistency="bounded")
     refused("at least 1", wrap, model, mode="ps", servers=0)
     refused("1 to 1024", wrap, model, mode="ps", servers=1025)
     refused("powersgd:K", wrap, model, compress="zip")
     refused("use mode='allreduce'", wrap, model, mode="ps", compress="powersgd:2")
-    refused("use update='own'", wrap, model, update="torch", compress="int8")
     refused("at least 1", wrap, model, backward_passes_per_step=0)
     refused("above 0", wrap, model, bucket_mb=0)
     refused("'mean' or 'sum'", sy.allreduce, torch.ones(1), "max")
@@ -90,6 +92,5 @@ def test_what_needs_a_job():
     sy.init()
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "ps"}])
-def test_clipping_of_our_update(options):
-    refused("clip with update='torch'", wrap(linear(), **options).synchronize)
+def test_means_where_servers_have_none():
+    refused("use mode='allreduce'", wrap(linear(), mode="ps").synchronize)

@@ -43,8 +43,8 @@ def backward(model, times=1):
         model(BATCH).square().mean().backward()
 
 
-def test_a_second_backward_before_step_is_refused():
-    _, (ours, optimizer) = twins()
+def test_servers_refuse_a_second_backward_before_step():
+    _, (ours, optimizer) = twins(mode="ps")
     backward(ours)
     with pytest.raises(RuntimeError, match="backward_passes_per_step or no_sync"):
         backward(ours)
@@ -70,22 +70,6 @@ def test_gradients_are_accumulated_over_passes_or_where_nothing_is_sent(update):
     assert_same(plain, ours, update)
 
 
-def test_clipping_waits_for_sums():
-    (plain, rule), (ours, optimizer) = twins(update="torch")
-    backward(plain)
-    backward(ours)
-    optimizer.synchronize()
-    for model, each in ((plain, rule), (ours, optimizer)):
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-        each.step()
-    assert_same(plain, ours)
-    optimizer.zero_grad()
-    backward(ours)
-    torch.nn.utils.clip_grad_norm_(ours.parameters(), 0.1)
-    with pytest.raises(RuntimeError, match="call synchronize"):
-        optimizer.step()
-
-
 @pytest.mark.parametrize("options", [{}, {"mode": "ps"}])
 def test_schedulers_set_the_rate_of_the_step(options):
     (plain, rule), (ours, optimizer) = twins(**options)
@@ -97,14 +81,29 @@ def test_schedulers_set_the_rate_of_the_step(options):
             each.step()
             schedule.step()
         assert_same(plain, ours, "own")
-    backward(ours)
-    optimizer.param_groups[0]["lr"] = 1.0
-    with pytest.raises(RuntimeError, match="between backward"):
+    for model, each in ((plain, rule), (ours, optimizer)):
+        backward(model)
+        each.param_groups[0]["lr"] = 1.0
+    rule.step()
+    if options:
+        with pytest.raises(RuntimeError, match="between backward"):
+            optimizer.step()
+    else:
         optimizer.step()
+        assert_same(plain, ours, "own")
 
 
-def test_a_model_that_has_moved_is_refused():
-    _, (ours, optimizer) = twins()
+def test_a_model_may_move_under_allreduce():
+    (plain, rule), (ours, optimizer) = twins()
+    ours.weight.data = ours.weight.data.clone()
+    for model, each in ((plain, rule), (ours, optimizer)):
+        backward(model)
+        each.step()
+    assert_same(plain, ours, "own")
+
+
+def test_a_model_that_has_moved_is_refused_by_servers():
+    _, (ours, optimizer) = twins(mode="ps")
     ours.weight.data = ours.weight.data.clone()
     with pytest.raises(RuntimeError, match="parameter weight was given other memory"):
         backward(ours)
@@ -137,19 +136,48 @@ def test_a_write_that_each_rank_makes_counts_where_ranks_have_the_weights():
         assert_same(plain, ours, "own")
 
 
-def test_a_change_of_momentum_is_refused():
-    model = torch.nn.Linear(4, 3)
-    rule = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    optimizer = sy.DistributedOptimizer(rule, model.named_parameters())
-    optimizer.param_groups[0]["momentum"] = 0.5
-    with pytest.raises(RuntimeError, match="update='torch'"):
+def test_options_that_change_count_under_allreduce_and_are_refused_by_servers():
+    def step_of(model, optimizer):
+        optimizer.zero_grad()
         backward(model)
+        optimizer.step()
+
+    momentum = lambda parameters, lr: torch.optim.SGD(parameters, lr=lr, momentum=0.9)
+    (plain, rule), (ours, optimizer) = twins(rule=momentum)
+    for model, each in ((plain, rule), (ours, optimizer)):
+        for value in (0.9, 0.5, 0.0, 0.9):
+            each.param_groups[0]["momentum"] = value
+            step_of(model, each)
+    assert_same(plain, ours, "own")
+    _, (ours, optimizer) = twins(rule=momentum, mode="ps")
+    optimizer.param_groups[0]["momentum"] = 0.5
+    with pytest.raises(RuntimeError, match="use mode='allreduce'"):
+        backward(ours)
 
 
-def test_rates_of_groups_that_leave_their_proportion_are_refused():
+def test_groups_may_have_schedules_of_their_own_under_allreduce():
+    def groups_of(model, lr):
+        biases = {"params": [model.bias], "lr": lr / 10, "momentum": 0.5, "nesterov": True}
+        return torch.optim.SGD([{"params": [model.weight]}, biases], lr=lr)
+
+    torch.manual_seed(3)
+    plain, ours = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+    ours.load_state_dict(plain.state_dict())
+    rule = groups_of(plain, 0.1)
+    optimizer = sy.DistributedOptimizer(groups_of(ours, 0.1), ours.named_parameters())
+    for model, each in ((plain, rule), (ours, optimizer)):
+        for step in range(4):
+            each.param_groups[step % 2]["lr"] *= 0.5
+            each.zero_grad()
+            backward(model)
+            each.step()
+    assert_same(plain, ours, "own")
+
+
+def test_rates_of_groups_that_leave_their_proportion_are_refused_by_servers():
     model = torch.nn.Linear(4, 3)
     rule = torch.optim.SGD([{"params": [model.weight]}, {"params": [model.bias], "lr": 0.01}], lr=0.1)
-    optimizer = sy.DistributedOptimizer(rule, model.named_parameters())
+    optimizer = sy.DistributedOptimizer(rule, model.named_parameters(), mode="ps")
     torch.optim.lr_scheduler.LambdaLR(optimizer, [lambda epoch: 0.0, lambda epoch: 0.0])
     backward(model)
     optimizer.step()
@@ -211,8 +239,9 @@ def test_tied_and_checkpointed_parameters():
     assert_same(plain, ours)
 
 
+@pytest.mark.parametrize("update", ["own", "torch"])
 @pytest.mark.parametrize("rule", [torch.optim.Adam, torch.optim.SGD])
-def test_a_parameter_without_gradient_stays_as_it_is(rule):
+def test_a_parameter_without_gradient_stays_as_it_is(rule, update):
     class Half(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -222,11 +251,11 @@ def test_a_parameter_without_gradient_stays_as_it_is(rule):
         def forward(self, x):
             return self.used(x)
 
-    (plain, one), (ours, other) = twins(Half, rule, update="torch")
+    (plain, one), (ours, other) = twins(Half, rule, update=update)
     for model, each in ((plain, one), (ours, other)):
         backward(model)
         each.step()
-    assert_same(plain, ours)
+    assert_same(plain, ours, update)
     assert ours.unused.weight.grad is None
 
 

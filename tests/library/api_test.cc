@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "library/syncopate/syncopate.h"
@@ -149,6 +150,37 @@ TEST(ApiStrategy, RefusesOptionsThatNoJobCanHave) {
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .consistency = "never"}), HasSubstr("never"));
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .server_program = "/nowhere/server"}),
               HasSubstr("/nowhere/server: No such file or directory"));
+}
+
+TEST(ApiStrategy, RefusesOptionsThatMeanNothing) {
+  Result<Job> job = job_of_one();
+  ASSERT_TRUE(job.ok());
+  const auto refusal = [&](const StrategyOptions& options) {
+    const Status status = job->connect(small_layout(), options).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    return status.message();
+  };
+  EXPECT_THAT(refusal({.consistency = "async"}), HasSubstr("allreduce is always synchronous"));
+  EXPECT_THAT(refusal({.servers = 2}), HasSubstr("are for parameter servers"));
+  EXPECT_THAT(refusal({.server_program = "/bin/true"}), HasSubstr("are for parameter servers"));
+  EXPECT_THAT(refusal({.optimizer = {.rule = "adam", .momentum = 0.9}}),
+              HasSubstr("momentum=0.9 means nothing to adam"));
+  EXPECT_THAT(refusal({.optimizer = {.rule = "momentum", .momentum = -0.5}}), HasSubstr("momentum=-0.5: must be"));
+}
+
+TEST_P(ApiStrategyTest, RefusesARateAtWhichNoStepCanBeMade) {
+  for (const double rate : {std::nan(""), -1.0, HUGE_VAL}) {
+    Result<Job> job = job_of_one();
+    ASSERT_TRUE(job.ok());
+    Result<Strategy> strategy = job->connect(small_layout(), {.mode = GetParam()});
+    ASSERT_TRUE(strategy.ok() && strategy->join().ok());
+    strategy->begin_step(rate);
+    for (const std::size_t tensor : {0, 1}) strategy->gradient_ready(tensor);
+    const Status status = strategy->finish_step().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("must be finite and at least 0"));
+    EXPECT_THAT(strategy->weights(0), Each(0.0f));
+  }
 }
 
 TEST(ApiJob, SaysWhatIsWrongWithItsPlace) {

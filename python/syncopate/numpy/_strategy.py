@@ -26,7 +26,7 @@ class _Memory:
 
 class Strategy:
     """Holds the weights, and makes an update of them from all ranks' gradients. Every rank makes it with the same names,
-    shapes and options.
+    shapes and options, and steps at the same rates: ranks that differ are told so.
 
     weights        float32 arrays by name; rank 0's values count
     optimizer      "sgd", "momentum", "nesterov", "adam", "adamw" or "adagrad"
@@ -36,7 +36,8 @@ class Strategy:
     servers        under ps: how many; the lowest rank of each host starts its part of them, and they end with it
     compress       a codec for gradients on their way: "fp16", "int8", "topk:0.01" and others
     bucket_mb      gradients travel in buckets of about so many MB; None: 1, and under ps 0.25
-    settings       of the optimizer: momentum, beta1, beta2, epsilon, weight_decay, initial_accumulator
+    settings       of the optimizer, those that mean something to it: momentum, beta1, beta2, epsilon, weight_decay,
+                   initial_accumulator
 
     Raises ValueError, in one line that says what would be right, for what cannot work.
     """
@@ -76,14 +77,17 @@ class Strategy:
         options.update(optimizer=optimizer, compress=compress or "none", bucket_bytes=str(int(bucket_mb * (1 << 20))))
         if mode == "ps":
             options.update(servers=str(servers), consistency=consistency)
-        _core.Group.check_options(options, job.size)
+        agreed = _core.Group.check_options(options, job.size)
         self._servers: Optional[Servers] = None
         self._step = 0
-        self._connect(initial, options, servers if mode == "ps" else 0)
+        self._connect(initial, options, {**agreed, "mode": mode}, servers if mode == "ps" else 0)
         job.closers.append(self._close)
 
-    def _connect(self, initial: Dict[str, np.ndarray], options: Dict[str, str], servers: int) -> None:
+    def _connect(
+        self, initial: Dict[str, np.ndarray], options: Dict[str, str], agreed: Dict[str, str], servers: int
+    ) -> None:
         own_name = self._job.new_name("strategy")
+        self._job.group.agree(own_name, agreed)
         tensors = [(name, list(array.shape) or [1]) for name, array in initial.items()]
         if servers:
             self._servers = Servers(self._job, own_name, servers, options)

@@ -10,10 +10,11 @@ from syncopate.torch._tensors import check_floats
 
 _MODES = ("allreduce", "ps")
 _UPDATES = ("own", "torch")
+_PUSHES = ("backward", "step")
 
 
 def check_options(
-    optimizer: Any, mode: str, update: str, consistency: str, compress: Optional[str], servers: int, passes: int
+    optimizer: Any, mode: str, update: str, push: str, consistency: str, servers: int, passes: int
 ) -> None:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise ValueError(f"{type(optimizer).__name__} is no torch.optim.Optimizer")
@@ -32,8 +33,10 @@ def check_options(
         raise ValueError(f"servers={servers}: must be at least 1 under mode='ps'")
     if mode == "allreduce" and consistency != "sync":
         raise ValueError(f"consistency='{consistency}' is for mode='ps': allreduce is always synchronous")
-    if compress and update == "torch":
-        raise ValueError(f"compress='{compress}' with update='torch' is not there yet: use update='own'")
+    if push not in _PUSHES:
+        raise ValueError(f"push='{push}': must be {' or '.join(map(repr, _PUSHES))}")
+    if mode == "allreduce" and push != "backward":
+        raise ValueError(f"push='{push}' is for mode='ps': under allreduce step() has what gradients are by then")
     if passes < 1:
         raise ValueError(f"backward_passes_per_step={passes}: must be at least 1")
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence, Tuple
+import contextlib
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import torch
+
+from syncopate import _core
+from syncopate.torch._agreement import LastGroups
+from syncopate.torch._memories import Memories
+from syncopate.torch._tensors import check_floats, written
 
 _TORCHS = "use update='torch' (mode='allreduce'), where the optimizer itself makes the update"
 # What a step reads; the rate may change from step to step.
@@ -16,7 +22,9 @@ def _rule_of(optimizer: torch.optim.Optimizer, group: Dict[str, Any]) -> Tuple[D
     kind = type(optimizer)
     decay = group.get("weight_decay", 0)
     if kind is torch.optim.SGD:
-        name = "nesterov" if group["nesterov"] else "momentum" if group["momentum"] else "sgd"
+        if not group["momentum"]:
+            return {"optimizer": "sgd", "weight_decay": decay}, {"nesterov": False}
+        name = "nesterov" if group["nesterov"] else "momentum"
         return {"optimizer": name, "momentum": group["momentum"], "weight_decay": decay}, {"dampening": 0}
     if kind in (torch.optim.Adam, torch.optim.AdamW):
         is_decoupled = kind is torch.optim.AdamW or group.get("decoupled_weight_decay", False)
@@ -46,36 +54,125 @@ def _texts(rule: Dict[str, Any]) -> Dict[str, str]:
     return {name: value if isinstance(value, str) else repr(float(value)) for name, value in rule.items()}
 
 
+def _checked_rule_of(optimizer: torch.optim.Optimizer, group: Dict[str, Any]) -> Dict[str, Any]:
+    """Options of the rule. Raises ValueError, saying what would be right, for one that the core does not have."""
+    rule, due = _rule_of(optimizer, group)
+    for name, value in {**due, "maximize": False}.items():
+        if group.get(name, value) != value:
+            raise ValueError(f"update='own' knows no {name}={group[name]}: {_TORCHS}")
+    return rule
+
+
+def _constants_of(group: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in group.items() if name not in _IGNORED}
+
+
+class TorchUpdate:
+    """The optimizer's own."""
+
+    is_torchs = True
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._optimizer = optimizer
+
+    def make(self) -> None:
+        self._optimizer.step()
+
+    def load(self) -> None:
+        """Goes on from what the optimizer's state has."""
+
+    def remembered(self) -> Any:
+        """In this context the optimizer's state has what is remembered."""
+        return contextlib.nullcontext()
+
+
+class OwnUpdate:
+    """The same in one pass over each parameter, where that lies. Its rule is that of its group at the time of a step; one
+    that has no gradient then is left out."""
+
+    is_torchs = False
+
+    def __init__(self, optimizer: torch.optim.Optimizer, names: Sequence[str], parameters: Sequence[torch.Tensor]) -> None:
+        self._optimizer, self._names, self._parameters = optimizer, names, parameters
+        number = {id(parameter): index for index, parameter in enumerate(parameters)}
+        self._members = [[number[id(p)] for p in group["params"] if id(p) in number] for group in optimizer.param_groups]
+        group_of = {index: group for group, members in enumerate(self._members) for index in members}
+        self._last_seen = LastGroups()
+        self._known: List[Dict[str, Any]] = [{} for _ in self._members]
+        groups = [group_of[index] for index in range(len(parameters))]
+        self._core = _core.FusedUpdate(groups, [parameter.numel() for parameter in parameters])
+        self.load()
+
+    def _set_rules(self) -> None:
+        groups = self._optimizer.param_groups
+        if self._last_seen.are(groups):
+            return
+        for number, group in enumerate(groups):
+            constants = _constants_of(group)
+            if constants != self._known[number] and self._members[number]:
+                self._core.set_rule(number, _texts(_checked_rule_of(self._optimizer, group)))
+            self._known[number] = constants
+        self._last_seen.keep(groups)
+
+    def make(self) -> None:
+        self._set_rules()
+        for group, members in zip(self._optimizer.param_groups, self._members):
+            there = [index for index in members if self._parameters[index].grad is not None]
+            kept = [self._gradient(index) for index in there]  # copies stay until they have been read
+            places = [
+                (index, self._parameters[index].data_ptr(), gradient.data_ptr()) for index, gradient in zip(there, kept)
+            ]
+            self._core.apply(places, float(group["lr"]))
+            for index in there:
+                written(self._parameters[index])
+
+    def _gradient(self, index: int) -> torch.Tensor:
+        parameter, gradient = self._parameters[index], self._parameters[index].grad
+        if parameter.dtype is not torch.float32 or not parameter.is_cpu or gradient.layout is not torch.strided:
+            check_floats(parameter, f"parameter {self._names[index]}")
+            check_floats(gradient, f"the gradient of {self._names[index]}")
+        if not parameter.is_contiguous():
+            raise RuntimeError(f"parameter {self._names[index]} is not contiguous any more: {_TORCHS}")
+        return gradient.contiguous()
+
+    def load(self) -> None:
+        """Goes on from what the optimizer's state has, which lies here from now on."""
+        self._set_rules()
+        memories = Memories(self._optimizer, self._parameters)
+        self._core.restore(memories.read(), memories.addresses())
+        self._optimizer.state.clear()
+
+    @contextlib.contextmanager
+    def remembered(self) -> Iterator[None]:
+        """In this context the optimizer's state has what is remembered."""
+        memories = Memories(self._optimizer, self._parameters)
+        with memories.shared(self._core.save(memories.addresses())):
+            yield
+
+
 class Rule:
-    """The rule of an optimizer, whose groups may differ in rate and weight decay. Raises ValueError, saying what would be
-    right, for one that the core does not have."""
+    """The rule of an optimizer for parameter servers, whose groups may differ in rate and weight decay. Raises ValueError,
+    saying what would be right, for one that they do not have."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         groups = optimizer.param_groups
-        rule, due = _rule_of(optimizer, groups[0])
+        rule = _checked_rule_of(optimizer, groups[0])
         for group in groups:
-            for name, value in {**due, "maximize": False}.items():
-                if group.get(name, value) != value:
-                    raise ValueError(f"update='own' knows no {name}={group[name]}: {_TORCHS}")
-            other, _ = _rule_of(optimizer, group)
-            for name in rule:
-                if other[name] != rule[name] and name != "weight_decay":
+            other = _checked_rule_of(optimizer, group)
+            for name in {**rule, **other}:
+                if other.get(name) != rule.get(name) and name != "weight_decay":
                     raise ValueError(
-                        f"groups have {name} {rule[name]} and {other[name]}: with update='own' they may differ in lr and "
-                        f"weight_decay; {_TORCHS}"
+                        f"groups have {name} {rule.get(name)} and {other.get(name)}: with mode='ps' they may differ in lr "
+                        f"and weight_decay; {_TORCHS}"
                     )
         self._options = _texts(rule)
         self._groups = [[id(parameter) for parameter in group["params"]] for group in groups]
         self._decays = [float(group.get("weight_decay", 0)) for group in groups]
-        self._constants = [self._constants_of(group) for group in groups]
+        self._constants = [_constants_of(group) for group in groups]
         # A scheduler may have set the rates of the first step to zero.
         rates = [float(group.get("initial_lr", group["lr"])) for group in groups]
         self._first = rates.index(max(rates))  # the group whose rate the core is told
         self._factors = [rate / rates[self._first] if rates[self._first] else 1.0 for rate in rates]
-
-    @staticmethod
-    def _constants_of(group: Dict[str, Any]) -> Dict[str, Any]:
-        return {name: value for name, value in group.items() if name not in _IGNORED}
 
     def options(self, parameters: Sequence[torch.Tensor], ranges: Sequence[Tuple[int, int]]) -> Dict[str, str]:
         """Options of the core, where the parameters lie in these ranges of its arena."""
@@ -94,13 +191,13 @@ class Rule:
 
     def rate(self, groups: Sequence[Dict[str, Any]]) -> float:
         """The rate of a step. Raises RuntimeError where groups have become other than the core was told."""
-        if any(self._constants_of(group) != known for group, known in zip(groups, self._constants)):
-            raise RuntimeError("an option other than lr was changed: use update='torch' to vary momentum or decay")
+        if any(_constants_of(group) != known for group, known in zip(groups, self._constants)):
+            raise RuntimeError("an option other than lr was changed, which servers do not know: use mode='allreduce' to vary it")
         rate = float(groups[self._first]["lr"])
         for group, factor in zip(groups, self._factors):
             if abs(float(group["lr"]) - rate * factor) > 1e-6 * rate:
                 raise RuntimeError(
-                    f"the rates of groups, {rate} and {group['lr']}, were in another proportion at first: update='own' "
-                    f"keeps it; use update='torch' for groups with schedules of their own"
+                    f"the rates of groups, {rate} and {group['lr']}, were in another proportion at first, which "
+                    f"servers keep: use mode='allreduce' for groups with schedules of their own"
                 )
         return rate

@@ -34,7 +34,8 @@ class _Node:
     """A hook of the node that accumulates a parameter's gradient, which lives as long as this."""
 
     def __init__(self, parameter: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> None:
-        self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        with torch.enable_grad():
+            self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
         self._handle = self._node.register_hook(lambda *_: hook(parameter))
         self._parameter = parameter
         parameter._syncopate_hooks = getattr(parameter, "_syncopate_hooks", 0) + 1
@@ -45,9 +46,27 @@ class _Node:
 
 
 def after_gradient(parameter: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> Any:
-    """Has hook(parameter) called each time that backward has added to its grad. Returns what removes it."""
-    register = getattr(parameter, "register_post_accumulate_grad_hook", None)
-    return _Node(parameter, hook) if register is None else register(hook)  # None: torch before 2.1
+    """Has hook(parameter) called each time that backward has added to its grad, and after the hooks that the parameter
+    has for that, which may change it, as DistributedDataParallel does. Returns what removes it."""
+    return _Node(parameter, hook)
+
+
+def at_end_of_backward(call: Callable[[], None]) -> None:
+    """In a hook: has it called when this backward ends, on the same thread. What it raises, backward raises."""
+    torch.autograd.Variable._execution_engine.queue_callback(call)
+
+
+def graph_task() -> int:
+    """The number of the backward that runs on this thread; the same one for all before torch 2.1, which has none."""
+    known = getattr(torch._C, "_current_graph_task_id", None)
+    return 0 if known is None else known()
+
+
+def current_node() -> Any:
+    """The node that backward is at: at the end of one, that of another which has called it. None: there is none, or torch
+    does not say, before 2.1."""
+    known = getattr(torch._C, "_current_autograd_node", None)
+    return None if known is None else known()
 
 
 def is_hooked(parameter: torch.Tensor) -> bool:

@@ -1,4 +1,5 @@
-"""A model's weights where they lie in memory of an exchange, and what a script must not do to them there."""
+"""A model's weights where parameter servers have them, in memory of an exchange, and what a script must not do to them
+there."""
 
 from __future__ import annotations
 
@@ -10,14 +11,12 @@ from syncopate.torch._tensors import written
 
 
 class ExchangedWeights:
-    """`in_servers`: they have the weights from take() on, and a rank that writes to its own before a step loses that;
+    """Servers have the weights from take() on, and a rank that writes to its own before a step loses that;
     `servers_update`: in every later step, too."""
 
-    def __init__(
-        self, names: Sequence[str], parameters: Sequence[torch.nn.Parameter], in_servers: bool, servers_update: bool
-    ) -> None:
+    def __init__(self, names: Sequence[str], parameters: Sequence[torch.nn.Parameter], servers_update: bool) -> None:
         self._names, self._parameters = names, parameters
-        self._in_servers, self._servers_update = in_servers, servers_update
+        self._servers_update = servers_update
         self._addresses: List[int] = []
         self._joined: Optional[List[torch.Tensor]] = None  # what servers have got; until the first step
         self._versions: Optional[List[int]] = None  # where servers make updates, after each step
@@ -31,7 +30,7 @@ class ExchangedWeights:
         for place, parameter in zip(places, self._parameters):
             parameter.data = place.view(parameter.shape)
         self._addresses = [parameter.data_ptr() for parameter in self._parameters]
-        self._joined = [place.clone() for place in places] if self._in_servers else None
+        self._joined = [place.clone() for place in places]
         self._versions = None
 
     def give_back(self, weights: Optional[List[torch.Tensor]] = None) -> None:

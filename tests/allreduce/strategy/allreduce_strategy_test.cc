@@ -78,6 +78,40 @@ TEST_P(OverlapOnAndOff, AppliesTheMeanOfAllGradientsToTheChiefsWeights) {
   });
 }
 
+TEST(AllReduceStrategy, RanksThatMakeAStepAtOtherRatesAreToldBeforeAnyUpdate) {
+  for (const char* const codec : {"none", "int8"}) {
+    AllReduceOptions options = options_with(true);
+    options.codec = *parse_codec(codec);
+    options.agrees_on_rates = true;
+    with_strategies(3, options, [](SyncStrategy& strategy, int rank) {
+      const ParamLayout layout = three_tensors(40);
+      Result<ParamArenas> arenas = strategy.allocate(layout);
+      ASSERT_TRUE(arenas.ok());
+      const Result<std::vector<Range>> buckets = strategy.join();
+      ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+      for (int step = 0; step < 2; ++step) {
+        strategy.begin_step({.step = step, .learning_rate = step == 1 && rank == 2 ? 0.25 : 0.5});
+        for (const TensorSpec& tensor : layout.tensors()) {
+          std::ranges::fill(slice(arenas->gradients, tensor.range), 1.0f);
+        }
+        for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy.gradient_ready(bucket);
+        const Status status = strategy.finish_step().status();
+        if (step == 0) {
+          ASSERT_TRUE(status.ok()) << status.message();
+          continue;
+        }
+        EXPECT_EQ(status.code(), Code::kInvalidArgument);
+        EXPECT_THAT(status.message(),
+                    testing::HasSubstr(rank == 2 ? "rank 0 makes this step at a learning rate of 0.5, rank 2 at 0.25"
+                                                 : "rank 2 makes this step at a learning rate of 0.25, rank "));
+      }
+      for (const TensorSpec& tensor : layout.tensors()) {
+        for (const float weight : slice(arenas->weights, tensor.range)) ASSERT_NEAR(weight, -0.5f, 0.01f);
+      }
+    });
+  }
+}
+
 // Time that a test adds to the real one, so that deadlines still mean something.
 class PushedClock final : public Clock {
  public:

@@ -1,0 +1,53 @@
+#include "library/fused_update.h"
+
+#include <algorithm>
+
+namespace syncopate::library {
+
+FusedUpdate::FusedUpdate(const std::vector<std::size_t>& groups, const std::vector<std::size_t>& sizes)
+    : groups_(groups),
+      sizes_(sizes),
+      rules_(groups.empty() ? 0 : 1 + *std::ranges::max_element(groups)),
+      updates_(sizes.size()) {
+  for (const std::size_t size : sizes) states_.emplace_back(OptimizerKind::kSgd, size);
+}
+
+void FusedUpdate::set_rule(std::size_t group, const OptimizerConfig& rule) {
+  const bool remembers_as_before = rules_[group] && rules_[group]->config().kind == rule.kind;
+  rules_[group].emplace(rule);
+  if (remembers_as_before) return;
+  for (std::size_t tensor = 0; tensor < states_.size(); ++tensor) {
+    if (groups_[tensor] == group) states_[tensor] = OptimizerState(rule.kind, sizes_[tensor]);
+  }
+}
+
+void FusedUpdate::apply(std::size_t tensor, std::span<float> weights, std::span<const float> gradient,
+                        double learning_rate) {
+  rules_[groups_[tensor]]->apply(weights, gradient, states_[tensor], 0,
+                                 {.learning_rate = static_cast<float>(learning_rate), .number = ++updates_[tensor]});
+}
+
+void FusedUpdate::restore(const std::vector<std::int64_t>& updates, const TensorMemories& memories) {
+  updates_ = updates;
+  for (std::size_t memory = 0; memory < memories.size(); ++memory) {
+    for (std::size_t tensor = 0; tensor < states_.size(); ++tensor) {
+      const std::span<float> own = states_[tensor].memories()[memory];
+      if (!own.empty()) std::ranges::copy(memories[memory][tensor], own.begin());
+    }
+  }
+}
+
+void FusedUpdate::save(const TensorMemories& memories) {
+  for (std::size_t memory = 0; memory < memories.size(); ++memory) {
+    for (std::size_t tensor = 0; tensor < states_.size(); ++tensor) {
+      const std::span<float> own = states_[tensor].memories()[memory];
+      if (own.empty()) {
+        std::ranges::fill(memories[memory][tensor], 0.0f);
+      } else {
+        std::ranges::copy(own, memories[memory][tensor].begin());
+      }
+    }
+  }
+}
+
+}  // namespace syncopate::library

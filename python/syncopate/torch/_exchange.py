@@ -1,0 +1,115 @@
+"""A step's gradients on their way to other processes, as autograd finishes them: what all modes have in common."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import Any, Iterator, List, Sequence
+
+import torch
+
+from syncopate.torch import _watch
+from syncopate.torch._tensors import after_gradient, check_floats
+
+
+class Exchange:
+    """Hands each gradient over to `core` once as many passes as make a step have added to it. How a step begins there,
+    and how it ends, is for who derives from this."""
+
+    core: Any
+    sends_in_backward = True
+
+    def __init__(self, names: Sequence[str], parameters: Sequence[torch.nn.Parameter], passes_a_step: int) -> None:
+        self.names, self.parameters = names, parameters
+        self.has_begun = False  # something has been handed over
+        self.step = 0  # exchanges that are finished
+        self._passes_a_step = passes_a_step
+        self._passes = [0] * len(parameters)
+        self._travels = True
+        self._absent: List[int] = []
+        self._watch = _watch.current()
+        self._exchanged = 0  # when the exchange was about to be waited for
+        self._stats: Any = None
+        self._hooks: List[Any] = []
+
+    def listen(self) -> None:
+        """Takes gradients from now on."""
+        self._hooks = [after_gradient(each, partial(self._gradient, i)) for i, each in enumerate(self.parameters)]
+
+    # What derives from it.
+
+    def begin(self) -> None:
+        """The first gradient of a step is about to be handed over."""
+        raise NotImplementedError
+
+    def added(self) -> None:
+        """Backward has added to a gradient that travels."""
+
+    # Backward.
+
+    def _gradient(self, index: int, parameter: torch.Tensor) -> None:
+        self.note_change()
+        if not self._travels:
+            return
+        if parameter.grad is not None and self.sends_in_backward:  # else another hook has taken it away
+            self._passes[index] += 1
+            if self._passes[index] == self._passes_a_step:
+                self.hand_over(index, parameter.grad)
+            elif self._passes[index] > self._passes_a_step:
+                raise RuntimeError(
+                    f"{self.names[index]} got another gradient after its last had been sent: call step() after each "
+                    f"backward(), or give backward_passes_per_step or no_sync(); checkpoints need use_reentrant=False"
+                )
+        self.added()
+
+    def note_change(self) -> None:
+        """Backward has added to a gradient, whether it travels or not."""
+
+    def hand_over(self, index: int, gradient: torch.Tensor, is_absent: bool = False) -> None:
+        if not self.has_begun:
+            self.begin()
+            self.has_begun = True
+        if gradient.layout is not torch.strided or gradient.dtype is not torch.float32:
+            check_floats(gradient, f"the gradient of {self.names[index]}")
+        if not gradient.is_contiguous():
+            gradient = self.parameters[index].grad = gradient.contiguous()
+        self.handed_over(index, gradient)
+        self.core.gradient(index, gradient.data_ptr(), gradient.numel(), is_absent)
+
+    def handed_over(self, index: int, gradient: torch.Tensor) -> None:
+        """It is about to be."""
+
+    def hand_over_rest(self) -> None:
+        """What has not been handed over is, with zeros where there is no gradient."""
+        self._absent = []
+        for index, parameter in enumerate(self.parameters):
+            if self.has_begun and self.core.has(index):
+                continue
+            is_absent = parameter.grad is None
+            if is_absent:
+                self._absent.append(index)
+                parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
+            self.hand_over(index, parameter.grad, is_absent)
+        if self._watch is not None:
+            self._exchanged = self._watch.exchanged()
+
+    def forget_passes(self) -> None:
+        self._passes = [0] * len(self.parameters)
+
+    def finished(self) -> None:
+        self.forget_passes()
+        self.has_begun = False
+        self.step += 1
+
+    @contextlib.contextmanager
+    def without_travel(self) -> Iterator[None]:
+        before, self._travels = self._travels, False
+        try:
+            yield
+        finally:
+            self._travels = before
+
+    def remove_hooks(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []

@@ -1,0 +1,180 @@
+"""mode="ps": parameter servers hold the weights and make the updates. Gradients go to them in backward(), or in step()."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Sequence
+
+import torch
+
+from syncopate import _core
+from syncopate._job import Job
+from syncopate._servers import Servers
+from syncopate.torch._agreement import Agreement
+from syncopate.torch._exchange import Exchange
+from syncopate.torch._memories import Memories
+from syncopate.torch._own_update import Rule
+from syncopate.torch._weights import ExchangedWeights
+
+_OTHERWISE = "use mode='allreduce', or push='step', by which each rank's gradients go to the servers as they are in step()"
+
+
+class Pushes(Exchange):
+    """`push`: "backward" or "step"; an operation of all ranks."""
+
+    def __init__(
+        self,
+        job: Job,
+        optimizer: torch.optim.Optimizer,
+        names: Sequence[str],
+        parameters: Sequence[torch.nn.Parameter],
+        passes_a_step: int,
+        push: str,
+        options: Dict[str, str],
+        on_loaded: Callable[[], None],
+    ) -> None:
+        self._job, self._optimizer, self._options, self._on_loaded = job, optimizer, options, on_loaded
+        self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(names, parameters)]
+        self._agreement = Agreement(optimizer)
+        self._push = push
+        self._rates: List[float] = []  # of the groups, in the step that has begun
+        servers_update = not options["consistency"].startswith(("local-sgd", "easgd"))
+        self._weights = ExchangedWeights(names, parameters, servers_update)
+        super().__init__(names, parameters, passes_a_step)
+        self.sends_in_backward = push == "backward"
+        self._connect()
+        self.listen()
+
+    def _connect(self) -> None:
+        """Has the weights in the core's memory from now on, with rank 0's values, and goes on from what rank 0's
+        optimizer remembers."""
+        name = self._job.new_name("optimizer")
+        rule = Rule(self._optimizer)
+        options = {**rule.options(self.parameters, _core.ranges_of(self._tensors)), **self._options}
+        memories = Memories(self._optimizer, self.parameters)
+        steps = memories.read_one()
+        agreed = {**_core.Group.check_options(options, self._job.size), **self._agreement.texts()}
+        self._job.group.agree(name, {**agreed, "mode": "ps", "update": "own", "push": self._push})
+        self._servers = Servers(self._job, name, int(self._options["servers"]), options)
+        try:
+            core = _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, self._servers.started)
+            places = self._weights.places_in(core, len(self._tensors))
+            for place, parameter in zip(places, self.parameters):
+                place.copy_(parameter.detach().view(-1))
+            if steps:
+                core.check_one_optimizer()
+            if steps and self._job.rank == 0:
+                core.restore(steps, memories.addresses())
+            core.join()
+        except BaseException:
+            self._servers.kill()
+            raise
+        self._weights.take(places)
+        self._rule = rule
+        self.step = core.steps
+        if self.step:
+            self._optimizer.state.clear()  # it lies in the core
+        self.core = core
+
+    def _disconnect(self) -> None:
+        """An operation of all ranks. The weights lie in memory of torch's afterwards."""
+        try:
+            self.core.leave()
+            self._job.operate("leaving", lambda: self._job.communicator.barrier())
+        except BaseException:
+            self._servers.kill()
+            raise
+        self._weights.give_back()
+        self.core = None
+        self._servers.wait()
+        if self._watch is not None:
+            self._watch.served(self._servers.figures, self._servers.traces)
+
+    def begin(self) -> None:
+        self._weights.check()
+        self._agreement.number()
+        self._rates = [float(group["lr"]) for group in self._optimizer.param_groups]
+        self.core.begin_step(self._rule.rate(self._optimizer.param_groups))
+
+    def synchronize(self) -> None:
+        raise ValueError(
+            "synchronize() with mode='ps', where gradients are each rank's own and servers sum and update in one: use "
+            "mode='allreduce'; with push='step' each rank may clip its own"
+        )
+
+    def update(self) -> None:
+        if self.has_begun:
+            self._check_unchanged()
+        self.hand_over_rest()
+        self._stats = self.core.finish_step(self.step)
+        self.finished()
+        self._weights.came()
+        if self._watch is not None and self._stats is not None:
+            self._watch.finished(self._exchanged, self._stats)
+
+    def _check_unchanged(self) -> None:
+        """What has been pushed counts. Raises RuntimeError where the script has other rates or gradients by now."""
+        for group, rate in zip(self._optimizer.param_groups, self._rates):
+            if float(group["lr"]) != rate:
+                raise RuntimeError(
+                    f"the rate was changed from {rate} to {group['lr']} between backward() and step(), where gradients were "
+                    f"on their way with it: change it before backward() or after step()"
+                )
+        for index, parameter in enumerate(self.parameters):
+            if not self.core.has(index):
+                continue
+            gradient = parameter.grad
+            if (
+                gradient is None
+                or not gradient.is_contiguous()
+                or not self.core.has_same(index, gradient.data_ptr(), gradient.numel())
+            ):
+                raise RuntimeError(
+                    f"the gradient of {self.names[index]} was changed between backward() and step(), and has gone to the "
+                    f"servers as backward() has left it: {_OTHERWISE}"
+                )
+
+    def check_zero_grad(self) -> None:
+        if self.has_begun:
+            raise RuntimeError(
+                f"zero_grad() between backward() and step(): the gradients of this step have gone to the servers, and it "
+                f"cannot be left out: {_OTHERWISE}"
+            )
+        self.forget_passes()
+
+    # What the optimizer remembers.
+
+    def _check_between_steps(self, what: str) -> None:
+        if self.has_begun:
+            raise RuntimeError(f"{what} between backward() and step(): call it before backward() or after step()")
+
+    def state_dict(self) -> dict:
+        if not self.step:
+            return self._optimizer.state_dict()
+        self._check_between_steps("state_dict()")
+        if self.core is None:
+            raise RuntimeError("state_dict() after close() or shutdown(): call it before")
+        memories = Memories(self._optimizer, self.parameters)
+        updates = self.step
+        if len(memories):
+            updates = self.core.save(memories.addresses())
+            self._weights.came()
+        with memories.shared([updates] * len(self.parameters)):
+            return self._optimizer.state_dict()
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        self._check_between_steps("load_state_dict()")
+        self.core.check_one_optimizer()
+        self._job.operate("load_state_dict()", lambda: self._job.communicator.barrier())
+        self._optimizer.load_state_dict(state_dict)
+        self._on_loaded()
+        weights = [parameter.detach().clone() for parameter in self.parameters]
+        self._disconnect()  # which leaves those of the servers
+        self._weights.give_back(weights)
+        self._connect()
+
+    def rejoin(self) -> None:
+        """Servers keep their ranks."""
+
+    def close(self) -> None:
+        self.remove_hooks()
+        self._disconnect()

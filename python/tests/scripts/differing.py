@@ -1,0 +1,88 @@
+"""Ranks that differ in one option: differing.py CASE ... Prints for each case what this rank was told."""
+
+import sys
+
+import numpy as np
+import torch
+
+import syncopate.numpy
+import syncopate.torch as sy
+
+SGD, ADAM, ADAMW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
+
+
+def wrap(rule, named=(), **options):
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 3)
+    return model, sy.DistributedOptimizer(rule(model.parameters(), **dict(named)), model.named_parameters(), **options)
+
+
+# What each rank has, rank 0 and rank 1: the rule, its numbers, options.
+AT_FIRST = {
+    "rate": ((SGD, {"lr": 0.1}, {}), (SGD, {"lr": 0.2}, {})),
+    "rate, torch": ((SGD, {"lr": 0.1}, {"update": "torch"}), (SGD, {"lr": 0.2}, {"update": "torch"})),
+    "rate, ps": ((SGD, {"lr": 0.1}, {"mode": "ps"}), (SGD, {"lr": 0.2}, {"mode": "ps"})),
+    "rule": ((SGD, {"lr": 0.1}, {}), (ADAM, {"lr": 0.1}, {})),
+    "rule, ps": ((SGD, {"lr": 0.1}, {"mode": "ps"}), (ADAM, {"lr": 0.1}, {"mode": "ps"})),
+    "betas": ((ADAM, {}, {}), (ADAM, {"betas": (0.8, 0.999)}, {})),
+    "momentum": ((SGD, {"lr": 0.1, "momentum": 0.9}, {}), (SGD, {"lr": 0.1, "momentum": 0.5}, {})),
+    "decay": ((ADAMW, {}, {"update": "torch"}), (ADAMW, {"weight_decay": 0.5}, {"update": "torch"})),
+    "compress": ((SGD, {"lr": 0.1}, {}), (SGD, {"lr": 0.1}, {"compress": "int8"})),
+    "update": ((SGD, {"lr": 0.1}, {}), (SGD, {"lr": 0.1}, {"update": "torch"})),
+    "mode": ((SGD, {"lr": 0.1}, {}), (SGD, {"lr": 0.1}, {"mode": "ps"})),
+    "consistency": (
+        (SGD, {"lr": 0.1}, {"mode": "ps"}),
+        (SGD, {"lr": 0.1}, {"mode": "ps", "consistency": "async"}),
+    ),
+    "servers": ((SGD, {"lr": 0.1}, {"mode": "ps"}), (SGD, {"lr": 0.1}, {"mode": "ps", "servers": 2})),
+    "bucket": ((SGD, {"lr": 0.1}, {"bucket_mb": 1}), (SGD, {"lr": 0.1}, {"bucket_mb": 2})),
+    "push": ((SGD, {"lr": 0.1}, {"mode": "ps"}), (SGD, {"lr": 0.1}, {"mode": "ps", "push": "step"})),
+}
+# Options of both ranks, of which rank 1 has another rate from step 2 on.
+LATER = {
+    "own": {},
+    "torch": {"update": "torch"},
+    "int8": {"compress": "int8"},
+    "sync": {"mode": "ps"},
+    "async": {"mode": "ps", "consistency": "async"},
+    "local-sgd": {"mode": "ps", "consistency": "local-sgd:2"},
+}
+
+
+def later(options):
+    model, optimizer = wrap(SGD, {"lr": 0.1}, **options)
+    for step in range(10):
+        if step == 2 and sy.rank() == 1:
+            optimizer.param_groups[0]["lr"] = 0.25
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        sy.allreduce(torch.ones(1))
+
+
+def arrays(mode):
+    strategy = syncopate.numpy.Strategy({"w": np.zeros(4, np.float32)}, mode=mode)
+    for step in range(10):
+        strategy.step({"w": np.ones(4, np.float32)}, 0.25 if (step, sy.rank()) == (2, 1) else 0.1)
+        sy.allreduce(torch.ones(1))
+
+
+def main(kind, *cases):
+    torch.set_num_threads(1)
+    sy.init(timeout=20)
+    for case in cases:
+        try:
+            if kind == "first":
+                rule, named, options = AT_FIRST[case][sy.rank()]
+                wrap(rule, named, **options)
+            elif kind == "later":
+                later(LATER[case])
+            else:
+                arrays(case)
+            print(f"{case} | nothing")
+        except (ValueError, sy.PeerLost) as error:
+            print(f"{case} | {type(error).__name__} {error}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
