@@ -36,7 +36,7 @@ def test_when_they_connect():
     for each in run("differing.py", 2, "first", *AT_FIRST):
         said = told(each)
         for case, text in TOLD.items():
-            assert said[case] == f"ValueError {text}; all ranks must have the same", case
+            assert said[case] == f"ValueError connecting: {text}; all ranks must have the same", case
 
 
 @pytest.mark.parametrize("case", LATER)

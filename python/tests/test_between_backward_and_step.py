@@ -27,7 +27,7 @@ def test_each_has_the_weights_of_distributed_data_parallel(tmp_path):
                         assert torch.equal(one[case, rule, way][name], right), what
                     elif not (way == "step" and "spare" in name):  # servers update what has no gradient, too
                         assert torch.allclose(one[case, rule, way][name], right, rtol=1e-5, atol=1e-6), what
-            if case != "plain":
+            if case not in ("plain", "scale"):  # whose scale comes to nothing
                 assert any(not torch.equal(one["plain", rule, "ddp"][name], right) for name, right in ddp.items()), case
 
 

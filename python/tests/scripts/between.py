@@ -165,8 +165,12 @@ def reentrant(run, step):
 
 def hooked(run, step):
     """A hook of the parameter alters its gradient in backward."""
+
+    def triple(parameter):
+        parameter.grad.mul_(3.0)
+
     if step == 0:
-        run.model.first.weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(3.0))
+        run.model.first.weight.register_post_accumulate_grad_hook(triple)
     plain(run, step)
 
 
