@@ -7,6 +7,7 @@ import torch
 from syncopate._job import current
 from syncopate.torch import _watch
 from syncopate.torch._launch import check_sums
+from syncopate.torch._health import Health
 from syncopate.torch._tensors import check_floats
 
 
@@ -21,6 +22,8 @@ class HookState:
                 "DistributedOptimizer"
             )
         check_sums("the hook of DistributedDataParallel")
+        self._health = Health(self._job.rank)
+        self._steps = 0
         self._under_way = []  # (future, buffer, ticket) of this step's buckets
         self._watch = _watch.current()
         if self._watch is not None:
@@ -35,11 +38,13 @@ def allreduce_hook(state, bucket):
     """
     buffer = bucket.buffer()
     check_floats(buffer, "the gradient")
+    state._health.look_at(f"step {state._steps}", f"the gradient in bucket {bucket.index()}", buffer)
     communicator = state._job.communicator
     future = torch.futures.Future()
     ticket = communicator.sum([(buffer.data_ptr(), buffer.numel())], 1.0 / state._job.size, buffer)
     state._under_way.append((future, buffer, ticket))
     if bucket.is_last():
+        state._steps += 1
         under_way, state._under_way = state._under_way, []
         begin = state._watch and state._watch.waits(in_backward=True)
         for each, values, its_ticket in under_way:

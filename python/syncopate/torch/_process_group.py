@@ -14,6 +14,7 @@ import torch.distributed as dist
 
 from syncopate import _core, _job, backend
 from syncopate.torch import _watch
+from syncopate.torch._health import Health
 from syncopate.torch._launch import Launch
 from syncopate.torch._ranks_apart import SHUTDOWN, RanksApart
 from syncopate.torch._rendezvous import StoreRendezvous
@@ -39,6 +40,7 @@ class SyncopateGroup(dist.ProcessGroup):
         self._works = Works(self._communicator, self._apart.explained)
         weakref.finalize(self, self._works.close)  # at exit, too, where nobody has destroyed the group
         self._store, self._monitored = rendezvous.store, 0
+        self._health, self._sums = Health(rank), 0
         self._is_open = True
         self._pid = os.getpid()
         self._name = ""
@@ -69,6 +71,11 @@ class SyncopateGroup(dist.ProcessGroup):
         tensors = _listed(tensors)
         _check(tensors, "all_reduce")
         flat = [_contiguous(tensor) for tensor in tensors]
+        if _op_of(opts) in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            for tensor in flat:
+                what = f"a value of the {tensor.numel()} to be summed"
+                self._health.look_at(f"all_reduce {self._sums}", what, tensor)
+            self._sums += 1
         return self._reduce("all_reduce", flat, _op_of(opts), tensors, lambda: _put_back(flat, tensors))
 
     def allreduce_coalesced(self, tensors, opts=None):
