@@ -55,3 +55,52 @@ def test_the_hook_of_ddp_says_it():
             sy.allreduce_hook(state, Bucket())
     finally:
         sy.shutdown()
+
+
+@pytest.fixture
+def job():
+    sy.init()
+    yield
+    sy.shutdown()
+
+
+def spoilt(optimizer, model, step):
+    optimizer.zero_grad()
+    loss = model(torch.ones(2, 4)).sum()
+    (loss * float("nan") if step == 1 else loss).backward()
+    optimizer.step()
+    return model.weight.detach().clone()
+
+
+@pytest.mark.parametrize("update", ["own", "torch"])
+def test_a_step_is_left_out_where_that_is_asked_for(job, update):
+    model = torch.nn.Linear(4, 3)
+    named = list(model.named_parameters())
+    optimizer = sy.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), named, update=update, on_nan="skip")
+    with pytest.warns(RuntimeWarning, match="step 1: on rank 0 the gradient of (weight|bias) is nan"):
+        before, left_out, after = (spoilt(optimizer, model, step) for step in range(3))
+    assert torch.equal(before, left_out)
+    assert not torch.equal(left_out, after)
+    assert torch.isfinite(after).all()
+
+
+@pytest.mark.parametrize("mode", ["allreduce", "ps"])
+def test_a_nan_ends_the_step_or_is_told(job, mode):
+    for on_nan in ("go-on", "stop"):
+        model = torch.nn.Linear(4, 3)
+        rule = torch.optim.SGD(model.parameters(), lr=0.1)
+        optimizer = sy.DistributedOptimizer(rule, model.named_parameters(), mode=mode, on_nan=on_nan)
+        spoilt(optimizer, model, 0)
+        if on_nan == "go-on":
+            with pytest.warns(RuntimeWarning, match="step 1: on rank 0 the gradient of (weight|bias) is nan"):
+                spoilt(optimizer, model, 1)
+            continue
+        with pytest.raises(FloatingPointError, match="step 1: on rank 0 the gradient of (weight|bias) is nan"):
+            spoilt(optimizer, model, 1)
+
+
+def test_steps_are_not_skipped_where_they_cannot_be(job):
+    model = torch.nn.Linear(4, 3)
+    for options, why in (({"mode": "ps"}, "push='step'"), ({"compress": "topk:0.1"}, "compress='topk:0.1'")):
+        with pytest.raises(ValueError, match=why):
+            sy.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), on_nan="skip", **options)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from functools import partial
-from typing import Any, Iterator, List, Sequence
+from typing import Any, Iterator, List, Optional, Sequence
 
 import torch
 
 from syncopate.torch import _watch
+from syncopate.torch._health import Health
 from syncopate.torch._tensors import after_gradient, check_floats
 
 
@@ -17,6 +18,7 @@ class Exchange:
     and how it ends, is for who derives from this."""
 
     core: Any
+    health: Optional[Health] = None
     sends_in_backward = True
 
     def __init__(self, names: Sequence[str], parameters: Sequence[torch.nn.Parameter], passes_a_step: int) -> None:
@@ -73,6 +75,8 @@ class Exchange:
             check_floats(gradient, f"the gradient of {self.names[index]}")
         if not gradient.is_contiguous():
             gradient = self.parameters[index].grad = gradient.contiguous()
+        if self.health is not None and not is_absent:
+            self.health.look_at(f"step {self.step}", f"the gradient of {self.names[index]}", gradient)
         self.handed_over(index, gradient)
         self.core.gradient(index, gradient.data_ptr(), gradient.numel(), is_absent)
 

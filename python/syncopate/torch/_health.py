@@ -43,3 +43,17 @@ class Health:
             raise FloatingPointError(f"{line}; on_nan='stop' keeps it from other ranks")
         self._is_told = True
         warnings.warn(f"{line}, and goes to all ranks; this is said once", RuntimeWarning, stacklevel=2)
+
+
+def check_skips(mode: str, compress: str) -> None:
+    """Raises ValueError where on_nan="skip" cannot leave a step out on all ranks."""
+    if mode != "allreduce":
+        raise ValueError(
+            f"on_nan='skip' with mode='{mode}': servers have made part of an update when a rank comes to its last gradient; "
+            f"use on_nan='stop', or push='step' and leave step() out"
+        )
+    if compress not in ("none", "fp16", "bf16"):
+        raise ValueError(
+            f"on_nan='skip' with compress='{compress}', which keeps what it has not sent, NaN from then on; use "
+            f"on_nan='stop', or fp16 or bf16"
+        )

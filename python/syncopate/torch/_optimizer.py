@@ -9,6 +9,7 @@ import torch
 from syncopate._job import current
 from syncopate.torch import _watch
 from syncopate.torch._arguments import check_options, trained
+from syncopate.torch._health import Health, check_skips
 from syncopate.torch._launch import settled
 from syncopate.torch._own_update import OwnUpdate, TorchUpdate
 from syncopate.torch._pushes import Pushes
@@ -43,6 +44,9 @@ class DistributedOptimizer(torch.optim.Optimizer):
                       mean; a rank that leaves a step out lets the others wait, unless they are asynchronous
     compress          a codec for gradients on their way: "fp16", "bf16", "int8", "topk:0.01", "sign", "randomk:0.01", and
                       under allreduce "powersgd:4"
+    on_nan            what follows where this rank's own gradient is NaN or infinite: "go-on": a RuntimeWarning, once, names
+                      rank, step and parameter. "stop": a FloatingPointError does, before another rank has it. "skip":
+                      the warning, and step() makes no update on any rank if the means hold such a value (allreduce)
     bucket_mb         gradients travel in buckets of about so many MB, beside backward; None: 1, and under ps 0.25
     backward_passes_per_step
                       backward() is called so often before step(): gradients of all passes are added up, and travel in
@@ -63,6 +67,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         update: str = "own",
         push: str = "backward",
         compress: Optional[str] = None,
+        on_nan: str = "go-on",
         bucket_mb: Optional[float] = None,
         servers: Optional[int] = None,
         backward_passes_per_step: int = 1,
@@ -79,6 +84,9 @@ class DistributedOptimizer(torch.optim.Optimizer):
         bucket_mb = settled("bucket_mb", bucket_mb, asked and asked.bucket_mb, None)
         servers = settled("servers", servers, asked and asked.servers, 1)
         check_options(optimizer, mode, update, push, consistency, servers, backward_passes_per_step)
+        health = Health(job.rank, on_nan)
+        if health.skips:
+            check_skips(mode, compress)
         bucket_mb = _USUAL_MB[mode] if bucket_mb is None else bucket_mb
         if not 0 < bucket_mb <= 1024:
             raise ValueError(f"bucket_mb={bucket_mb}: must be above 0 and at most 1024")
@@ -98,10 +106,11 @@ class DistributedOptimizer(torch.optim.Optimizer):
             )
         else:
             rule = OwnUpdate(optimizer, names, parameters) if update == "own" else TorchUpdate(optimizer)
-            options.update(mode=mode, update=update)
+            options.update(mode=mode, update=update, on_nan=on_nan)
             self._exchange = Sums(
                 job, optimizer, names, parameters, backward_passes_per_step, rule, options, self._share
             )
+        self._exchange.health = health
         job.closers.append(self._close)
         job.rejoiners.append(self._exchange.rejoin)
         watch = _watch.current()

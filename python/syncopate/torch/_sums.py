@@ -14,6 +14,7 @@ from syncopate.errors import PeerLost
 from syncopate.torch._agreement import Agreement
 from syncopate.torch._collectives import broadcast_value
 from syncopate.torch._exchange import Exchange
+from syncopate.torch._health import not_finite
 from syncopate.torch._tensors import at_end_of_backward, current_node, graph_task, written
 
 
@@ -165,11 +166,17 @@ class Sums(Exchange):
         self.synchronize()
         begin = time.monotonic_ns()
         self._agreement.use()
-        if not self._is_made:
+        if not self._is_made and not self._leaves_out():
             self._update.make()
         self._is_made = self._is_current = False
         if self._watch is not None and self._stats is not None:
             self._watch.finished(self._exchanged, self._stats, begin)
+
+    def _leaves_out(self) -> bool:
+        """Means are the same bits on all ranks, which so agree."""
+        if self.health is None or not self.health.skips:
+            return False
+        return any(p.grad is not None and not_finite(p.grad) is not None for p in self.parameters)
 
     def check_zero_grad(self) -> None:
         if self.has_begun:
