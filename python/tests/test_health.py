@@ -8,6 +8,8 @@ import torch
 import syncopate.torch as sy
 from syncopate.torch._health import Health, not_finite
 
+from ranks import run, start, wait
+
 
 @pytest.mark.parametrize("bad, name", [(float("nan"), "nan"), (float("inf"), "inf"), (-float("inf"), "-inf")])
 @pytest.mark.parametrize("place", [0, 5, 11])
@@ -104,3 +106,19 @@ def test_steps_are_not_skipped_where_they_cannot_be(job):
     for options, why in (({"mode": "ps"}, "push='step'"), ({"compress": "topk:0.1"}, "compress='topk:0.1'")):
         with pytest.raises(ValueError, match=why):
             sy.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), on_nan="skip", **options)
+
+
+def test_ranks_skip_alike_and_the_one_whose_it_was_says_so():
+    first, second = run("spoilt.py", 2, "skip")
+    steps = [line for line in first.out.splitlines() if line.startswith("step")]
+    assert first.code == second.code == 0, first.err + second.err
+    assert len(steps) == 3 and steps == [line for line in second.out.splitlines() if line.startswith("step")]
+    assert steps[0].split(": ")[1] == steps[1].split(": ")[1] != steps[2].split(": ")[1]
+    assert "warned" not in first.out
+    assert second.out.count("warned: step 1: on rank 1 the gradient of ") == 1
+
+
+def test_a_rank_that_ends_by_a_nan_is_named_by_itself_and_spreads_none():
+    first, second = wait(start("spoilt.py", 2, "stop"))
+    assert second.code != 0 and "FloatingPointError: step 1: on rank 1 the gradient of " in second.err
+    assert first.code != 0 and "nan" not in first.out
