@@ -22,8 +22,8 @@ namespace syncopate::testing_support {
 namespace {
 
 // Commands that take no folder for results, nor a device.
-constexpr std::string_view kWithoutRuns[] = {"profile",  "calibrate", "predict", "why", "report",
-                                             "evaluate", "doctor",    "ps",      "stop"};
+constexpr std::string_view kWithoutRuns[] = {"profile",  "calibrate", "predict", "why",  "report",
+                                             "evaluate", "doctor",    "ps",      "stop", "reproduce"};
 
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 constexpr Duration kForever = std::chrono::seconds(60) * kSlowness;

@@ -272,6 +272,7 @@ void RunMonitor::lose(std::size_t process, const Verdict& verdict, TimePoint now
     return conclude({verdict.code, verdict.line + ends->because}, now);
   }
   const auto& goes_on = std::get<RecoveryPolicy::RunGoesOn>(response);
+  if (phase_ == RunPhase::kGathering && lost_before_training_.empty()) lost_before_training_ = verdict.line;
   act(ReportLine{fmt::format("{}; {}", verdict.line, goes_on.consequence)});
   go_on_without(process, goes_on, now);
 }
@@ -387,6 +388,9 @@ void RunMonitor::end_well(const std::string& why, TimePoint now) {
 
 void RunMonitor::conclude(const Verdict& verdict, TimePoint now) {
   verdict_ = diagnosis_.with_absence(verdict, now);
+  // Who then waits in vain is not at the root.
+  const bool waits_in_vain = phase_ == RunPhase::kGathering && verdict.code == ExitCode::kTimeout;
+  if (waits_in_vain && !lost_before_training_.empty()) verdict_->line += "; before that, " + lost_before_training_;
   begin_stopping(RunEvent::kVerdict, verdict_->line, now);
   // On a host that is gone nobody hears the order to stop, and all would wait for that.
   for (std::size_t i = 0; i < roster_.size(); ++i) {

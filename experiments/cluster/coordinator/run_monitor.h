@@ -167,6 +167,7 @@ class RunMonitor {
   std::vector<MonitorAction> actions_;
   std::optional<Verdict> verdict_;
   std::int64_t steps_on_record_ = 0;  // of the worker that has most
+  std::string lost_before_training_;  // what became of the first that was lost while all connected; empty: none was
   TimePoint kill_at_{};               // when stopping: processes still there are killed then
   bool reported_backlog_ = false;     // once is enough
 };

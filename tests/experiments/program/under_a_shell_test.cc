@@ -83,8 +83,9 @@ INSTANTIATE_TEST_SUITE_P(
     Of, EveryCommand,
     testing::Values(Flags{"--version"}, Flags{"--help"}, kJob + Flags{"--dry-run"}, kJob + Flags{"--epochs=1"},
                     kJob + Flags{"compare", "--modes=local", "--dry-run"}, Flags{"ps"}, Flags{"demo"},
-                    Flags{"predict", "--profile=resnet50", "--workers=8", "--bandwidth=10gbit", "--step-time=0.3"},
-                    Flags{"reproduce"}, Flags{"submit", "--slurm", "--workers=2", "--mode=ps"}),
+                    Flags{"predict", "--profile=resnet50", "--workers=4", "--batch-size=64", "--step-time=0.3",
+                          "--shape=25gbit"},
+                    Flags{"reproduce", "nccl-links"}, Flags{"submit", "--slurm", "--workers=2", "--mode=ps"}),
     [](const auto& command) {
       std::string name = command.param.front() == kJob.front() ? command.param[kJob.size()] : command.param.front();
       std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });

@@ -39,6 +39,26 @@ TEST(RunMonitor, GoesOnWithoutAKilledWorkerWhereTheModeSurvivesIt) {
   EXPECT_THAT(run.actions(), ElementsAre(EndsWith("; 1 worker goes on"), "lost 0"));
 }
 
+// Threads or processes of this user had run out, say; those that wait for it only see that it does not come.
+TEST(RunMonitor, NamesWhoWasLostWhileAllConnectedIfTheOthersWaitInVain) {
+  PsRun run(true);
+  run.end(run.worker(0), {.exit_code = 4, .signal = {}, .last_words = "no thread can be started"});
+  run.fail(run.server(0), Status::deadline_exceeded("waiting for group data@0: not everybody is there"));
+  run.pass(2s);
+  EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
+  EXPECT_THAT(run.line(),
+              testing::MatchesRegex("server 0 .*not everybody is there; before that, worker 0 .host box, pid "
+                                    "100.*ended with exit code 4: no thread can be started"));
+}
+
+TEST(RunMonitor, SaysThatTheKernelHasKilledAProcessForItsMemory) {
+  AllreduceRun run;
+  ProcessEnd killed = kKilled;
+  killed.out_of_memory = true;
+  run.end(run.worker(1), killed);
+  EXPECT_THAT(run.line(), HasSubstr("was killed by the kernel, since memory ran out (the OOM killer)"));
+}
+
 TEST(RunMonitor, EndsWithTheLastWorker) {
   PsRun run(true);
   run.end(run.worker(1), kKilled);
