@@ -17,7 +17,7 @@ import run_experiment
 import torch.distributed as dist
 from ranks import DEADLINE, SCRIPTS, start, wait
 
-from syncopate import _elastic
+from syncopate import _core, _elastic
 from syncopate._servers import Servers
 from syncopate.errors import PeerLost, SyncopateError
 
@@ -96,7 +96,6 @@ def meet_intruder(processes):
     "mode, wire, key",
     [
         ("ps", "sockets", "optimizer1/2"),  # the server's address
-        ("ps", "sockets", "optimizer1/0"),
         ("ps", "shm", "optimizer1/2"),
         ("allreduce", "sockets", "optimizer1/0"),
         ("allreduce", "shm", "optimizer1/0"),
@@ -130,12 +129,61 @@ def test_who_writes_before_the_job_does_is_overwritten_and_the_run_ends_well(mod
     assert ended[0].out == ended[1].out and "trained" in ended[0].out
 
 
+class OpenStore:
+    """A rendezvous of two ranks in this process, to which an intruder writes: written(group, reader, values)."""
+
+    def __init__(self, written):
+        self._written, self._values, self._changed = written, {}, threading.Condition()
+
+    def __call__(self, group, rank, size, value, seconds):
+        with self._changed:
+            self._values[group, rank] = value
+            self._changed.notify_all()
+            assert self._changed.wait_for(lambda: all((group, each) in self._values for each in range(size)), seconds)
+            return self._written(group, rank, [self._values[group, each] for each in range(size)])
+
+
+def outcomes(written):
+    """How joining ends on both ranks: "", or what it raises."""
+    store, ends = OpenStore(written), ["", ""]
+
+    def join(rank):
+        try:
+            _core.Group.join(rank, 2, "shm", 5.0, store)
+        except (SyncopateError, ValueError) as error:
+            ends[rank] = str(error)
+
+    ranks = [threading.Thread(target=join, args=(rank,)) for rank in range(2)]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    return ends
+
+
+def test_ranks_join_where_nobody_writes():
+    assert outcomes(lambda group, reader, values: values) == ["", ""]
+
+
 def test_what_a_rank_first_says_of_itself_is_said_again_with_a_proof():
-    processes = start("victim.py", 2, "allreduce", "shm", 1, HELD="init")
-    meet_intruder(processes).replace("syncopate//0/0/ranks/0", lambda text: text.replace("|", "|", 1) + "x")
-    ended = wait(processes)
-    assert all(each.code != 0 for each in ended)
-    assert any("most likely an intruder" in each.err for each in ended), [each.err for each in ended]
+    def another_pid(group, reader, values):
+        host, kernel, _, rest = values[0].split("|", 3)
+        return [f"{host}|{kernel}|{os.getppid()}|{rest}", values[1]] if (group, reader) == ("ranks", 1) else values
+
+    assert "what stood first for rank 0 does not prove to be of this job" in outcomes(another_pid)[1]
+    assert "what stands for this rank does not prove to be of this job" in outcomes(
+        lambda group, reader, values: [values[0] + "x", values[1]] if group == "ranks" else values
+    )[0]
+
+
+def test_rank_0_says_who_has_its_place():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        processes = start("victim.py", 2, "allreduce", "shm", 1, MASTER_PORT=str(taken.getsockname()[1]))
+        first = wait(processes[:1])[0]
+        processes[1].kill()
+        wait(processes[1:])
+    assert first.code != 0
+    assert "ranks cannot meet: " in first.err and f"a process of this user (uid {os.getuid()}) listens" in first.err, first.err
 
 
 def victims(folder):

@@ -26,7 +26,7 @@ def hold(point):
 def main(mode, wire, steps):
     torch.set_num_threads(1)
     hold("init")
-    sy.init(wire=None if wire == "launcher" else wire, timeout=10)
+    sy.init(wire=None if wire == "launcher" else wire, timeout=60)
     model = torch.nn.Linear(300, 100)
     with torch.no_grad():
         for parameter in model.parameters():
