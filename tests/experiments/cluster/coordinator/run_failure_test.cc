@@ -47,8 +47,8 @@ TEST(RunMonitor, NamesWhoWasLostWhileAllConnectedIfTheOthersWaitInVain) {
   run.pass(2s);
   EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
   EXPECT_THAT(run.line(),
-              testing::MatchesRegex("server 0 .*not everybody is there; before that, worker 0 .host box, pid "
-                                    "100.*ended with exit code 4: no thread can be started"));
+              testing::MatchesRegex("server 0 .*not everybody is there; before that, worker 0 .host box, pid 10"
+                                    ".*ended with exit code 4: no thread can be started"));
 }
 
 TEST(RunMonitor, SaysThatTheKernelHasKilledAProcessForItsMemory) {
