@@ -5,6 +5,7 @@ Ranks whose numbers of batches differ are what people run into most: one has com
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any, Callable, List, Optional
 
@@ -59,9 +60,10 @@ class RanksApart:
     def _text(self, error: str, told: List[str]) -> str:
         ranks, batches, is_over = [], set(), False
         for rank, each in enumerate(told):
-            if not each:
+            written = re.fullmatch(r"(\d{1,19}) (\d{1,19}) ([a-z_]+(?:\(\))?)", each)  # others may write to a store
+            if written is None:
                 continue
-            had, count, what = each.split(" ", 2)
+            had, count, what = written.groups()
             batches.add(had)
             is_over |= what == SHUTDOWN
             of = f" of {count} elements" if count != "0" else ""
