@@ -13,11 +13,11 @@ FusedUpdate::FusedUpdate(const std::vector<std::size_t>& groups, const std::vect
 }
 
 void FusedUpdate::set_rule(std::size_t group, const OptimizerConfig& rule) {
-  const bool remembers_as_before = rules_[group] && rules_[group]->config().kind == rule.kind;
   rules_[group].emplace(rule);
-  if (remembers_as_before) return;
+  const std::size_t needed = state_floats(rule.kind) * sizeof(float);
   for (std::size_t tensor = 0; tensor < states_.size(); ++tensor) {
-    if (groups_[tensor] == group) states_[tensor] = OptimizerState(rule.kind, sizes_[tensor]);
+    const bool is_there = needed == 0 || states_[tensor].bytes() == needed * sizes_[tensor];
+    if (groups_[tensor] == group && !is_there) states_[tensor] = OptimizerState(rule.kind, sizes_[tensor]);
   }
 }
 

@@ -64,6 +64,12 @@ TEST(FusedUpdate, KeepsItsMemoriesWhereNumbersOfTheRuleChange) {
   update.set_rule(0, {.kind = OptimizerKind::kMomentum, .momentum = 0.5f});
   update.apply(0, weights, Floats(2, 1.0f), 1);
   EXPECT_THAT(weights, testing::Each(-1.0f - 1.5f));
+  update.set_rule(0, {.kind = OptimizerKind::kSgd});
+  update.apply(0, weights, Floats(2, 1.0f), 1);
+  EXPECT_THAT(weights, testing::Each(-2.5f - 1.0f));
+  update.set_rule(0, {.kind = OptimizerKind::kMomentum, .momentum = 1.0f});
+  update.apply(0, weights, Floats(2, 1.0f), 1);
+  EXPECT_THAT(weights, testing::Each(-3.5f - 2.5f));
 }
 
 }  // namespace
