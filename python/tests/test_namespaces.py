@@ -63,7 +63,7 @@ def test_modes_are_compared_over_a_thin_link(tmp_path, monkeypatch):
         accuracies = [rows[mode, each]["final_test_accuracy"] for mode in ("allreduce", "ps:sync")]
         assert accuracies[0] == accuracies[1], "the same updates, bit for bit, and the same seed"
     assert rows["allreduce", "0"]["final_test_accuracy"] != rows["allreduce", "1"]["final_test_accuracy"]
-    assert "2 namespaces" in run.out and "20 Mb/s each way" in run.out
+    assert "network namespaces of this machine" in run.out
 
 
 @pytest.mark.parametrize("mode", [["--mode=allreduce"], ["--mode=ps", "--consistency=sync", "--servers=2"]])
