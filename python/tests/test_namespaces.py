@@ -55,14 +55,10 @@ def expect_nobody_left(processes):
 
 def test_modes_are_compared_over_a_thin_link(tmp_path, monkeypatch):
     monkeypatch.setenv("WIDTH", "2000")
-    flags = ["compare", "--cluster=namespaces:2,link:20mbit", "--modes=allreduce,ps:sync,ps:async", "--warmup-steps=2"]
-    run = Run(tmp_path, *flags, "--repeat=2", script=["own", 8]).end(0)
-    rows = {(row["label"], row["round"]): row for row in run.rows("comparison.csv")}
-    assert len(rows) == 6
-    for each in ("0", "1"):
-        accuracies = [rows[mode, each]["final_test_accuracy"] for mode in ("allreduce", "ps:sync")]
-        assert accuracies[0] == accuracies[1], "the same updates, bit for bit, and the same seed"
-    assert rows["allreduce", "0"]["final_test_accuracy"] != rows["allreduce", "1"]["final_test_accuracy"]
+    flags = ["compare", "--cluster=namespaces:2,link:20mbit", "--modes=allreduce,ps:sync", "--warmup-steps=2"]
+    run = Run(tmp_path, *flags, "--repeat=1", script=["own", 8]).end(0)
+    accuracies = {row["label"]: row["final_test_accuracy"] for row in run.rows("comparison.csv")}
+    assert accuracies["allreduce"] == accuracies["ps:sync"], "the same updates, bit for bit, of the same seed"
     assert "network namespaces of this machine" in run.out
 
 

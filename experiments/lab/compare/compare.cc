@@ -63,6 +63,10 @@ std::string title_of(const ComparisonJob& job) {
                     return link.empty() ? link : "link: " + link;
                   }),
   };
+  // Where links differ, what is said of them all is left.
+  if (job.base.cluster == ClusterKind::kNamespaces && parts.back().empty()) {
+    parts.push_back("on network namespaces of this machine");
+  }
   if (job.base.cluster == ClusterKind::kSimulated) {
     parts.push_back("simulated in virtual time");
     parts.push_back(

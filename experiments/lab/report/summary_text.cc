@@ -274,7 +274,8 @@ std::string describe(const ResolvedRun& config) {
 namespace {
 
 std::string describe_namespaces(const ResolvedRun& config) {
-  const std::string hosts = config.hosts.empty() ? "a host for each process" : "hosts " + to_text(config.hosts);
+  const std::string each = runs_command(config) ? "a host for each worker" : "a host for each process";
+  const std::string hosts = config.hosts.empty() ? each : "hosts " + to_text(config.hosts);
   std::string text = hosts + ", network namespaces of this machine, which share its cores";
   if (config.shape) {
     LinkShape link = *config.shape;
