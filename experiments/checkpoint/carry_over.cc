@@ -303,6 +303,7 @@ Result<std::string> carry_over(const Checkpoint& from, const StateForms& forms, 
   SYNCOPATE_RETURN_IF_ERROR(make_folder(attempt));
   const Digests digests = key != nullptr ? Digests::kYes : Digests::kNo;
   Manifest manifest{.run = from.manifest().run, .step = plan.step, .facts = run.facts, .parts = {}};
+  manifest.seconds = from.manifest().seconds;
   SYNCOPATE_ASSIGN_OR_RETURN(
       StoredPart shared,
       write_part({.folder = attempt, .writer = "carried", .share = Share::kAll, .digests = digests}, forms, state));

@@ -51,6 +51,12 @@ std::int64_t samples_of(std::int64_t batches, const ResolvedRun& config, const J
 
 }  // namespace
 
+std::map<std::string, std::string> facts_of(const ResolvedRun& config, const JobFacts& job) {
+  std::map<std::string, std::string> facts = facts_of(config, job.layout, job.steps_per_epoch);
+  if (!job.data_sum.empty()) facts["what the data holds"] = job.data_sum;
+  return facts;
+}
+
 Result<Resumption> find_resumed(const ResolvedRun& config, JobFacts& job, RunFacts& facts, Console& console) {
   Resumption resumption;
   if (config.checkpoint_key_file) {
@@ -61,7 +67,7 @@ Result<Resumption> find_resumed(const ResolvedRun& config, JobFacts& job, RunFac
   const std::optional<std::string> folder = resumed_folder(config, updates_of(config, job.total_steps));
   if (!folder) return resumption;
   const StateForms forms(job.layout, job.local_layout);
-  const std::map<std::string, std::string> own_facts = facts_of(config, job.layout, job.steps_per_epoch);
+  const std::map<std::string, std::string> own_facts = facts_of(config, job);
   const auto check = [&](const Manifest& manifest) -> Status {
     SYNCOPATE_ASSIGN_OR_RETURN(
         resumption.carry_over,
@@ -106,7 +112,7 @@ Status take_over(const ResolvedRun& config, const JobFacts& job, Resumption& res
   const CheckpointKey* const key = resumption.key ? &*resumption.key : nullptr;
   SYNCOPATE_ASSIGN_OR_RETURN(const Checkpoint from,
                              Checkpoint::open(resumption.folder, {.digest = resumption.manifest_digest}));
-  const std::map<std::string, std::string> facts = facts_of(config, job.layout, job.steps_per_epoch);
+  const std::map<std::string, std::string> facts = facts_of(config, job);
   SYNCOPATE_ASSIGN_OR_RETURN(resumption.folder,
                              carry_over(from, StateForms(job.layout, job.local_layout), *resumption.carry_over,
                                         {.config = config, .facts = facts, .train_samples = job.train_samples},

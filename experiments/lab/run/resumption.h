@@ -1,6 +1,7 @@
 // Resumption: the checkpoint from which a run goes on.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,9 @@ struct Resumption {
   // Set if that is of a run in another mode or with other workers, until take_over() has made one of this run's of it.
   std::optional<CarryOver> carry_over = {};
 };
+
+// Returns the facts of a run's checkpoints (run_facts.h), with what own data holds.
+std::map<std::string, std::string> facts_of(const ResolvedRun& config, const JobFacts& job);
 
 // Finds the checkpoint to resume from, if any, sets in `job` and `facts` where the run goes on, and says which ones
 // could not be used. Reads the key, which stays in this process. Fails as newest_checkpoint(), plan_carry_over() and

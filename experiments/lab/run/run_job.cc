@@ -1,7 +1,6 @@
 #include "experiments/lab/run/run_job.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 #include "common/step_file.h"
 #include "common/text/format.h"
 #include "common/text/number.h"
-#include "common/text/printable_text.h"
 #include "experiments/checkpoint/checkpoint_store.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/host/environment.h"
@@ -31,6 +29,7 @@
 #include "experiments/lab/report/sharding_report.h"
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run/carry_out.h"
+#include "experiments/lab/run/data_facts.h"
 #include "experiments/lab/run/recorder.h"
 #include "experiments/lab/run/resumption.h"
 #include "experiments/lab/run/run_environment.h"
@@ -59,57 +58,6 @@ Status check_link(const ResolvedRun& config, const ParamLayout& layout) {
                   config.timeout_seconds));
 }
 
-struct DataFacts {
-  std::int64_t train_samples = 0;
-  std::optional<double> best_loss = {};
-  std::string description = {};
-  std::optional<Guessing> guessing = {};
-};
-
-// Returns "120 samples to train, 30 to test; 4 values a sample; 3 classes: setosa, versicolor, virginica".
-std::string description_of(const worker::DatasetPair& data) {
-  const worker::SampleForm& form = data.train->form();
-  const std::string held_out =
-      data.validation ? fmt::format(", {} to validate", format_count(static_cast<double>(data.validation->size())))
-                      : "";
-  std::string text =
-      fmt::format("{} samples to train{}, {} to test; ", format_count(static_cast<double>(data.train->size())),
-                  held_out, format_count(static_cast<double>(data.test->size())));
-  const worker::ImageShape& shape = form.image;
-  text += shape.height == 1 && shape.width == 1
-              ? fmt::format("{} values a sample; ", shape.channels)
-              : fmt::format("{}x{} pixels of {} channels; ", shape.height, shape.width, shape.channels);
-  if (form.regression) {
-    const worker::TargetScale scale = data.train->target_scale();
-    return text + (scale == worker::TargetScale()
-                       ? "regression of the target as it is"
-                       : fmt::format("regression of the target less {:.6g}, over {:.6g}", scale.mean, scale.deviation));
-  }
-  const std::vector<std::string> names = data.train->class_names();
-  constexpr std::size_t kMostNames = 20;
-  const std::span shown(names.data(), std::min(names.size(), kMostNames));
-  return text + printable(fmt::format("{} classes: {}{}", form.classes, fmt::join(shown, ", "),
-                                      names.size() > kMostNames ? ", ..." : ""),
-                          1000);
-}
-
-// Opens the data set; digits are then generated once for all processes.
-Result<DataFacts> data_facts_of(const ResolvedRun& config) {
-  const Result<worker::DatasetPair> data = open_data_of(config);
-  if (data.status().code() == Code::kResourceExhausted) {
-    return Status::resource_exhausted(data.status().message() +
-                                      "; --data-dir=DIR names another place for generated data");
-  }
-  if (!data.ok()) return data.status();
-  DataFacts facts{.train_samples = data->train->size(), .best_loss = data->test->best_loss()};
-  if (has_own_data(config)) facts.description = description_of(*data);
-  if (data->test->judgement() == worker::Judgement::kAccuracy) {
-    const worker::SampleForm& form = data->test->form();
-    facts.guessing = Guessing{.classes = form.classes, .labels = data->test->size() * form.labels};
-  }
-  return facts;
-}
-
 Status check_trace(const ResolvedRun& config, std::int64_t total_steps) {
   if (!config.trace || config.trace->first.value_or(0) < total_steps) return {};
   return Status::invalid_argument(fmt::format("--trace={}: the run's steps are 0 to {}; name some of these",
@@ -136,6 +84,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
       .steps_per_epoch = order.steps_per_epoch(),
       .total_steps = total_steps,
       .train_samples = data->train_samples,
+      .data_sum = data->sum,
       .data = data->description,
       .best_loss = data->best_loss,
       .guessing = data->guessing,
@@ -159,7 +108,7 @@ std::optional<CheckpointKeeperOptions> checkpoints_of(const ResolvedRun& config,
                                  .seconds_before = job.seconds_before,
                                  .keep = config.keep,
                                  .run_id = run_id,
-                                 .facts = facts_of(config, job.layout, job.steps_per_epoch),
+                                 .facts = facts_of(config, job),
                                  .key = resumption.key};
 }
 

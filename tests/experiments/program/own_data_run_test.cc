@@ -117,6 +117,20 @@ TEST_F(OwnDataRun, ComesToTheSameWeightsWhereModesDoAndGoesOn) {
   EXPECT_THAT(end.err, HasSubstr("--normalise is standard there and none here"));
 }
 
+TEST_F(OwnDataRun, GoesOnWithTheSameSamplesAlone) {
+  const std::string path = numbers();
+  const Flags flags{"--model=mlp", "--batch-size=16", "--dataset=" + path};
+  Program before(flags + Flags{"--steps=40", "--checkpoint-every=20"});
+  EXPECT_EQ(before.wait().exit_code, 0);
+  const std::string resume = "--resume=" + before.output().string();
+  Program longer(flags + Flags{"--steps=60", resume});
+  EXPECT_EQ(longer.wait().exit_code, 0) << longer.errors();
+  std::ofstream(path, std::ios::app) << "0.5,0.5,1100.5\n";
+  Program other(flags + Flags{"--steps=60", resume});
+  EXPECT_EQ(other.wait().exit_code, 2);
+  EXPECT_THAT(other.errors(), HasSubstr("what the data holds is "));
+}
+
 TEST_F(OwnDataRun, EndsWithTheFileAndThePlaceWhereItIsWrong) {
   Program wrong(kOwnModel + Flags{"--dataset=" + write("wrong.csv", "a,kind\n1,x\nten,y\n")});
   const ProgramEnd end = wrong.wait();

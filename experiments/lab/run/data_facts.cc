@@ -1,0 +1,82 @@
+#include "experiments/lab/run/data_facts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "common/text/format.h"
+#include "common/text/printable_text.h"
+#include "experiments/checkpoint/checksum.h"
+#include "experiments/cluster/process/data_of.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Returns "120 samples to train, 30 to test; 4 values a sample; 3 classes: setosa, versicolor, virginica".
+std::string description_of(const worker::DatasetPair& data) {
+  const worker::SampleForm& form = data.train->form();
+  const std::string held_out =
+      data.validation ? fmt::format(", {} to validate", format_count(static_cast<double>(data.validation->size())))
+                      : "";
+  std::string text =
+      fmt::format("{} samples to train{}, {} to test; ", format_count(static_cast<double>(data.train->size())),
+                  held_out, format_count(static_cast<double>(data.test->size())));
+  const worker::ImageShape& shape = form.image;
+  text += shape.height == 1 && shape.width == 1
+              ? fmt::format("{} values a sample; ", shape.channels)
+              : fmt::format("{}x{} pixels of {} channels; ", shape.height, shape.width, shape.channels);
+  if (form.regression) {
+    const worker::TargetScale scale = data.train->target_scale();
+    return text + (scale == worker::TargetScale()
+                       ? "regression of the target as it is"
+                       : fmt::format("regression of the target less {:.6g}, over {:.6g}", scale.mean, scale.deviation));
+  }
+  const std::vector<std::string> names = data.train->class_names();
+  constexpr std::size_t kMostNames = 20;
+  const std::span shown(names.data(), std::min(names.size(), kMostNames));
+  return text + printable(fmt::format("{} classes: {}{}", form.classes, fmt::join(shown, ", "),
+                                      names.size() > kMostNames ? ", ..." : ""),
+                          1000);
+}
+
+// Returns a checksum of all samples as models see them.
+std::string sum_of(const worker::DatasetPair& data) {
+  Checksum sum;
+  for (const worker::Dataset* part : {data.train.get(), data.validation.get(), data.test.get()}) {
+    if (part == nullptr) continue;
+    std::vector<float> values(static_cast<std::size_t>(part->form().values())), target(1);
+    std::vector<int> label(1);
+    for (std::int64_t sample = 0; sample < part->size(); ++sample) {
+      part->read_plain(sample, {.values = values, .ids = {}, .labels = label, .targets = target});
+      sum.add(std::as_bytes(std::span(values)));
+      sum.add(std::as_bytes(std::span(label)));
+      sum.add(std::as_bytes(std::span(target)));
+    }
+  }
+  return checksum_text(sum.value());
+}
+
+}  // namespace
+
+Result<DataFacts> data_facts_of(const ResolvedRun& config) {
+  const Result<worker::DatasetPair> data = open_data_of(config);
+  if (data.status().code() == Code::kResourceExhausted) {
+    return Status::resource_exhausted(data.status().message() +
+                                      "; --data-dir=DIR names another place for generated data");
+  }
+  if (!data.ok()) return data.status();
+  DataFacts facts{.train_samples = data->train->size(), .best_loss = data->test->best_loss()};
+  if (data->test->judgement() == worker::Judgement::kAccuracy) {
+    const worker::SampleForm& form = data->test->form();
+    facts.guessing = Guessing{.classes = form.classes, .labels = data->test->size() * form.labels};
+  }
+  if (!has_own_data(config)) return facts;
+  facts.description = description_of(*data);
+  if (config.checkpoint_every || config.resume) facts.sum = sum_of(*data);
+  return facts;
+}
+
+}  // namespace syncopate::experiments
