@@ -18,7 +18,7 @@ Words joined(const Words& words) {
   return result.ok() ? *result : Words();
 }
 
-std::string refusal(const Words& words) { return with_values_joined(words, kForms).status().message(); }
+std::string refusal_of(const Words& words) { return with_values_joined(words, kForms).status().message(); }
 
 TEST(OptionWords, TakeTheWordBehindThemAsTheirValue) {
   EXPECT_THAT(joined({"compare", "--output", "there", "--dry-run", "here"}),
@@ -32,14 +32,14 @@ TEST(OptionWords, TakeNumbersBelowZero) {
 }
 
 TEST(OptionWords, TakeNoOptionForAValue) {
-  EXPECT_EQ(refusal({"--output", "--dry-run"}),
+  EXPECT_EQ(refusal_of({"--output", "--dry-run"}),
             "--output: needs a value, as in --output=DIR (--dry-run is an option of its own)");
-  EXPECT_EQ(refusal({"--output=", "--dry-run"}), refusal({"--output", "--dry-run"}));
-  EXPECT_EQ(refusal({"--output", "-h"}), "--output: needs a value, as in --output=DIR (-h is an option of its own)");
-  EXPECT_EQ(refusal({"--output", "-"}), "--output: needs a value, as in --output=DIR (- is an option of its own)");
-  EXPECT_EQ(refusal({"--output="}), "--output: needs a value, as in --output=DIR");
-  EXPECT_EQ(refusal({"--output=", "there"}), "--output: needs a value, as in --output=DIR");
-  EXPECT_EQ(refusal({"--output"}), "--output: needs a value, as in --output=DIR");
+  EXPECT_EQ(refusal_of({"--output=", "--dry-run"}), refusal_of({"--output", "--dry-run"}));
+  EXPECT_EQ(refusal_of({"--output", "-h"}), "--output: needs a value, as in --output=DIR (-h is an option of its own)");
+  EXPECT_EQ(refusal_of({"--output", "-"}), "--output: needs a value, as in --output=DIR (- is an option of its own)");
+  EXPECT_EQ(refusal_of({"--output="}), "--output: needs a value, as in --output=DIR");
+  EXPECT_EQ(refusal_of({"--output=", "there"}), "--output: needs a value, as in --output=DIR");
+  EXPECT_EQ(refusal_of({"--output"}), "--output: needs a value, as in --output=DIR");
   EXPECT_THAT(joined({"--output=-there"}), ElementsAre("--output=-there")) << "nobody types that by mistake";
 }
 
