@@ -4,8 +4,10 @@
 
 namespace syncopate::allreduce {
 
-CommunicationThread::CommunicationThread(Threads& threads)
-    : monitor_(threads.make_monitor()), thread_(threads.start("communication", [this] { loop(); })) {}
+CommunicationThread::CommunicationThread(Threads& threads, Duration worth_waking)
+    : monitor_(threads.make_monitor()),
+      worth_waking_(worth_waking),
+      thread_(threads.start("communication", [this] { loop(); })) {}
 
 CommunicationThread::~CommunicationThread() {
   {
@@ -16,18 +18,18 @@ CommunicationThread::~CommunicationThread() {
   thread_.reset();
 }
 
-std::uint64_t CommunicationThread::submit(std::function<void()> work) {
+std::uint64_t CommunicationThread::submit(std::function<void()> work, Duration away) {
   std::uint64_t ticket = 0;
   {
     const Lock lock(*monitor_);
     queue_.push_back(std::move(work));
     ticket = ++submitted_count_;
   }
-  monitor_->notify_all();
+  if (away >= worth_waking_) monitor_->notify_all();
   return ticket;
 }
 
-void CommunicationThread::wait_for(std::uint64_t ticket) {
+void CommunicationThread::wait_for(std::uint64_t ticket, Duration away) {
   Lock lock(*monitor_);
   while (done_count_ < ticket) {
     if (!busy_ && !queue_.empty()) {
@@ -38,7 +40,8 @@ void CommunicationThread::wait_for(std::uint64_t ticket) {
       --waiting_;
     }
   }
-  if (!queue_.empty()) monitor_->notify_all();  // which the communication thread has not looked at since
+  // The communication thread has not looked at the queue since.
+  if (!queue_.empty() && away >= worth_waking_) monitor_->notify_all();
   failure_.rethrow();
 }
 

@@ -16,17 +16,26 @@ namespace syncopate::allreduce {
 
 class CommunicationThread {
  public:
-  explicit CommunicationThread(Threads& threads = os_threads());
+  // A communication thread that sleeps is woken only if the caller stays away for at least `worth_waking` before it
+  // waits: otherwise the caller does the work itself. On real processors that is kWorthWaking: where all cores are busy
+  // the thread takes one from somebody when it wakes, and ranks that meet in the work wait for one another's turns. In
+  // virtual time it is zero.
+  static constexpr Duration kWorthWaking = std::chrono::microseconds(100);
+  explicit CommunicationThread(Threads& threads = os_threads())
+      : CommunicationThread(threads, &threads == &os_threads() ? kWorthWaking : Duration::zero()) {}
+  CommunicationThread(Threads& threads, Duration worth_waking);
   // Waits for the work that is running, not for queued work.
   ~CommunicationThread();
 
-  // Returns the ticket of this piece of work: 1 for the first, then 2, and so on. Never blocks for long.
-  std::uint64_t submit(std::function<void()> work);
+  // Returns the ticket of this piece of work: 1 for the first, then 2, and so on. Never blocks for long. Here and
+  // below, `away` is how long the caller expects to be busy before it waits for what it has submitted.
+  std::uint64_t submit(std::function<void()> work, Duration away = Duration::max());
 
   // Returns when the work of `ticket` and all before it has been done. If the communication thread has not begun it
-  // yet, the caller's thread does it, which saves a wake-up when there is nothing left to overlap with. Several threads
-  // may wait. Rethrows what the communication thread's work has thrown.
-  void wait_for(std::uint64_t ticket);
+  // yet, the caller's thread does it, which saves a wake-up when there is nothing left to overlap with. Work behind it
+  // is left to the communication thread. Several threads may wait. Rethrows what the communication thread's work has
+  // thrown.
+  void wait_for(std::uint64_t ticket, Duration away = Duration::max());
 
   // Returns the last ticket whose work has been done.
   std::uint64_t done() const;
@@ -44,6 +53,7 @@ class CommunicationThread {
   // Guards all that follows. The communication thread waits on it for work, other threads for work to be done: hardly
   // ever both at once.
   const std::unique_ptr<Monitor> monitor_;
+  const Duration worth_waking_;
   std::deque<std::function<void()>> queue_;
   std::uint64_t submitted_count_ = 0;
   std::uint64_t done_count_ = 0;

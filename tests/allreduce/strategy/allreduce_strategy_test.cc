@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <limits>
+#include <memory>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "allreduce/collective/communication_thread.h"
@@ -335,6 +338,66 @@ TEST(CommunicationThread, FlushesDenormalsInAllOfItsWork) {
   }
   EXPECT_EQ(flushed, kPieces);
   EXPECT_NE(least.load() * 0.5f, 0) << "the caller's own work is as it was";
+}
+
+// Threads of the operating system whose monitors count how often the thread that made this notifies somebody.
+class CountingThreads final : public Threads {
+ public:
+  const Clock& clock() const override { return os_threads().clock(); }
+  std::unique_ptr<Monitor> make_monitor() override { return std::make_unique<CountingMonitor>(*this); }
+  std::unique_ptr<Handle> start(const std::string& name, std::function<void()> body, Priority priority) override {
+    return os_threads().start(name, std::move(body), priority);
+  }
+  int wakes = 0;
+
+ private:
+  class CountingMonitor final : public Monitor {
+   public:
+    explicit CountingMonitor(CountingThreads& owner) : owner_(owner) {}
+    void lock() override { inner_->lock(); }
+    void unlock() override { inner_->unlock(); }
+    void wait_until(TimePoint deadline) override { inner_->wait_until(deadline); }
+    void notify_all() override {
+      if (std::this_thread::get_id() == owner_.thread_) ++owner_.wakes;
+      inner_->notify_all();
+    }
+
+   private:
+    CountingThreads& owner_;
+    std::unique_ptr<Monitor> inner_ = os_threads().make_monitor();
+  };
+
+  const std::thread::id thread_ = std::this_thread::get_id();
+};
+
+TEST(CommunicationThread, IsWokenOnlyForACallerWhoStaysAwayLongEnough) {
+  constexpr Duration kWorth = std::chrono::milliseconds(1), kLess = kWorth / 2;
+  CountingThreads threads;
+  CommunicationThread thread(threads, kWorth);
+  int done = 0;
+  for (int step = 0; step < 100; ++step) {
+    const std::uint64_t first = thread.submit([&done] { ++done; }, kLess);
+    thread.submit([&done] { ++done; }, Duration::zero());
+    thread.wait_for(first, kLess);
+    thread.wait_for(first + 1, kLess);
+    ASSERT_EQ(done, 2 * (step + 1));
+  }
+  EXPECT_EQ(threads.wakes, 0) << "its caller does all";
+  const std::uint64_t last = thread.submit([&done] { ++done; }, kWorth);
+  EXPECT_EQ(threads.wakes, 1);
+  thread.submit([] {});
+  EXPECT_EQ(threads.wakes, 2) << "by itself it is woken";
+  thread.wait_for(last + 1, Duration::zero());
+}
+
+// Work that is left behind is done, though nobody waits for it.
+TEST(CommunicationThread, DoesWhatIsLeftBehindWorkThatWasWaitedFor) {
+  CommunicationThread thread(os_threads(), std::chrono::hours(1));
+  std::promise<void> done;
+  const std::uint64_t first = thread.submit([] {}, Duration::zero());
+  thread.submit([&done] { done.set_value(); }, Duration::zero());
+  thread.wait_for(first);
+  EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
 }
 
 TEST(CommunicationThread, EndsWithWorkLeftInItsQueue) {
