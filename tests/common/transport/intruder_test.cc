@@ -220,11 +220,12 @@ TEST_P(Intruder, WhoKnowsTheListenersPublicKeyIsNotLetInWithAKeyOfTheirOwn) {
 // As a process of the run does that is killed before its hello.
 TEST_P(Intruder, WhoEndsBeforeAProofIsNotSaidToBeOneForCertain) {
   if (GetParam() != TransportKind::kTcp) GTEST_SKIP() << "the same as over tcp";
+  testing::internal::CaptureStdout();  // where the log goes that no program has begun
   testing::internal::CaptureStderr();
   { const FileDescriptor begun = connected(); }
   EXPECT_TRUE(counts_a_rejection());
   EXPECT_THAT(
-      testing::internal::GetCapturedStderr(),
+      testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(),
       testing::HasSubstr("it ended, or was silent, before it had proved to be of this run: an intruder's, or of "
                          "a process that was killed as it began"));
 }
