@@ -7,47 +7,51 @@ namespace syncopate::experiments {
 namespace {
 
 using testing::ElementsAre;
-using Words = std::vector<std::string>;
+using OptionLine = std::vector<std::string>;
 
-const std::map<std::string, ValueForm> kForms{
+const std::map<std::string, ValueForm> kValueForms{
     {"output", {.placeholder = "DIR"}}, {"learning-rate", {.placeholder = "RATE"}}, {"trace", {"STEPS", "auto"}}};
 
-Words joined(const Words& words) {
-  const Result<Words> result = with_values_joined(words, kForms);
+OptionLine words_joined(const OptionLine& words) {
+  const Result<OptionLine> result = with_values_joined(words, kValueForms);
   EXPECT_TRUE(result.ok()) << result.status().message();
-  return result.ok() ? *result : Words();
+  return result.ok() ? *result : OptionLine();
 }
 
-std::string refusal_of(const Words& words) { return with_values_joined(words, kForms).status().message(); }
+std::string refusal_of_words(const OptionLine& words) {
+  return with_values_joined(words, kValueForms).status().message();
+}
 
 TEST(OptionWords, TakeTheWordBehindThemAsTheirValue) {
-  EXPECT_THAT(joined({"compare", "--output", "there", "--dry-run", "here"}),
+  EXPECT_THAT(words_joined({"compare", "--output", "there", "--dry-run", "here"}),
               ElementsAre("compare", "--output=there", "--dry-run", "here"));
-  EXPECT_THAT(joined({"--output=there=", "x"}), ElementsAre("--output=there=", "x"));
+  EXPECT_THAT(words_joined({"--output=there=", "x"}), ElementsAre("--output=there=", "x"));
 }
 
 TEST(OptionWords, TakeNumbersBelowZero) {
-  EXPECT_THAT(joined({"--learning-rate", "-0.1", "--learning-rate", "-.5"}),
+  EXPECT_THAT(words_joined({"--learning-rate", "-0.1", "--learning-rate", "-.5"}),
               ElementsAre("--learning-rate=-0.1", "--learning-rate=-.5"));
 }
 
 TEST(OptionWords, TakeNoOptionForAValue) {
-  EXPECT_EQ(refusal_of({"--output", "--dry-run"}),
+  EXPECT_EQ(refusal_of_words({"--output", "--dry-run"}),
             "--output: needs a value, as in --output=DIR (--dry-run is an option of its own)");
-  EXPECT_EQ(refusal_of({"--output=", "--dry-run"}), refusal_of({"--output", "--dry-run"}));
-  EXPECT_EQ(refusal_of({"--output", "-h"}), "--output: needs a value, as in --output=DIR (-h is an option of its own)");
-  EXPECT_EQ(refusal_of({"--output", "-"}), "--output: needs a value, as in --output=DIR (- is an option of its own)");
-  EXPECT_EQ(refusal_of({"--output="}), "--output: needs a value, as in --output=DIR");
-  EXPECT_EQ(refusal_of({"--output=", "there"}), "--output: needs a value, as in --output=DIR");
-  EXPECT_EQ(refusal_of({"--output"}), "--output: needs a value, as in --output=DIR");
-  EXPECT_THAT(joined({"--output=-there"}), ElementsAre("--output=-there")) << "nobody types that by mistake";
+  EXPECT_EQ(refusal_of_words({"--output=", "--dry-run"}), refusal_of_words({"--output", "--dry-run"}));
+  EXPECT_EQ(refusal_of_words({"--output", "-h"}),
+            "--output: needs a value, as in --output=DIR (-h is an option of its own)");
+  EXPECT_EQ(refusal_of_words({"--output", "-"}),
+            "--output: needs a value, as in --output=DIR (- is an option of its own)");
+  EXPECT_EQ(refusal_of_words({"--output="}), "--output: needs a value, as in --output=DIR");
+  EXPECT_EQ(refusal_of_words({"--output=", "there"}), "--output: needs a value, as in --output=DIR");
+  EXPECT_EQ(refusal_of_words({"--output"}), "--output: needs a value, as in --output=DIR");
+  EXPECT_THAT(words_joined({"--output=-there"}), ElementsAre("--output=-there")) << "nobody types that by mistake";
 }
 
 TEST(OptionWords, MeanSomethingWithoutAValueIfTheyCan) {
-  EXPECT_THAT(joined({"--trace", "--output=there"}), ElementsAre("--trace=auto", "--output=there"));
-  EXPECT_THAT(joined({"--trace=", "3:5"}), ElementsAre("--trace=auto", "3:5"));
-  EXPECT_THAT(joined({"--trace", "3:5"}), ElementsAre("--trace=3:5"));
-  EXPECT_THAT(joined({"--trace"}), ElementsAre("--trace=auto"));
+  EXPECT_THAT(words_joined({"--trace", "--output=there"}), ElementsAre("--trace=auto", "--output=there"));
+  EXPECT_THAT(words_joined({"--trace=", "3:5"}), ElementsAre("--trace=auto", "3:5"));
+  EXPECT_THAT(words_joined({"--trace", "3:5"}), ElementsAre("--trace=3:5"));
+  EXPECT_THAT(words_joined({"--trace"}), ElementsAre("--trace=auto"));
 }
 
 }  // namespace
