@@ -33,10 +33,10 @@ using testing_support::operator+;
 
 using Flags = std::vector<std::string>;
 
-const Flags kJob{"--model=mlp:784-16-10", "--batch-size=16", "--train-samples=640", "--test-samples=100"};
+const Flags kShellJob{"--model=mlp:784-16-10", "--batch-size=16", "--train-samples=640", "--test-samples=100"};
 
 // What a shell does before it becomes the program.
-Flags shell(const std::string& line) { return {"/bin/sh", "-c", line + " exec \"$@\"", "sh"}; }
+Flags from_shell(const std::string& line) { return {"/bin/sh", "-c", line + " exec \"$@\"", "sh"}; }
 
 class IgnoredSignal : public testing::TestWithParam<int> {};
 
@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(By, IgnoredSignal, testing::Values(SIGHUP, SIGINT, SIGT
                          [](const auto& signal) { return std::string("SIG") + sigabbrev_np(signal.param); });
 
 TEST_P(IgnoredSignal, StaysIgnored) {
-  Program program(kJob + Flags{"--mode=ps", "--steps=3000"}, shell(fmt::format("trap '' {};", GetParam())));
+  Program program(kShellJob + Flags{"--mode=ps", "--steps=3000"}, from_shell(fmt::format("trap '' {};", GetParam())));
   ASSERT_TRUE(program.wait_until_training(2));
   for (int times = 0; times < 3; ++times) program.signal(GetParam());
   const ProgramEnd end = program.wait();
@@ -55,13 +55,13 @@ TEST_P(IgnoredSignal, StaysIgnored) {
 // It need not end by Ctrl-C to be stopped.
 TEST(ARunWithIgnoredSignals, CanBeStopped) {
   const TemporaryFolder folder;
-  Program program(kJob + Flags{"--mode=local", "--steps=100000000"},
-                  shell(fmt::format("trap '' INT; export XDG_RUNTIME_DIR={} XDG_CACHE_HOME={};", folder.path().string(),
-                                    folder.path().string())));
+  Program program(kShellJob + Flags{"--mode=local", "--steps=100000000"},
+                  from_shell(fmt::format("trap '' INT; export XDG_RUNTIME_DIR={} XDG_CACHE_HOME={};",
+                                         folder.path().string(), folder.path().string())));
   ASSERT_TRUE(program.wait_until_training(1));
   Program stop({"stop", std::to_string(program.pid())},
-               shell(fmt::format("export XDG_RUNTIME_DIR={} XDG_CACHE_HOME={};", folder.path().string(),
-                                 folder.path().string())));
+               from_shell(fmt::format("export XDG_RUNTIME_DIR={} XDG_CACHE_HOME={};", folder.path().string(),
+                                      folder.path().string())));
   const ProgramEnd stopped = stop.wait();
   EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
   EXPECT_EQ(program.wait().exit_code, static_cast<int>(ExitCode::kInterrupted));
@@ -70,7 +70,7 @@ TEST(ARunWithIgnoredSignals, CanBeStopped) {
 TEST(ALimitOfFiles, FailsTheWriteAndEndsNoProcess) {
   const Flags large{"--model=mlp:784-2048-10", "--batch-size=16", "--train-samples=640", "--test-samples=100"};
   for (const char* mode : {"--mode=local", "--mode=ps", "--mode=allreduce"}) {
-    Program program(large + Flags{mode, "--steps=40", "--checkpoint-every=20"}, shell("ulimit -f 9000;"));
+    Program program(large + Flags{mode, "--steps=40", "--checkpoint-every=20"}, from_shell("ulimit -f 9000;"));
     const ProgramEnd end = program.wait();
     EXPECT_EQ(end.exit_code, static_cast<int>(ExitCode::kOutput)) << mode << "\n" << end.err;
     EXPECT_THAT(end.err, AllOf(HasSubstr("File too large"), Not(HasSubstr("signal")))) << mode;
@@ -79,29 +79,33 @@ TEST(ALimitOfFiles, FailsTheWriteAndEndsNoProcess) {
 
 class EveryCommand : public testing::TestWithParam<Flags> {};
 
-INSTANTIATE_TEST_SUITE_P(
-    Of, EveryCommand,
-    testing::Values(Flags{"--version"}, Flags{"--help"}, kJob + Flags{"--dry-run"}, kJob + Flags{"--epochs=1"},
-                    kJob + Flags{"compare", "--modes=local", "--dry-run"}, Flags{"ps"}, Flags{"demo"},
-                    Flags{"predict", "--profile=resnet50", "--workers=4", "--batch-size=64", "--step-time=0.3",
-                          "--shape=25gbit"},
-                    Flags{"reproduce", "nccl-links"}, Flags{"submit", "--slurm", "--workers=2", "--mode=ps"}),
-    [](const auto& command) {
-      std::string name = command.param.front() == kJob.front() ? command.param[kJob.size()] : command.param.front();
-      std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
-      return fmt::format("{}{}", name, command.index);
-    });
+INSTANTIATE_TEST_SUITE_P(Of, EveryCommand,
+                         testing::Values(Flags{"--version"}, Flags{"--help"}, kShellJob + Flags{"--dry-run"},
+                                         kShellJob + Flags{"--epochs=1"},
+                                         kShellJob + Flags{"compare", "--modes=local", "--dry-run"}, Flags{"ps"},
+                                         Flags{"demo"},
+                                         Flags{"predict", "--profile=resnet50", "--workers=4", "--batch-size=64",
+                                               "--step-time=0.3", "--shape=25gbit"},
+                                         Flags{"reproduce", "nccl-links"},
+                                         Flags{"submit", "--slurm", "--workers=2", "--mode=ps"}),
+                         [](const auto& command) {
+                           std::string name = command.param.front() == kShellJob.front()
+                                                  ? command.param[kShellJob.size()]
+                                                  : command.param.front();
+                           std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+                           return fmt::format("{}{}", name, command.index);
+                         });
 
 TEST_P(EveryCommand, FailsIfWhatItSaysCannotBeWritten) {
   Program works(GetParam());
   const ProgramEnd end = works.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   ASSERT_THAT(end.out, Not(IsEmpty()));
-  Program full(GetParam(), shell("exec >/dev/full;"));
+  Program full(GetParam(), from_shell("exec >/dev/full;"));
   const ProgramEnd unwritten = full.wait();
   EXPECT_EQ(unwritten.exit_code, static_cast<int>(ExitCode::kOutput)) << unwritten.err;
   EXPECT_THAT(unwritten.err, HasSubstr("standard output: cannot be written: No space left on device"));
-  Program closed(GetParam(), shell("exec >&-;"));
+  Program closed(GetParam(), from_shell("exec >&-;"));
   EXPECT_EQ(closed.wait().exit_code, static_cast<int>(ExitCode::kOutput));
 }
 
@@ -131,7 +135,7 @@ TEST(AFolder, OfAnotherUserIsSaidToBe) {
   const TemporaryFolder folder;
   ASSERT_EQ(chown(folder.path().c_str(), testing_support::kNobody, testing_support::kNobody), 0);
   const std::string output = "--output=" + folder.path().string();
-  const ProgramEnd end = run_program(kJob + Flags{"--mode=local", "--epochs=1", output});
+  const ProgramEnd end = run_program(kShellJob + Flags{"--mode=local", "--epochs=1", output});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(end.err, "warning: " + output + ": belongs to nobody, who can read and change what is there\n");
   EXPECT_THAT(run_program({"why", folder.path().string()}).err, HasSubstr(": belongs to nobody, who can"));
@@ -147,7 +151,7 @@ TEST(APipeOfTheShell, IsAnInput) {
 TEST(TwoRuns, ForOneFolderAreOneRunAndARefusal) {
   for (int pair = 0; pair < 6; ++pair) {
     const TemporaryFolder folder;
-    const Flags flags = kJob + Flags{"--mode=local", "--epochs=2", "--output=" + (folder.path() / "run").string()};
+    const Flags flags = kShellJob + Flags{"--mode=local", "--epochs=2", "--output=" + (folder.path() / "run").string()};
     Program first(flags + Flags{"--seed=1"}), second(flags + Flags{"--seed=2"});
     std::vector<int> codes{first.wait().exit_code, second.wait().exit_code};
     std::ranges::sort(codes);
@@ -161,7 +165,7 @@ TEST(SeveralRuns, WithoutANameOfTheirOwnKeepTheirResultsApart) {
   const std::string line = fmt::format(
       "shift; cd {0}; for seed in 1 2 3; do {1} --mode=local --epochs=1 {2} --data-dir={3} --device=cpu --seed=$seed & "
       "done; wait; exec true",
-      folder.path().string(), testing_support::syncopate_program(), fmt::join(kJob, " "),
+      folder.path().string(), testing_support::syncopate_program(), fmt::join(kShellJob, " "),
       testing_support::shared_data_dir());
   Program program({}, {"/bin/sh", "-c", line, "sh"});
   const ProgramEnd end = program.wait();
