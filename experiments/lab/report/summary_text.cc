@@ -365,7 +365,8 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
   }
   text += checkpoint_lines(facts, reports.empty() ? 0 : middle_report(reports).training_seconds);
   if (facts.health && facts.health->left_out > 0) {
-    text += line("left out", fmt::format("{} steps, whose gradients were not finite", facts.health->left_out));
+    text += line("left out", fmt::format("{} step{}, whose gradients were not finite", facts.health->left_out,
+                                         facts.health->left_out == 1 ? "" : "s"));
   }
   for (const FaultRecord& fault : facts.faults) text += line("fault", to_text(fault));
   if (!facts.rejected_connections.empty()) text += line("rejected", rejected_text(facts.rejected_connections));

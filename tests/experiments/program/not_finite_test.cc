@@ -27,8 +27,8 @@ using Flags = std::vector<std::string>;
 
 constexpr int kEndedByNan = static_cast<int>(ExitCode::kNotFinite);
 
-const Flags kHealthJob{"--batch-size=32",       "--train-samples=2000", "--test-samples=200",
-                       "--model=mlp:784-64-10", "--optimizer=sgd",      "--learning-rate=0.1"};
+const Flags kHealthModel{"--batch-size=32", "--train-samples=2000", "--test-samples=200", "--model=mlp:784-64-10"};
+const Flags kHealthJob = kHealthModel + Flags{"--optimizer=sgd", "--learning-rate=0.1"};
 
 struct HealthMode {
   const char* name;
@@ -97,7 +97,7 @@ TEST(NotFinite, ASkippedStepIsTheSameInAllSynchronousModes) {
   std::vector<std::vector<float>> weights;
   for (const Flags& mode :
        {Flags{"--mode=allreduce", "--collective=direct"}, Flags{"--mode=ps", "--consistency=sync"}}) {
-    Program program(mode + kHealthJob +
+    Program program(mode + kHealthModel +
                     Flags{"--workers=2", "--optimizer=adam", "--learning-rate=0.001", "--steps=40",
                           "--fault=nan:worker1@step20", "--on-nan=skip"});
     const ProgramEnd end = program.wait();
@@ -109,8 +109,8 @@ TEST(NotFinite, ASkippedStepIsTheSameInAllSynchronousModes) {
 }
 
 TEST(NotFinite, OfARateThatNothingStandsEndsTheRun) {
-  Program program(kHealthJob + Flags{"--mode=allreduce", "--workers=2", "--model=mlp", "--learning-rate=30",
-                                     "--lr-schedule=warmup:20", "--epochs=20", "--train-samples=6000"});
+  Program program({"--mode=allreduce", "--workers=2", "--optimizer=sgd", "--learning-rate=30",
+                   "--lr-schedule=warmup:20", "--epochs=20", "--train-samples=6000", "--test-samples=1000"});
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, kEndedByNan) << end.err;
   EXPECT_THAT(end.err, ContainsRegex("step [0-9]+: on worker [01] the gradient of [a-z0-9.]+ is (nan|-?inf)"));
@@ -191,7 +191,8 @@ TEST(NotFinite, ClaimsNothingOfAProfile) {
 }
 
 TEST(NotFinite, WordsOnWhatWasLearntFollowTheFigures) {
-  Program program(kHealthJob + Flags{"--mode=local", "--learning-rate=1e-9", "--steps=20", "--seed=3"});
+  Program program(kHealthModel +
+                  Flags{"--mode=local", "--optimizer=sgd", "--learning-rate=1e-9", "--steps=20", "--seed=3"});
   ASSERT_EQ(program.wait().exit_code, 0);
   const nlohmann::json summary = program.summary();
   const double accuracy = summary["final_test_accuracy"];
