@@ -261,8 +261,13 @@ Result<std::optional<CarryOver>> plan_carry_over(const Manifest& manifest, const
   }
   const std::set<std::string> parts = parts_left(manifest);
   plan.left_behind.insert(plan.left_behind.end(), parts.begin(), parts.end());
-  for (const char* name : {"--shard", "--shuffle"}) {
-    if (fact(manifest.facts, name) == fact(run.facts, name)) continue;
+  // A run of one worker has neither: its samples come as the usual choice has them.
+  for (const auto& [name, usual] : {std::pair("--shard", "random"), std::pair("--shuffle", "global")}) {
+    const auto chosen = [&](const Facts& facts) {
+      const std::string value = fact(facts, name);
+      return value.empty() ? std::string(usual) : value;
+    };
+    if (chosen(manifest.facts) == chosen(run.facts)) continue;
     plan.left_behind.push_back(
         fmt::format("the order of the samples ({}), so that some of the epoch under way are "
                     "trained twice and others not",

@@ -59,6 +59,11 @@ TEST(CarryOver, KeepsThePlaceWhereTheBatchOfAllWorkersIsTheSame) {
                                         "--workers is 2 there and 4 here"));
 }
 
+TEST(CarryOver, LeavesNothingBehindBetweenOneWorkerAndTwoOfHalfItsBatch) {
+  EXPECT_THAT(carried(run_of(Mode::kAllreduce, 2, 32), run_of(Mode::kLocal, 1, 64), 130).left_behind, IsEmpty());
+  EXPECT_THAT(carried(run_of(Mode::kLocal, 1, 64), run_of(Mode::kAllreduce, 2, 32), 130).left_behind, IsEmpty());
+}
+
 TEST(CarryOver, GoesOnEpochByEpochWhereTheBatchOfAllWorkersIsAnother) {
   // 100 steps an epoch there, 66 here; step 130 is 30 steps of 64 samples into the second epoch, which are 20 of 96.
   const CarryOver plan = carried(run_of(Mode::kAllreduce, 2, 32), run_of(Mode::kAllreduce, 3, 32), 130);
