@@ -18,14 +18,14 @@ CommunicationThread::~CommunicationThread() {
   thread_.reset();
 }
 
-std::uint64_t CommunicationThread::submit(std::function<void()> work, Duration away) {
+std::uint64_t CommunicationThread::submit(std::function<void()> work) {
   std::uint64_t ticket = 0;
   {
     const Lock lock(*monitor_);
     queue_.push_back(std::move(work));
     ticket = ++submitted_count_;
   }
-  if (away >= worth_waking_) monitor_->notify_all();
+  monitor_->notify_all();
   return ticket;
 }
 

@@ -16,10 +16,10 @@ namespace syncopate::allreduce {
 
 class CommunicationThread {
  public:
-  // A communication thread that sleeps is woken only if the caller stays away for at least `worth_waking` before it
-  // waits: otherwise the caller does the work itself. On real processors that is kWorthWaking: where all cores are busy
-  // the thread takes one from somebody when it wakes, and ranks that meet in the work wait for one another's turns. In
-  // virtual time it is zero.
+  // For work that lies behind what a caller has done itself, the communication thread is woken only if the caller stays
+  // away for at least `worth_waking`. On real processors that is kWorthWaking: where all cores are busy the thread
+  // takes one from somebody when it wakes, and ranks that meet in the work wait for one another's turns. In virtual
+  // time it is zero.
   static constexpr Duration kWorthWaking = std::chrono::microseconds(100);
   explicit CommunicationThread(Threads& threads = os_threads())
       : CommunicationThread(threads, &threads == &os_threads() ? kWorthWaking : Duration::zero()) {}
@@ -27,14 +27,13 @@ class CommunicationThread {
   // Waits for the work that is running, not for queued work.
   ~CommunicationThread();
 
-  // Returns the ticket of this piece of work: 1 for the first, then 2, and so on. Never blocks for long. Here and
-  // below, `away` is how long the caller expects to be busy before it waits for what it has submitted.
-  std::uint64_t submit(std::function<void()> work, Duration away = Duration::max());
+  // Returns the ticket of this piece of work: 1 for the first, then 2, and so on. Never blocks for long.
+  std::uint64_t submit(std::function<void()> work);
 
   // Returns when the work of `ticket` and all before it has been done. If the communication thread has not begun it
-  // yet, the caller's thread does it, which saves a wake-up when there is nothing left to overlap with. Work behind it
-  // is left to the communication thread. Several threads may wait. Rethrows what the communication thread's work has
-  // thrown.
+  // yet, the caller's thread does it, which saves a wake-up when there is nothing left to overlap with. `away`
+  // is how long the caller expects to be busy before it waits for the work behind it. Several threads may wait.
+  // Rethrows what the communication thread's work has thrown.
   void wait_for(std::uint64_t ticket, Duration away = Duration::max());
 
   // Returns the last ticket whose work has been done.

@@ -28,13 +28,6 @@ struct BucketWork {
   Duration codec{};  // of this time, what went into compression
 };
 
-// What the compute thread does of its own while a bucket of this number may be reduced, as it was in the last step.
-struct ComputeTimes {
-  TimePoint submitted{};
-  Duration backward = Duration::max();  // from there to the end of backward
-  Duration update = Duration::max();    // of its weights
-};
-
 class AllReduceStrategy final : public SyncStrategy, public Resumable, public TableReader {
  public:
   AllReduceStrategy(Collective& collective, const AllReduceOptions& options, const Clock& clock)
@@ -101,7 +94,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     SYNCOPATE_RETURN_IF_ERROR(choice_.prepare(plan->found.front()));
     buckets_ = choice_.buckets();
     work_.resize(choice_.grains().size());
-    compute_.resize(work_.size());
+    updates_.assign(work_.size(), Duration::max());
     joined_ = true;
     return choice_.grains();
   }
@@ -128,7 +121,6 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
 
   Result<SyncStats> finish_step() override {
     SYNCOPATE_RETURN_IF_ERROR(rows_);
-    note_backward_end();
     submit_from(0);
     SyncStats stats;
     const UpdateStep update{.learning_rate = static_cast<float>(step_.learning_rate),
@@ -247,7 +239,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   Status await(std::size_t bucket, std::uint64_t ticket, SyncStats& stats) {
     const TimePoint begin = clock_.now();
     const TraceSpan span(tracer(), traced(TraceKind::kWait, bucket));
-    thread_.wait_for(ticket, options_.elastic ? Duration::zero() : compute_[bucket].update);
+    thread_.wait_for(ticket, options_.elastic ? Duration::zero() : updates_[bucket]);
     const BucketWork& work = work_[bucket];
     if (!work.status.ok()) return work.status.in(fmt::format("step {}, bucket {}", step_.step, bucket));
     stats.exposed_wait += clock_.now() - begin;
@@ -267,8 +259,8 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
       replica_.apply(range, slice(arenas_.gradients, range), update);
       clock_.processed(Processing::kUpdate, range.size() * sizeof(float));
     }
-    compute_[bucket].update = clock_.now() - begin;
-    stats.optimizer += compute_[bucket].update;
+    updates_[bucket] = clock_.now() - begin;
+    stats.optimizer += updates_[bucket];
     if (!table_of(bucket)) report_weights(range);
     return Status();
   }
@@ -276,17 +268,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   // Hands over the buckets of gradients that are all final where those from `begin` on are.
   void submit_from(std::size_t begin) {
     for (; submitted_ < buckets_.size() && buckets_[submitted_].begin >= begin; ++submitted_) {
-      ComputeTimes& compute = compute_[submitted_];
-      compute.submitted = clock_.now();
-      last_ticket_ = thread_.submit([this, bucket = submitted_] { reduce(bucket); }, compute.backward);
-    }
-  }
-
-  void note_backward_end() {
-    const TimePoint end = clock_.now();
-    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-      ComputeTimes& compute = compute_[bucket];
-      compute.backward = bucket < submitted_ ? end - compute.submitted : Duration::zero();
+      last_ticket_ = thread_.submit([this, bucket = submitted_] { reduce(bucket); });
     }
   }
 
@@ -352,7 +334,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   std::span<const Range> buckets_;                   // of this step
   std::unique_ptr<CompressedReduction> compressed_;  // null: gradients go as they are
   std::vector<BucketWork> work_;                     // by bucket
-  std::vector<ComputeTimes> compute_;                // the same
+  std::vector<Duration> updates_;                    // by bucket: how long its last update has taken
   std::size_t submitted_ = 0;                        // buckets of this step
   Status failure_;                                   // the first, of whichever bucket
   StepContext step_;
