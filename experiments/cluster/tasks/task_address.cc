@@ -104,10 +104,14 @@ Result<TaskConnection> connect_to_task(const std::string& address, const std::st
     SYNCOPATE_ASSIGN_OR_RETURN(const NetworkTask task, parse_network_address(address));
     return connect_over_network(task, secret_file, deadline);
   }
+  std::string reason;  // the last that says who is there, or that nobody is
   while (true) {
     Result<TaskConnection> task = connect_locally_to(address, deadline);
+    const bool is_late = !task.ok() && task.status().code() == Code::kDeadlineExceeded;
+    if (is_late && !reason.empty()) return Status::deadline_exceeded(reason);
     if (task.ok() || task.status().code() != Code::kPeerLost) return task;
-    if (SteadyClock().now() >= deadline) return Status::deadline_exceeded(task.status().message());
+    reason = task.status().message();
+    if (SteadyClock().now() >= deadline) return Status::deadline_exceeded(reason);
     poll(nullptr, 0, kRetryMilliseconds);
   }
 }
