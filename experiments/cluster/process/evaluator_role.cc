@@ -13,8 +13,9 @@ namespace {
 
 ValidationFigures validated(Evaluation& validation, const WeightsSnapshot& snapshot) {
   const Evaluation::Score score = validation.run(snapshot.weights, snapshot.local_state, snapshot.rows);
-  log_info("step {}: validation accuracy {:.4f}, loss {:.4f}", snapshot.steps_done, score.accuracy, score.loss);
-  return {.accuracy = score.accuracy, .loss = score.loss};
+  log_info("step {}: validation loss {:.4f}, {}", snapshot.steps_done, score.loss,
+           to_text(score.accuracy, score.figures));
+  return {.accuracy = score.accuracy, .loss = score.loss, .r2 = score.figures.r2};
 }
 
 worker::NotFinite described(const Evaluation& evaluation, const WeightsSnapshot& snapshot, double loss) {

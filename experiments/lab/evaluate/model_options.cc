@@ -26,7 +26,8 @@ std::map<std::string, std::string> model_metadata(const ResolvedRun& config) {
   for (const OptionSpec& option : option_table()) {
     const bool is_of_model = std::ranges::find(model_options(), option.name) != model_options().end() &&
                              std::ranges::find(kOfThisMachine, option.name) == kOfThisMachine.end();
-    if (is_of_model && option.has_effect(config)) metadata[option.name] = option.get(config);
+    if (!is_of_model || !option.has_effect(config)) continue;
+    if (const std::string value = option.get(config); !value.empty()) metadata[option.name] = value;
   }
   return metadata;
 }
