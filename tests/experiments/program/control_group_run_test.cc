@@ -55,11 +55,11 @@ class ControlGroup {
 };
 
 TEST(AControlGroup, WhoseQuotaIsUsedUpIsToldFromOtherProcesses) {
-  if (testing_support::kSanitized) GTEST_SKIP() << "a sanitizer takes too long with a twentieth of a core";
+  if (testing_support::kSanitized) GTEST_SKIP() << "a sanitizer takes too long with a fiftieth of a core";
   const ControlGroup group("cpu", "quota");
   const bool is_limited = group.is_first()
-                              ? group.set("cpu.cfs_period_us", "100000") && group.set("cpu.cfs_quota_us", "5000")
-                              : group.set("cpu.max", "5000 100000");
+                              ? group.set("cpu.cfs_period_us", "100000") && group.set("cpu.cfs_quota_us", "2000")
+                              : group.set("cpu.max", "2000 100000");
   if (!is_limited) GTEST_SKIP() << "no control group can be made here";
   // So little that the run is stopped by it on a busy machine, too.
   Program program({"--mode=local", "--model=mlp:784-16-10", "--steps=40", "--train-samples=640", "--test-samples=100"},
@@ -67,11 +67,11 @@ TEST(AControlGroup, WhoseQuotaIsUsedUpIsToldFromOtherProcesses) {
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   const nlohmann::json machine = program.summary()["each_repeat"][0]["machine"];
-  EXPECT_EQ(machine["core_quota"], 0.05);
-  EXPECT_EQ(machine["cores"], 0.05);
-  EXPECT_GT(machine["throttled"], 0.2);
-  EXPECT_THAT(end.out, HasSubstr("the CPU quota of 0.05 cores (cgroup) stopped the run's processes in"));
-  EXPECT_EQ(nlohmann::json::parse(testing_support::text_of(program.output() / "environment.json"))["core_quota"], 0.05);
+  EXPECT_EQ(machine["core_quota"], 0.02);
+  EXPECT_EQ(machine["cores"], 0.02);
+  EXPECT_GT(machine["throttled"], 0.05);
+  EXPECT_THAT(end.out, HasSubstr("the CPU quota of 0.02 cores (cgroup) stopped the run's processes in"));
+  EXPECT_EQ(nlohmann::json::parse(testing_support::text_of(program.output() / "environment.json"))["core_quota"], 0.02);
 }
 
 TEST(AControlGroup, WithoutMemoryForTheRunIsSaidToBeTheReason) {
