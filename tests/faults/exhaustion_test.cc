@@ -26,15 +26,16 @@ TEST(EndOfOutput, ByAClosedPipeEndsNoRun) {
   expect_whole_results(program);
 }
 
-TEST(EndOfOutput, ByAFullDiskEndsNoRun) {
+// The run goes on to its end, whose exit code says that a part of what it printed is missing.
+TEST(EndOfOutput, ByAFullDiskIsAnExitCode) {
   Program program(short_run({"--mode=local"}), in_shell("exec \"$@\" > /dev/full 2> /dev/full"));
-  EXPECT_EQ(program.wait().exit_code, 0);
+  EXPECT_EQ(program.wait().exit_code, 4);
   expect_whole_results(program);
 }
 
-TEST(EndOfOutput, BeforeItBeginsEndsNoRun) {
+TEST(EndOfOutput, BeforeItBeginsIsAnExitCode) {
   Program program(short_run({"--mode=local"}), in_shell("exec \"$@\" >&- 2>&-"));
-  EXPECT_EQ(program.wait().exit_code, 0);
+  EXPECT_EQ(program.wait().exit_code, 4);
   expect_whole_results(program);
 }
 

@@ -101,6 +101,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
                  .placeholder = "NAME",
                  .sentence = "What is to be predicted of your own data: a column of a table, an array of an "
                              ".npz, or the file of the labels.",
+                 .range = "a column, an array or a file",
                  .usual = "the last column; the array y, target or labels"},
                 &C::target, "target"),
            conditions::kOwnData));
@@ -108,6 +109,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
                              .name = "ignore",
                              .placeholder = "NAMES",
                              .sentence = "Columns of a table, between commas, that nothing is learnt from.",
+                             .range = "columns of the table",
                              .usual = "none"},
                             &C::ignore, "columns"),
                        conditions::kOwnData));
@@ -123,6 +125,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
                              .name = "test-data",
                              .placeholder = "PATH",
                              .sentence = "The test part of your own data, a file or folder of the same kind.",
+                             .range = "a file or a folder",
                              .usual = "as the files have it, else --test-fraction"},
                             &C::test_data, "test data"),
                        conditions::kOwnData));

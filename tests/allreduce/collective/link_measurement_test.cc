@@ -62,12 +62,15 @@ TEST(LinkMeasurement, GivesAllRanksTheSameOverEveryWire) {
 // A ring of 4 ranks with the longest messages would last 17 s here.
 TEST(LinkMeasurement, FindsASlowWireOutInSeconds) {
   const LinkShape shape = *LinkShape::parse("1mbit+3ms");
-  auto group = connect_group("inproc", 4);
+  // They stay until all have measured: what one has sent is still under way when it is done.
+  std::vector<std::unique_ptr<ShapedTransport>> endpoints;
+  for (auto& endpoint : connect_group("inproc", 4)) {
+    endpoints.push_back(std::make_unique<ShapedTransport>(std::move(endpoint), std::make_shared<ProcessLink>(shape)));
+  }
   const SteadyClock clock;
   const TimePoint begin = clock.now();
   run_ranks(4, [&](int rank) {
-    ShapedTransport endpoint(std::move(group[static_cast<std::size_t>(rank)]), std::make_shared<ProcessLink>(shape));
-    const auto ring = make_schedule_collective(endpoint);
+    const auto ring = make_schedule_collective(*endpoints[static_cast<std::size_t>(rank)]);
     const Result<GroupLinks> links = agree_on_links(*ring, nullptr, std::nullopt, clock, soon());
     ASSERT_TRUE(links.ok()) << links.status().message();
     EXPECT_GT(links->inside.latency, 0.003);

@@ -99,7 +99,7 @@ TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
 }
 
 TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
-  EXPECT_EQ(refusal({"--servers"}), "--servers: needs a value, as in --servers=N");
+  EXPECT_EQ(refusal({"--servers"}), "--servers: needs a value, as in --servers=K");
   EXPECT_EQ(refusal({"--resume", "--dry-run"}),
             "--resume: needs a value, as in --resume=DIR (--dry-run is an option of its own)");
   EXPECT_EQ(refusal({"--config=", "--dry-run"}),

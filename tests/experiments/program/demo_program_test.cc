@@ -63,11 +63,11 @@ TEST(DemoProgram, GoesOnWhereARunEndsByItsFault) {
   text +=
       "run.lost = \"--cluster=simulated --mode=allreduce --collective=ring --workers=3 --compute=5ms --steps=20 "
       "--fault=kill:worker1@step5 --model=softmax --train-samples=2000 --test-samples=100\"\n"
-      "say.4.if = \"[lost/outcome] == 'completed'\"\nsay.4.then = \"It went on.\"\nsay.4.else = \"It ended.\"\n";
+      "say.4.if = \"[lost/outcome] == 'completed'\"\nsay.4.then = \"It went on.\"\nsay.4.else = \"Ended.\"\n";
   std::ofstream(file) << text;
   const ProgramEnd run = ended({"demo", file, "--output=" + output});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("It ended."));
+  EXPECT_THAT(run.out, HasSubstr("Ended."));
 }
 
 TEST(DemoProgram, ListsAndNamesWhatItCannotDo) {

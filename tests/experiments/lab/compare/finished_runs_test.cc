@@ -87,7 +87,7 @@ TEST_F(FinishedRuns, AreMarkedIfTheyHaveGoneOnFromACheckpoint) {
   EXPECT_EQ(report->rows[1].label, "ps:async resumed at step 92");
   EXPECT_EQ(report->rows[1].rounds[0]->seconds_to_target, 3.5);
   EXPECT_THAT(report->notes, Contains(AllOf(HasSubstr("went on from a checkpoint at step 92"),
-                                            HasSubstr("from the beginning of training, 500 ms before that"))));
+                                            HasSubstr("from the beginning of training, 0.5 s before that"))));
 
   // As versions before this one have left it.
   nlohmann::json summary = nlohmann::json::parse(testing_support::text_of(resumed + "/summary.json"));

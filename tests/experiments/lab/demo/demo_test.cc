@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <set>
@@ -113,7 +114,10 @@ TEST(EveryDemo, NamesRunsRowsAndFiguresThatThereAre) {
 
 TEST(EveryDemo, AsksWhereToLookAndClaimsNothingThere) {
   const auto asks = [](std::string_view part) {
-    for (const char* word : {"who ", "which ", "where ", "whether ", "how ", "what ", "up to how "}) {
+    for (const char* preposition : {"from ", "at ", "in ", "up to "}) {
+      if (part.starts_with(preposition)) part.remove_prefix(std::strlen(preposition));
+    }
+    for (const char* word : {"who ", "which ", "where ", "whether ", "how ", "what "}) {
       if (part.starts_with(word)) return true;
     }
     return false;
@@ -125,7 +129,6 @@ TEST(EveryDemo, AsksWhereToLookAndClaimsNothingThere) {
       EXPECT_TRUE(asks(std::string_view(look).substr(at + 6))) << name << ": " << look;
     }
     EXPECT_EQ(look.find(';'), std::string::npos) << name << ": " << look;
-    EXPECT_EQ(look.find(" that "), std::string::npos) << name << ": " << look;
   }
 }
 
@@ -138,7 +141,9 @@ class Distinct : public FigureLookup {
     std::string name;
     for (const std::string& part : path) name += "/" + part;
     const double value = 1 + static_cast<double>(std::hash<std::string>()(name) % 100'003) / 100'003;
-    return std::vector<NamedFigure>(1, {path.back(), {.number = value}});
+    std::vector<NamedFigure> found(1, {path.back(), {.number = value}});
+    if (name.find('*') != std::string::npos) found.push_back({path.back() + "2", {.number = 1.5 * value}});
+    return found;
   }
 
   Result<FigureValue> named(const std::string& name) const override { return evaluate(demo_.figures.at(name), *this); }
@@ -213,7 +218,7 @@ TEST(EveryDemo, ClaimsOfAHotShardOnlyWhatItsFiguresShow) {
   EXPECT_THAT(
       answer_by("hot-shard", {{even, 3}, {async_even, 2}, {"hot/parts/hot shard/ms", 5}, {"hot/measured_ms", 9}}),
       AllOf(HasSubstr("5 ms go to waiting for that server"), HasSubstr("Async does not escape"),
-            HasSubstr("makes the job 3.00x as fast")));
+            HasSubstr("divides it among all")));
   EXPECT_THAT(answer_by("hot-shard", {{"hot/parts/hot shard/ms", 0}}),
               AllOf(HasSubstr("less than a fifth lies between them"), HasSubstr("less than a hundredth goes"),
                     HasSubstr("Async suffers less"), testing::Not(HasSubstr("Cutting tensors"))));

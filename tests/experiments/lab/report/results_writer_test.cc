@@ -86,12 +86,12 @@ TEST(Csv, HasAValueForEachColumn) {
   EXPECT_TRUE(of_profile.ends_with(",64,,\n")) << "nothing is learnt";
   const std::string eval = evals_csv_row(
       1, {.epoch = 2, .step = 30, .samples_seen = 400, .training_seconds = 0.5, .accuracy = 0.975, .loss = 0.125});
-  EXPECT_EQ(eval, "1,2,30,400,0.500000,0.975,0.125,,,,,,,\n");
+  EXPECT_EQ(eval, "1,2,30,400,0.500000,0.975,0.125,,,,,,,,,,\n");
   const std::string ranked = evals_csv_row(0, {.figures = {.auc = {}, .hit_rate = 0.625, .ndcg = 0.375}});
-  EXPECT_THAT(ranked, testing::EndsWith(",0,0,,0.625,0.375,,,,\n"));
+  EXPECT_THAT(ranked, testing::EndsWith(",0,0,,0.625,0.375,,,,,,,\n"));
   const std::string validated =
       evals_csv_row(0, {.validation = {{.accuracy = 0.75, .loss = 0.5}}, .train_loss = 0.25, .train_accuracy = 0.875});
-  EXPECT_THAT(validated, testing::EndsWith(",0,0,,,,0.75,0.5,0.25,0.875\n"));
+  EXPECT_THAT(validated, testing::EndsWith(",0,0,,,,0.75,0.5,0.25,0.875,,,\n"));
   EXPECT_EQ(std::ranges::count(eval, ','), std::ranges::count(evals_csv_header(), ','));
 }
 
