@@ -3,7 +3,6 @@
 # Annotations are left out where torch overrides by name and calls from C++.
 
 import atexit
-import functools
 import os
 import sys
 import weakref
@@ -19,6 +18,7 @@ from syncopate.torch._launch import Launch
 from syncopate.torch._ranks_apart import SHUTDOWN, RanksApart
 from syncopate.torch._rendezvous import StoreRendezvous
 from syncopate.torch._tensors import written
+from syncopate.torch._torch_side import make_known, untraced
 from syncopate.torch._work import Work, Works
 
 
@@ -44,7 +44,7 @@ class SyncopateGroup(dist.ProcessGroup):
         self._is_open = True
         self._pid = os.getpid()
         self._name = ""
-        _make_known(self)
+        make_known(self)
 
     def size(self):
         return self._size
@@ -284,23 +284,8 @@ for _name, _other in {
     setattr(SyncopateGroup, _name, getattr(SyncopateGroup, _other))
 
 
-def _untraced(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Kept out of what torch.compile traces, where DistributedDataParallel calls it. torch._dynamo, which takes a second to
-    import, is not asked for before somebody else has."""
-    disabled = None
-
-    @functools.wraps(method)
-    def call(*arguments, **options):
-        nonlocal disabled
-        if disabled is None and hasattr(sys.modules.get("torch._dynamo"), "disable"):
-            disabled = torch._dynamo.disable(method)
-        return (disabled or method)(*arguments, **options)
-
-    return call
-
-
 for _name in "allreduce reduce reduce_scatter broadcast allgather gather scatter alltoall barrier".split():
-    setattr(SyncopateGroup, _name, _untraced(getattr(SyncopateGroup, _name)))
+    setattr(SyncopateGroup, _name, untraced(getattr(SyncopateGroup, _name)))
 
 
 def _refused(name: str) -> Callable[..., Any]:
@@ -326,28 +311,6 @@ def _watched(launch: Launch) -> Optional[_core.Tracer]:
     if _watch.current() is not None:
         _watch.current().watch_sums()
     return tracer
-
-
-def _make_known(group: Any) -> None:
-    """Tells torch for which devices the group is, where it asks."""
-    plain = getattr(dist.distributed_c10d, "C10DBackend", None)
-    if plain is None or not hasattr(group, "_register_backend"):
-        return
-
-    class StandIn(plain):
-        def getBackendName(self):
-            return backend.NAME
-
-    for name in dir(plain):
-        if name.startswith("supports_"):
-            setattr(StandIn, name, False)
-    try:
-        stand_in = StandIn(group.rank(), group.size())
-    except TypeError:  # torch that lets Python make none
-        return
-    kind = dist.ProcessGroup.BackendType.CUSTOM
-    group._set_default_backend(kind)
-    group._register_backend(torch.device("cpu"), kind, stand_in)
 
 
 def _nothing() -> None:

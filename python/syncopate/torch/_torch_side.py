@@ -1,0 +1,47 @@
+"""What torch wants of a process group that Python makes."""
+
+import functools
+import sys
+from typing import Any, Callable
+
+import torch
+import torch.distributed as dist
+
+from syncopate import backend
+
+
+def untraced(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Kept out of what torch.compile traces, where DistributedDataParallel calls it. torch._dynamo, which takes a second to
+    import, is not asked for before somebody else has."""
+    disabled = None
+
+    @functools.wraps(method)
+    def call(*arguments, **options):
+        nonlocal disabled
+        if disabled is None and hasattr(sys.modules.get("torch._dynamo"), "disable"):
+            disabled = torch._dynamo.disable(method)
+        return (disabled or method)(*arguments, **options)
+
+    return call
+
+
+def make_known(group: Any) -> None:
+    """Tells torch for which devices the group is, where it asks."""
+    plain = getattr(dist.distributed_c10d, "C10DBackend", None)
+    if plain is None or not hasattr(group, "_register_backend"):
+        return
+
+    class StandIn(plain):
+        def getBackendName(self):
+            return backend.NAME
+
+    for name in dir(plain):
+        if name.startswith("supports_"):
+            setattr(StandIn, name, False)
+    try:
+        stand_in = StandIn(group.rank(), group.size())
+    except TypeError:  # torch that lets Python make none
+        return
+    kind = dist.ProcessGroup.BackendType.CUSTOM
+    group._set_default_backend(kind)
+    group._register_backend(torch.device("cpu"), kind, stand_in)
