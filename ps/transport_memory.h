@@ -12,7 +12,7 @@
 
 #include "common/param_layout.h"
 #include "common/status.h"
-#include "common/tensor_begins.h"
+#include "common/tensor_ranges.h"
 #include "common/transport/transport.h"
 
 namespace syncopate::ps {
@@ -31,27 +31,32 @@ inline Result<std::span<RowKey>> allocate_keys(Transport& transport, std::size_t
   return std::span<RowKey>(reinterpret_cast<RowKey*>(memory.data()), count);
 }
 
-// Copies where tensors begin to memory that it can be sent from.
-inline Result<std::span<std::uint64_t>> allocate_begins(Transport& transport, const TensorBegins& begins) {
-  if (begins.empty()) return std::span<std::uint64_t>();
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory,
-                             transport.allocate(begins.size() * sizeof(std::uint64_t)));
-  const std::span<std::uint64_t> sent(reinterpret_cast<std::uint64_t*>(memory.data()), begins.size());
-  std::ranges::copy(begins, sent.begin());
+// Copies where tensors lie to memory that it can be sent from.
+inline Result<std::span<Range>> allocate_ranges(Transport& transport, const TensorRanges& tensors) {
+  if (tensors.empty()) return std::span<Range>();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory, transport.allocate(tensors.size() * sizeof(Range)));
+  const std::span<Range> sent(reinterpret_cast<Range*>(memory.data()), tensors.size());
+  std::ranges::copy(tensors, sent.begin());
   return sent;
 }
 
-// Reads from a payload where the tensors of an arena of `arena_size` floats begin. Fails with invalid argument unless
-// it consists of ascending 64-bit numbers below `arena_size`.
-inline Result<TensorBegins> begins_in(std::span<const std::byte> payload, std::uint64_t arena_size) {
-  TensorBegins begins(payload.size() / sizeof(std::uint64_t));
-  if (payload.size() != begins.size() * sizeof(std::uint64_t)) {
-    return Status::invalid_argument(fmt::format("{} bytes are no numbers of 64 bits", payload.size()));
+// Reads from a payload where the tensors of an arena of `arena_size` floats lie: the begin and the end of each, 64 bits
+// each. Fails with invalid argument unless none is empty, each lies behind the last one, and all within the arena.
+inline Result<TensorRanges> ranges_in(std::span<const std::byte> payload, std::uint64_t arena_size) {
+  static_assert(sizeof(Range) == 2 * sizeof(std::uint64_t));
+  TensorRanges tensors(payload.size() / sizeof(Range));
+  if (payload.size() != tensors.size() * sizeof(Range)) {
+    return Status::invalid_argument(fmt::format("{} bytes are no pairs of numbers of 64 bits", payload.size()));
   }
-  if (!begins.empty()) std::memcpy(begins.data(), payload.data(), payload.size());
-  const bool ascend = std::ranges::adjacent_find(begins, std::greater_equal()) == begins.end();
-  if (ascend && (begins.empty() || begins.back() < arena_size)) return begins;
-  return Status::invalid_argument("tensors must begin in ascending order, within the arena");
+  if (!tensors.empty()) std::memcpy(tensors.data(), payload.data(), payload.size());
+  std::size_t end = 0;
+  for (const Range& tensor : tensors) {
+    if (tensor.begin < end || tensor.end <= tensor.begin || tensor.end > arena_size) {
+      return Status::invalid_argument("tensors must lie one behind the other, within the arena");
+    }
+    end = tensor.end;
+  }
+  return tensors;
 }
 
 // Reads a payload, whose size must be a multiple of four, as keys.

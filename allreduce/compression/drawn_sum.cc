@@ -14,20 +14,21 @@ class DrawnSum final : public CompressedReduction {
         clock_(parts.clock),
         seed_(parts.seed),
         layout_(parts.layout),
-        feedback_(parts.codec, parts.layout.size()),
+        feedback_(parts.codec, parts.layout.size(), tensor_ranges(parts.layout)),
         values_(values) {}
 
   Result<Duration> reduce(Range bucket, std::span<float> gradients, const ReductionStep& step,
                           TimePoint deadline) override {
     const std::uint64_t key = key_of(bucket, step.number);
-    const std::span<float> values = values_.first(kept_elements(feedback_.codec().config().ratio, bucket.size()));
+    const std::size_t bytes = feedback_.codec().encoded_size(bucket.size(), bucket.begin);
+    const std::span<float> values = values_.first(bytes / sizeof(float));
     Stopwatch stopwatch(clock_);
     stopwatch.time(Processing::kEncode, gradients.size_bytes(),
                    [&] { feedback_.encode(bucket, gradients, key, std::as_writable_bytes(values)); });
     SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(values, deadline));
     Status decoded;
     stopwatch.time(Processing::kDecode, gradients.size_bytes(),
-                   [&] { decoded = feedback_.codec().decode(std::as_bytes(values), key, gradients); });
+                   [&] { decoded = feedback_.codec().decode(std::as_bytes(values), key, gradients, bucket.begin); });
     if (!decoded.ok()) return decoded;
     return stopwatch.total();
   }

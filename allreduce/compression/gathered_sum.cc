@@ -19,7 +19,7 @@ class GatheredSum final : public CompressedReduction {
       : collective_(parts.collective),
         clock_(parts.clock),
         layout_(parts.layout),
-        feedback_(parts.codec, parts.layout.size()),
+        feedback_(parts.codec, parts.layout.size(), tensor_ranges(parts.layout)),
         memory_(memory),
         given_(static_cast<std::size_t>(parts.collective.size())),
         taken_(given_.size()) {}
@@ -27,14 +27,15 @@ class GatheredSum final : public CompressedReduction {
   Result<Duration> reduce(Range bucket, std::span<float> gradients, const ReductionStep& step,
                           TimePoint deadline) override {
     feedback_.begin_epoch(step.epoch);
-    const std::span<std::byte> own = memory_[0].first(feedback_.codec().encoded_size(bucket.size()));
+    const std::span<std::byte> own = memory_[0].first(feedback_.codec().encoded_size(bucket.size(), bucket.begin));
     std::swap(memory_[0], memory_[1]);
     Stopwatch stopwatch(clock_);
     stopwatch.time(Processing::kEncode, gradients.size_bytes(), [&] { feedback_.encode(bucket, gradients, 0, own); });
     std::ranges::fill(given_, Bytes(own));
     SYNCOPATE_RETURN_IF_ERROR(collective_.all_to_all(given_, taken_, deadline));
     Status summed;
-    stopwatch.time(Processing::kDecode, taken_.size() * gradients.size_bytes(), [&] { summed = sum_taken(gradients); });
+    stopwatch.time(Processing::kDecode, taken_.size() * gradients.size_bytes(),
+                   [&] { summed = sum_taken(bucket, gradients); });
     if (!summed.ok()) return summed;
     return stopwatch.total();
   }
@@ -48,11 +49,11 @@ class GatheredSum final : public CompressedReduction {
   }
 
  private:
-  Status sum_taken(std::span<float> gradients) const {
+  Status sum_taken(Range bucket, std::span<float> gradients) const {
     const Codec& codec = feedback_.codec();
     for (std::size_t rank = 0; rank < taken_.size(); ++rank) {
-      const Status added =
-          rank == 0 ? codec.decode(taken_[rank], 0, gradients) : codec.add_decoded(taken_[rank], 0, gradients);
+      const Status added = rank == 0 ? codec.decode(taken_[rank], 0, gradients, bucket.begin)
+                                     : codec.add_decoded(taken_[rank], 0, gradients, bucket.begin);
       if (!added.ok()) return added.in(fmt::format("gradients of rank {}", rank));
     }
     return {};

@@ -8,7 +8,7 @@
 #include "allreduce/compression/stopwatch.h"
 #include "common/codec/error_feedback.h"
 #include "common/hash.h"
-#include "common/tensor_begins.h"
+#include "common/tensor_ranges.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -18,18 +18,6 @@ constexpr std::size_t kRoomBetweenParts = 128;
 // The most that a tensor which begins in a part adds to it: a scale, and a word that is not full.
 constexpr std::size_t kRoomOfTensor = 8;
 
-// What lies between tensors.
-std::vector<Range> padding_of(const ParamLayout& layout) {
-  std::vector<Range> padding;
-  std::size_t end = layout.dense().begin;
-  for (const TensorSpec& tensor : layout.tensors()) {
-    if (tensor.range.begin > end) padding.push_back({end, tensor.range.begin});
-    end = std::max(end, tensor.range.end);
-  }
-  if (layout.size() > end) padding.push_back({end, layout.size()});
-  return padding;
-}
-
 class OwnerSum final : public CompressedReduction {
  public:
   // `parts_memory` has room for the encoded parts of the whole arena, and so for those of any bucket.
@@ -38,8 +26,7 @@ class OwnerSum final : public CompressedReduction {
         clock_(parts.clock),
         seed_(parts.seed),
         layout_(parts.layout),
-        codec_(parts.codec, tensor_begins(parts.layout)),
-        padding_(padding_of(parts.layout)),
+        codec_(parts.codec, tensor_ranges(parts.layout)),
         parts_memory_(parts_memory),
         sum_memory_(sum_memory),
         size_(static_cast<std::size_t>(parts.collective.size())),
@@ -47,8 +34,8 @@ class OwnerSum final : public CompressedReduction {
         given_(size_),
         taken_(size_) {
     if (!needs_error_feedback(parts.codec)) return;
-    lost_of_gradients_.emplace(parts.codec, parts.layout.size(), codec_.begins());
-    lost_of_sums_.emplace(parts.codec, parts.layout.size(), codec_.begins());
+    lost_of_gradients_.emplace(parts.codec, parts.layout.size(), codec_.tensors());
+    lost_of_sums_.emplace(parts.codec, parts.layout.size(), codec_.tensors());
   }
 
   Result<Duration> reduce(Range bucket, std::span<float> gradients, const ReductionStep& step,
@@ -71,7 +58,6 @@ class OwnerSum final : public CompressedReduction {
 
     stopwatch.time(Processing::kDecode, gradients.size_bytes(), [&] { status = decode_sums(bucket, cut, gradients); });
     if (!status.ok()) return status;
-    clear_padding(bucket, gradients);
     return stopwatch.total();
   }
 
@@ -109,7 +95,6 @@ class OwnerSum final : public CompressedReduction {
               std::span<std::byte> out) {
     if (lost) {
       lost->encode(range, values, key, out);
-      clear_padding(range, slice(lost->residual(), range));
     } else {
       codec_.encode(values, key, out, range.begin);
     }
@@ -147,14 +132,6 @@ class OwnerSum final : public CompressedReduction {
     return {};
   }
 
-  // Codecs without a zero leave something there, in residuals as well.
-  void clear_padding(Range range, std::span<float> values) const {
-    for (const Range& gap : padding_) {
-      if (gap.begin < range.begin || gap.end > range.end) continue;
-      std::ranges::fill(values.subspan(gap.begin - range.begin, gap.size()), 0.0f);
-    }
-  }
-
   Collective& collective_;
   const Clock& clock_;
   const std::uint64_t seed_;
@@ -162,7 +139,6 @@ class OwnerSum final : public CompressedReduction {
   Codec codec_;
   std::optional<ErrorFeedback> lost_of_gradients_;
   std::optional<ErrorFeedback> lost_of_sums_;  // of the parts that this rank owns
-  const std::vector<Range> padding_;
   // In the collective's memory, by turns: who reads one of them has let go of it before the other has gone out.
   std::span<std::byte> parts_memory_;
   std::span<std::byte> sum_memory_;
@@ -182,14 +158,14 @@ Result<std::span<std::byte>> allocate_bytes(Collective& collective, std::size_t 
 }  // namespace
 
 MadeReduction make_owner_sum(const ReductionParts& parts) {
-  const Codec codec(parts.codec, tensor_begins(parts.layout));
+  const Codec codec(parts.codec, tensor_ranges(parts.layout));
   const auto ranks = static_cast<std::size_t>(parts.collective.size());
   const std::size_t part = balanced_ranges(parts.layout.size(), ranks).front().size();
   const std::size_t parts_bytes = codec.encoded_size(parts.layout.size()) + ranks * kRoomBetweenParts;
   SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> parts_memory, allocate_bytes(parts.collective, parts_bytes));
   // Holds the sum of any part of any bucket, however many tensors begin there.
   const std::size_t sum_bytes =
-      Codec(parts.codec).encoded_size(part) + codec.begins().size() * kRoomOfTensor + kRoomBetweenParts;
+      Codec(parts.codec).encoded_size(part) + codec.tensors().size() * kRoomOfTensor + kRoomBetweenParts;
   SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> sum_memory, allocate_bytes(parts.collective, sum_bytes));
   return std::unique_ptr<CompressedReduction>(std::make_unique<OwnerSum>(parts, parts_memory, sum_memory));
 }

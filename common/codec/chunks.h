@@ -3,7 +3,7 @@
 //   | scale, float32 | payload of 1024 values | scale | payload of 1024 | ... | scale | payload of the rest |
 //
 // A tensor always begins a new chunk; the chunk before it may have fewer values. So no two tensors share a scale, with
-// which the large values of one would round the other's to nothing.
+// which the large values of one would round the other's to nothing. Padding between tensors is in no chunk.
 //
 // A scale is finite and not negative, or it is NaN, which means that its whole chunk has diverged.
 #pragma once
@@ -17,6 +17,7 @@
 
 #include "common/codec/decode_mode.h"
 #include "common/codec/unaligned.h"
+#include "common/param_layout.h"
 #include "common/status.h"
 
 namespace syncopate::codec {
@@ -25,24 +26,30 @@ inline constexpr std::size_t kChunk = 1024;  // elements
 inline constexpr std::size_t kScaleBytes = sizeof(float);
 inline constexpr float kDiverged = std::numeric_limits<float>::quiet_NaN();
 
-// Where tensors begin among the encoded values: `begins` are ascending places in the arena, in which the first value
-// has place `offset`. Empty: all values are of one tensor.
+// Where tensors lie among the encoded values: `ranges` are ascending places in the arena, in which the first value has
+// place `offset`. Values outside of them are padding. Empty: all values are of one tensor.
 struct Tensors {
-  std::span<const std::uint64_t> begins = {};
-  std::uint64_t offset = 0;
+  std::span<const Range> ranges = {};
+  std::size_t offset = 0;
 };
 
 // Calls body(first element, elements) for each tensor's part of `elements` values, in order.
 template <typename Body>
 void each_tensor(std::size_t elements, const Tensors& tensors, Body&& body) {
-  auto next = std::ranges::upper_bound(tensors.begins, tensors.offset);
-  for (std::size_t begin = 0; begin < elements;) {
-    const std::size_t left = elements - begin;
-    const std::size_t count =
-        next == tensors.begins.end() ? left : std::min<std::size_t>(left, *next++ - tensors.offset - begin);
-    body(begin, count);
-    begin += count;
+  if (tensors.ranges.empty()) return body(std::size_t{0}, elements);
+  const Range all{tensors.offset, tensors.offset + elements};
+  auto next = std::ranges::upper_bound(tensors.ranges, all.begin, {}, &Range::end);
+  for (; next != tensors.ranges.end() && next->begin < all.end; ++next) {
+    const std::size_t begin = std::max(next->begin, all.begin);
+    body(begin - all.begin, std::min(next->end, all.end) - begin);
   }
+}
+
+// Returns how many of `elements` values are no padding.
+inline std::size_t values_of_tensors(std::size_t elements, const Tensors& tensors) {
+  std::size_t values = 0;
+  each_tensor(elements, tensors, [&](std::size_t, std::size_t count) { values += count; });
+  return values;
 }
 
 // Returns the encoded bytes of `elements` values. The payload of a chunk has payload_bytes(elements of the chunk)

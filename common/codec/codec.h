@@ -1,6 +1,6 @@
 // Codec: encodes float32 values in fewer bytes, and decodes them. Pure: no input or output, no threads, no time.
 //
-//   codec    bytes of n elements              decoded value
+//   codec    bytes of n values                decoded value
 //   none     4n                               the same bits
 //   fp16     2n                               rounded to nearest even; from 65520 on infinite, below 2^-25 zero
 //   bf16     2n                               rounded to nearest even
@@ -10,10 +10,11 @@
 //   random-k 4k                               k elements drawn from the key, exact; the others zero
 //   sign     n/8 + 4·ceil(n/1024), in words   ± the mean |x| of its chunk of 1024; zeros count as positive
 //
-// Numbers are little endian. The length depends only on the number of elements and on where tensors begin among them,
-// so that both sides know it beforehand: in int8 and sign each tensor begins a chunk, with a scale of its own. Top-k
-// with a warm-up (codec_config.h) has one length for each of its epochs; the sender's epoch decides, and a receiver
-// accepts all of these lengths.
+// Padding between tensors is no value: it is neither counted nor sent, and decodes to zero. In int8 and sign each
+// tensor begins a chunk, with a scale of its own. Numbers are little endian. The length depends only on the number of
+// elements and on where tensors lie among them, so that both sides know it beforehand. Top-k with a warm-up
+// (codec_config.h) has one length for each of its epochs; the sender's epoch decides, and a receiver accepts all of
+// these lengths.
 //
 // Diverged gradients remain visible: NaN and infinities are preserved in none, fp16, bf16, top-k and, if they are
 // drawn, random-k; in int8 and sign, a chunk that holds one becomes NaN throughout.
@@ -30,7 +31,7 @@
 
 #include "common/codec/codec_config.h"
 #include "common/status.h"
-#include "common/tensor_begins.h"
+#include "common/tensor_ranges.h"
 
 namespace syncopate {
 
@@ -38,12 +39,12 @@ namespace syncopate {
 // time.
 class Codec {
  public:
-  // `config` may be of any kind but PowerSGD, which works on matrices and takes two rounds: power_sgd.h. `begins` is
-  // where the tensors of the arena begin whose values are encoded; empty: it is one tensor.
-  explicit Codec(const CodecConfig& config, TensorBegins begins = {});
+  // `config` may be of any kind but PowerSGD, which works on matrices and takes two rounds: power_sgd.h. `tensors` are
+  // those of the arena whose values are encoded; empty: it is one tensor.
+  explicit Codec(const CodecConfig& config, TensorRanges tensors = {});
 
   const CodecConfig& config() const { return config_; }
-  const TensorBegins& begins() const { return begins_; }
+  const TensorRanges& tensors() const { return tensors_; }
 
   // Sets the epoch of the following encode() calls, 0 at first. It determines the ratio of a top-k that warms up.
   void begin_epoch(std::int64_t epoch) { epoch_ = epoch; }
@@ -70,7 +71,7 @@ class Codec {
                 std::size_t begin = 0) const;
 
   // sum += decoded, and sum -= decoded, with the same checks. Top-k and random-k touch only the elements that were
-  // sent.
+  // sent; none touches padding.
   Status add_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum,
                      std::size_t begin = 0) const;
   Status subtract_decoded(std::span<const std::byte> encoded, std::uint64_t key, std::span<float> sum,
@@ -78,7 +79,7 @@ class Codec {
 
  private:
   CodecConfig config_;
-  TensorBegins begins_;
+  TensorRanges tensors_;
   std::int64_t epoch_ = 0;
   std::vector<std::uint32_t> scratch_;
 };

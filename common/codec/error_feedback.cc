@@ -23,8 +23,8 @@ SYNCOPATE_CLONES void add_velocity(const float* __restrict gradient, float* __re
 
 }  // namespace
 
-ErrorFeedback::ErrorFeedback(const CodecConfig& config, std::size_t elements, TensorBegins begins)
-    : codec_(config, std::move(begins)), residual_(elements), velocity_(config.momentum.enabled() ? elements : 0) {
+ErrorFeedback::ErrorFeedback(const CodecConfig& config, std::size_t elements, TensorRanges tensors)
+    : codec_(config, std::move(tensors)), residual_(elements), velocity_(config.momentum.enabled() ? elements : 0) {
   assert(!config.momentum.enabled() || config.kind == CodecKind::kTopK);
 }
 

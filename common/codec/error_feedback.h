@@ -27,8 +27,8 @@ namespace syncopate {
 // The residual of one sender and one arena. One thread at a time.
 class ErrorFeedback {
  public:
-  // `begins` is as for Codec. Momentum in `config` requires top-k.
-  ErrorFeedback(const CodecConfig& config, std::size_t elements, TensorBegins begins = {});
+  // `tensors` are as for Codec. Momentum in `config` requires top-k.
+  ErrorFeedback(const CodecConfig& config, std::size_t elements, TensorRanges tensors = {});
 
   const Codec& codec() const { return codec_; }
   void begin_epoch(std::int64_t epoch) { codec_.begin_epoch(epoch); }

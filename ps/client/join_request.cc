@@ -17,7 +17,7 @@ Status claim(const JoinRequest& request, int shard, std::size_t tables, ShardSen
   join.set_shard_size(request.links.size_of(link));
   join.set_chunks(link.buckets.size());
   join.set_tables(tables);
-  return sender.send(shard, std::as_bytes(request.tensor_begins), &pending);
+  return sender.send(shard, std::as_bytes(request.tensors), &pending);
 }
 
 // A header has room for ten bytes of each bound.

@@ -16,8 +16,8 @@ namespace syncopate::ps {
 struct JoinRequest {
   const ArenaLinks& links;
   std::span<const float> weights;  // of the whole arena
-  // Where tensors begin (common/tensor_begins.h), in the transport's memory. Empty if the shards need not know.
-  std::span<const std::uint64_t> tensor_begins;
+  // Where tensors lie (common/tensor_ranges.h), in the transport's memory. Empty if the shards need not know.
+  std::span<const Range> tensors;
   std::span<const Range> undecayed;  // of the arena (decay_parts.h)
   // This worker describes the tables and chunks; otherwise another worker does.
   bool describes = false;
@@ -29,7 +29,7 @@ struct JoinRequest {
   Transport& transport;
 };
 
-// Sends the request to all shards. The weights and `tensor_begins` are sent in place: they must not change while
+// Sends the request to all shards. The weights and `tensors` are sent in place: they must not change while
 // `pending` counts them. Fails as ShardSender::send does.
 Status send_join_request(const JoinRequest& request, TableClient& tables, ShardSender& sender, PendingSends& pending);
 

@@ -60,8 +60,8 @@ Result<ParamArenas> PsStrategy::allocate(const ParamLayout& layout) {
   links_ = arena_links(layout, static_cast<std::size_t>(options_.group.shards()), options_.sharding);
   if (codec_) {
     SYNCOPATE_RETURN_IF_ERROR(codec_->allocate(transport_, links_.ranges(), layout.size(), pusher_.slots(),
-                                               options_.undoes_pushes, tensor_begins(layout)));
-    SYNCOPATE_ASSIGN_OR_RETURN(begins_, allocate_begins(transport_, tensor_begins(layout)));
+                                               options_.undoes_pushes, tensor_ranges(layout)));
+    SYNCOPATE_ASSIGN_OR_RETURN(tensors_, allocate_ranges(transport_, tensor_ranges(layout)));
   }
   SYNCOPATE_RETURN_IF_ERROR(pusher_.allocate(transport_, arenas_, codec_ ? &*codec_ : nullptr));
   SYNCOPATE_RETURN_IF_ERROR(tables_.allocate(transport_, layout, arenas_));
@@ -91,7 +91,7 @@ Result<std::vector<Range>> PsStrategy::join() {
   const TimePoint deadline = timeout_from_now();
   const JoinRequest request{.links = links_,
                             .weights = arenas_.weights,
-                            .tensor_begins = begins_,
+                            .tensors = tensors_,
                             .undecayed = undecayed_,
                             .describes = options_.goes_on || transport_.rank() == options_.chief,
                             .brings_weights = !options_.goes_on,

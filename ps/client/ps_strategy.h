@@ -181,9 +181,9 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
 
   ParamArenas arenas_;
   ArenaLinks links_;
-  std::span<const std::uint64_t> begins_;  // where tensors begin, in the transport's memory; used if anything is
-                                           // compressed
-  std::vector<Range> undecayed_;           // of the arena
+  std::span<const Range> tensors_;  // in the transport's memory; used if anything is
+                                    // compressed
+  std::vector<Range> undecayed_;    // of the arena
   ShardSender sender_;
   StepTraffic traffic_;
   std::optional<WorkerCodec> codec_;  // if anything is compressed

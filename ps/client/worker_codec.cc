@@ -35,12 +35,12 @@ WorkerCodec::WorkerCodec(const Compression& compression, const Clock& clock)
     : compression_(compression), clock_(clock), codec_(compression.codec) {}
 
 Status WorkerCodec::allocate(Transport& transport, std::span<const Range> buckets, std::size_t arena_size,
-                             std::size_t slots, bool undoes_pushes, const TensorBegins& begins) {
-  codec_ = Codec(compression_.codec, begins);
+                             std::size_t slots, bool undoes_pushes, const TensorRanges& tensors) {
+  codec_ = Codec(compression_.codec, tensors);
   buckets_.assign(buckets.begin(), buckets.end());
   slots_ = slots;
   clocks_.resize(buckets.size());
-  if (needs_error_feedback(compression_.codec.kind)) feedback_.emplace(compression_.codec, arena_size, begins);
+  if (needs_error_feedback(compression_.codec.kind)) feedback_.emplace(compression_.codec, arena_size, tensors);
   if (feedback_ && undoes_pushes) {
     before_ = AlignedBuffer(arena_size);
     velocity_before_ = AlignedBuffer(feedback_->velocity().size());

@@ -27,10 +27,10 @@ class WorkerCodec {
 
   // Allocates the memory from which gradients of `buckets`, ranges of an arena of `arena_size` floats, are sent:
   // `slots` encodings of each bucket may be in flight. Call it once, first. Fails as Transport::allocate does. With
-  // `undoes_pushes`, the residual from before the last push of each bucket is kept until the next push. `begins` is
-  // where the arena's tensors begin.
+  // `undoes_pushes`, the residual from before the last push of each bucket is kept until the next push. `tensors` are
+  // the arena's.
   Status allocate(Transport& transport, std::span<const Range> buckets, std::size_t arena_size, std::size_t slots,
-                  bool undoes_pushes = false, const TensorBegins& begins = {});
+                  bool undoes_pushes = false, const TensorRanges& tensors = {});
 
   // The pushes that follow belong to this epoch.
   void begin_epoch(std::int64_t epoch);

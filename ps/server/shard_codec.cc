@@ -13,7 +13,7 @@ namespace syncopate::ps {
 ShardCodec::ShardCodec(const Options& options, WeightsPool::Allocate allocate)
     : options_(options), codec_(options.compression.codec), pool_(std::move(allocate), nullptr) {}
 
-void ShardCodec::know_tensors(TensorBegins begins) { codec_ = Codec(options_.compression.codec, std::move(begins)); }
+void ShardCodec::know_tensors(TensorRanges tensors) { codec_ = Codec(options_.compression.codec, std::move(tensors)); }
 
 Result<std::span<const float>> ShardCodec::decode(const PushName& push, std::span<const std::byte> payload,
                                                   std::size_t elements) {

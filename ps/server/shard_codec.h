@@ -32,8 +32,8 @@ class ShardCodec {
   // `allocate` provides the memory that responses are sent from.
   ShardCodec(const Options& options, WeightsPool::Allocate allocate);
 
-  // Sets where the arena's tensors begin. Call it before anything is encoded or decoded.
-  void know_tensors(TensorBegins begins);
+  // Sets where the arena's tensors lie. Call it before anything is encoded or decoded.
+  void know_tensors(TensorRanges tensors);
 
   // Returns the gradient of a push, `elements` floats. It stays valid until the next push to that chunk by that worker
   // or, unless gradients are held, until the next push of any. Fails with invalid argument if the payload is not its

@@ -343,7 +343,7 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
 
 Shard::Answers ShardServer::take_join(int from, std::span<const std::byte> payload) {
   const wire::Join& join = incoming_.join();
-  SYNCOPATE_ASSIGN_OR_RETURN(TensorBegins begins, begins_in(payload, join.arena_size()));
+  SYNCOPATE_ASSIGN_OR_RETURN(TensorRanges tensors, ranges_in(payload, join.arena_size()));
   const bool was_laid_out = shard_->is_laid_out();
   Shard::Answers answers = shard_->on_join(from, {.layout_hash = join.layout_hash(),
                                                   .arena_size = join.arena_size(),
@@ -351,7 +351,7 @@ Shard::Answers ShardServer::take_join(int from, std::span<const std::byte> paylo
                                                   .chunks = join.chunks(),
                                                   .tables = join.tables()});
   // The shard's chunks are made as this worker described them. Nothing has been decoded yet.
-  if (codec_ && !was_laid_out && shard_->is_laid_out()) codec_->know_tensors(std::move(begins));
+  if (codec_ && !was_laid_out && shard_->is_laid_out()) codec_->know_tensors(std::move(tensors));
   return answers;
 }
 

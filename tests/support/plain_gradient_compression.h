@@ -17,7 +17,8 @@ namespace syncopate::testing_support {
 // One worker's memory.
 class PlainCompressor {
  public:
-  PlainCompressor(const CodecConfig& config, std::size_t elements) : config_(config), u_(elements), v_(elements) {}
+  PlainCompressor(const CodecConfig& config, const ParamLayout& layout)
+      : config_(config), layout_(layout), u_(layout.size()), v_(layout.size()) {}
 
   // What the worker sends of `range` in `epoch`, with zeros for what it keeps.
   std::vector<float> sent(Range range, std::span<const float> gradient, std::int64_t epoch) {
@@ -40,7 +41,7 @@ class PlainCompressor {
       ratio = std::pow(ratio, static_cast<double>(epoch + 1) / static_cast<double>(config_.warmup_epochs + 1));
     }
     const auto part = static_cast<double>(static_cast<float>(ratio));
-    const auto k = static_cast<std::size_t>(std::ceil(part * static_cast<double>(range.size())));
+    const auto k = static_cast<std::size_t>(std::ceil(part * static_cast<double>(values_in(range))));
     std::vector<float> sent(range.size());
     for (std::size_t i = 0; i < k; ++i) {
       sent[order[i] - range.begin] = v_[order[i]];
@@ -54,7 +55,18 @@ class PlainCompressor {
   const std::vector<float>& residual() const { return v_; }
 
  private:
+  // Without the padding between tensors.
+  std::ptrdiff_t values_in(Range range) const {
+    std::ptrdiff_t values = 0;
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      values += std::ranges::count_if(
+          layout_.tensors(), [&](const TensorSpec& tensor) { return tensor.range.begin <= i && i < tensor.range.end; });
+    }
+    return values;
+  }
+
   CodecConfig config_;
+  ParamLayout layout_;
   std::vector<float> u_, v_;
 };
 
@@ -71,7 +83,7 @@ inline void draw_small_integers(const ParamLayout& layout, int worker, std::int6
 inline std::vector<std::vector<float>> plain_descent(const CodecConfig& config, const ParamLayout& layout,
                                                      const std::vector<Range>& ranges, int workers, int steps,
                                                      int steps_an_epoch, float rate) {
-  std::vector<PlainCompressor> compressors(static_cast<std::size_t>(workers), {config, layout.size()});
+  std::vector<PlainCompressor> compressors(static_cast<std::size_t>(workers), {config, layout});
   std::vector<float> weights(layout.size()), gradients(layout.size());
   std::vector<std::vector<float>> history;
   for (int step = 0; step < steps; ++step) {

@@ -282,7 +282,7 @@ TEST(CompressedReduction, SendsTheBytesThatTheCodecSays) {
   constexpr int kRanks = 3;
   const ParamLayout layout = layout_of_model();
   for (const char* name : {"fp16", "bf16", "int8", "sign"}) {
-    const Codec codec(*parse_codec(name), tensor_begins(layout));
+    const Codec codec(*parse_codec(name), tensor_ranges(layout));
     const Outcome outcome = reduce(name, "inproc", kRanks, 1, draw_gradients);
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
       std::size_t expected = 0;
@@ -296,9 +296,11 @@ TEST(CompressedReduction, SendsTheBytesThatTheCodecSays) {
       EXPECT_EQ(outcome.bytes_out[rank], static_cast<std::int64_t>(expected)) << name << ", rank " << rank;
     }
   }
-  const Codec top_k(*parse_codec("topk:0.05"));
+  const Codec top_k(*parse_codec("topk:0.05"), tensor_ranges(layout));
   std::size_t gathered = 0;
-  for (const Range& bucket : buckets_of(layout)) gathered += (kRanks - 1) * top_k.encoded_size(bucket.size());
+  for (const Range& bucket : buckets_of(layout)) {
+    gathered += (kRanks - 1) * top_k.encoded_size(bucket.size(), bucket.begin);
+  }
   EXPECT_THAT(reduce("topk:0.05", "inproc", kRanks, 1, draw_gradients).bytes_out,
               testing::Each(static_cast<std::int64_t>(gathered)));
 }

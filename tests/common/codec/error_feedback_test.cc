@@ -95,7 +95,7 @@ TEST(MomentumCorrection, SendsAndKeepsWhatThePaperSays) {
   std::vector<float> gradient(layout.size());
   for (const CodecConfig& config : testing_support::momentum_codecs()) {
     ErrorFeedback feedback(config, layout.size());
-    testing_support::PlainCompressor plain(config, layout.size());
+    testing_support::PlainCompressor plain(config, layout);
     for (int step = 0; step < 12; ++step) {
       feedback.begin_epoch(step / 3);
       testing_support::draw_small_integers(layout, 0, step, gradient);

@@ -83,7 +83,7 @@ TEST(Int8, KeepsTheSmallValuesOfATensorThatLiesBesideALargeOne) {
   for (float& value : values) value = static_cast<float>(random.normal());
   const std::span<float> small = std::span(values).subspan(kLarge, kSmall);
   for (float& value : small) value *= 1e-4f;
-  const std::uint64_t begins[] = {0, kLarge, kLarge + kSmall};
+  const Range ranges[] = {{0, kLarge}, {kLarge, kLarge + kSmall}, {kLarge + kSmall, values.size()}};
   const auto decoded = [&](const Tensors& tensors) {
     std::vector<std::byte> encoded(int8_size(values.size(), tensors));
     encode_int8(values, tensors, encoded);
@@ -92,13 +92,13 @@ TEST(Int8, KeepsTheSmallValuesOfATensorThatLiesBesideALargeOne) {
     return std::vector<float>(out.begin() + kLarge, out.begin() + kLarge + kSmall);
   };
   EXPECT_EQ(decoded({}), std::vector<float>(kSmall)) << "in one chunk all of them are lost";
-  const std::vector<float> kept = decoded({begins, 0});
+  const std::vector<float> kept = decoded({ranges, 0});
   for (std::size_t i = 0; i < kSmall; ++i) EXPECT_NEAR(kept[i], small[i], 4e-4f / 127 / 2) << i;
 }
 
-// Plainly: a list of chunks, of 1024 values at most, none of which has values of two tensors.
+// Plainly: a list of chunks, of 1024 values at most, none of which has values of two tensors, or padding.
 TEST(Int8, BeginsAChunkWhereATensorBeginsWhereverARangeIsCut) {
-  const std::vector<std::uint64_t> begins{0, 16, 1040, 1056, 5000 / 16 * 16, 9008};
+  const std::vector<Range> ranges{{0, 1}, {16, 1039}, {1040, 1050}, {1056, 4990}, {4992, 9008}, {9008, 10000}};
   Random random(4);
   std::vector<float> arena(10000);
   for (float& value : arena) value = static_cast<float>(random.normal() * std::pow(10.0, random.uniform(-6, 6)));
@@ -106,16 +106,23 @@ TEST(Int8, BeginsAChunkWhereATensorBeginsWhereverARangeIsCut) {
     const std::size_t first = 16 * random.below(arena.size() / 16), size = random.below(arena.size() - first + 1);
     const std::span<const float> values = std::span(arena).subspan(first, size);
     std::vector<std::byte> expected;
+    const auto tensor_of = [&](std::size_t i) {
+      return std::ranges::find_if(ranges, [&](Range range) { return range.begin <= i && i < range.end; });
+    };
     for (std::size_t begin = 0; begin < size;) {
+      const auto tensor = tensor_of(first + begin);
+      if (tensor == ranges.end()) {
+        ++begin;
+        continue;
+      }
       std::size_t end = begin + 1;
-      const auto begins_tensor = [&](std::size_t i) { return std::ranges::count(begins, first + i) > 0; };
-      while (end < size && end - begin < kChunk && !begins_tensor(end)) ++end;
+      while (end < size && end - begin < kChunk && tensor_of(first + end) == tensor) ++end;
       std::vector<std::byte> chunk(int8_size(end - begin));
       encode_int8(values.subspan(begin, end - begin), {}, chunk);
       expected.insert(expected.end(), chunk.begin(), chunk.end());
       begin = end;
     }
-    const Tensors tensors{begins, first};
+    const Tensors tensors{ranges, first};
     ASSERT_EQ(int8_size(size, tensors), expected.size()) << first << " " << size;
     std::vector<std::byte> encoded(expected.size());
     encode_int8(values, tensors, encoded);

@@ -14,7 +14,7 @@ std::vector<float> drawn(std::uint64_t key, std::size_t n, std::size_t k) {
   std::vector<float> values(n);
   std::iota(values.begin(), values.end(), 0.0f);
   std::vector<float> sent(k);
-  encode_random_k(values, key, std::as_writable_bytes(std::span(sent)));
+  encode_random_k(values, {}, key, std::as_writable_bytes(std::span(sent)));
   return sent;
 }
 
@@ -49,8 +49,8 @@ TEST(RandomK, GivesEveryElementTheSameChance) {
 
 TEST(RandomK, DecodesWhatWasSentAndZerosElsewhere) {
   std::vector<float> values(100, 3.0f), sent(10), decoded(100, 9.0f);
-  encode_random_k(values, 1, std::as_writable_bytes(std::span(sent)));
-  decode_random_k(std::as_bytes(std::span(sent)), 1, DecodeMode::kReplace, decoded);
+  encode_random_k(values, {}, 1, std::as_writable_bytes(std::span(sent)));
+  decode_random_k(std::as_bytes(std::span(sent)), {}, 1, DecodeMode::kReplace, decoded);
   EXPECT_EQ(std::ranges::count(decoded, 3.0f), 10);
   EXPECT_EQ(std::ranges::count(decoded, 0.0f), 90);
   for (const float index : drawn(1, 100, 10)) EXPECT_EQ(decoded[static_cast<std::size_t>(index)], 3.0f);
@@ -61,10 +61,10 @@ TEST(RandomK, EncodingsOfOneKeyCanBeSummed) {
   const std::vector<float> a{1, 2, 3, 4, 5, 6}, b{10, 20, 30, 40, 50, 60};
   std::vector<float> sum(6), of_a(2), of_b(2), decoded(6);
   for (std::size_t i = 0; i < 6; ++i) sum[i] = a[i] + b[i];
-  encode_random_k(a, 7, std::as_writable_bytes(std::span(of_a)));
-  encode_random_k(b, 7, std::as_writable_bytes(std::span(of_b)));
+  encode_random_k(a, {}, 7, std::as_writable_bytes(std::span(of_a)));
+  encode_random_k(b, {}, 7, std::as_writable_bytes(std::span(of_b)));
   const std::vector<float> added{of_a[0] + of_b[0], of_a[1] + of_b[1]};
-  decode_random_k(std::as_bytes(std::span(added)), 7, DecodeMode::kReplace, decoded);
+  decode_random_k(std::as_bytes(std::span(added)), {}, 7, DecodeMode::kReplace, decoded);
   for (std::size_t i = 0; i < 6; ++i) EXPECT_TRUE(decoded[i] == 0 || decoded[i] == sum[i]);
 }
 

@@ -35,7 +35,8 @@ std::size_t bytes_a_step(const CodecConfig& config) {
     const std::size_t rank = static_cast<std::size_t>(config.rank);
     return sizeof(float) * (rank * (784 + 32 + 32 + 10) + 32 + 10);
   }
-  const Codec codec(config, tensor_begins(layout));
+  if (config.kind == CodecKind::kNone) return sizeof(float) * layout.size();
+  const Codec codec(config, tensor_ranges(layout));
   if (config.kind == CodecKind::kTopK || config.kind == CodecKind::kRandomK) return codec.encoded_size(layout.size());
   std::size_t bytes = 0;
   for (const Range& half : balanced_ranges(layout.size(), 2)) bytes += codec.encoded_size(half.size(), half.begin);

@@ -17,7 +17,7 @@ constexpr ps::PsGroup kGroup{.workers = 2, .servers = 1, .shards_per_server = 1}
 constexpr std::array<Range, 2> kChunks = {{{0, 16}, {40, 72}}};
 constexpr std::uint64_t kShardSize = 48;
 constexpr std::uint64_t kArenaSize = 2 * kShardSize;
-constexpr std::array<std::uint64_t, 3> kTensorBegins = {0, 8, 48};
+constexpr std::array<Range, 3> kTensors = {{{0, 8}, {8, 45}, {48, kArenaSize}}};
 constexpr std::uint64_t kLayout = 0xC0FFEE;
 constexpr ps::TableOwnership kTable{.rows = 40, .width = 4, .rows_a_step = 6, .limit = 0.1f};
 constexpr std::size_t kMostLines = 64;
@@ -82,11 +82,11 @@ ps::wire::Table table_of(Input& input) {
   return table;
 }
 
-// Where tensors begin: mostly as they do, ascending.
-std::vector<std::byte> tensor_begins_of(Input& input) {
-  std::array<std::uint64_t, 3> begins = kTensorBegins;
-  if (input.below(8) == 0) begins[input.below(begins.size())] = input.number();
-  const auto bytes = std::as_bytes(std::span(begins));
+// Where tensors lie: mostly as they do, ascending.
+std::vector<std::byte> tensors_of(Input& input) {
+  std::array<Range, 3> tensors = kTensors;
+  if (input.below(8) == 0) tensors[input.below(tensors.size())].begin = input.number();
+  const auto bytes = std::as_bytes(std::span(tensors));
   return {bytes.begin(), bytes.end()};
 }
 
@@ -103,11 +103,11 @@ void fill_undecayed(Input& input, ps::wire::Undecayed& undecayed) {
 void compose(Input& input, const Scene& scene, Line& line) {
   ps::wire::Header header;
   const ps::Compression& compression = scene.options.compression;
-  const Codec codec(compression.codec, TensorBegins(kTensorBegins.begin(), kTensorBegins.end()));
+  const Codec codec(compression.codec, TensorRanges(kTensors.begin(), kTensors.end()));
   switch (input.below(15)) {
     case 0:
       *header.mutable_join() = join_of(input, scene.has_table);
-      if (compression.of_pushes() && input.below(16) != 0) line.payload = tensor_begins_of(input);
+      if (compression.of_pushes() && input.below(16) != 0) line.payload = tensors_of(input);
       break;
     case 1: {
       const std::size_t chunk = input.below(kChunks.size());

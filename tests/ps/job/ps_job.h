@@ -120,6 +120,11 @@ inline ParamLayout small_layout() {
   return layout;
 }
 
+// Sets all values of small_layout's tensors. Padding stays zero, as everywhere.
+inline void fill_tensors(std::span<float> arena, float value) {
+  for (const TensorSpec& tensor : small_layout().tensors()) std::ranges::fill(slice(arena, tensor.range), value);
+}
+
 // The gradient of worker `rank` in step `step`: different in every element.
 inline void make_gradient(int rank, std::int64_t step, std::span<float> gradient) {
   Random random(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(rank));

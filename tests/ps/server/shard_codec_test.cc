@@ -161,30 +161,32 @@ TEST(WorkerCodec, GoesOnWithTheVelocityThatWasSaved) {
   EXPECT_EQ(push(third, 6), sixth);
 }
 
-TEST(BeginsIn, TakesAscendingPlacesOfTheArenaAndNothingElse) {
-  const auto read = [](const TensorBegins& begins) { return begins_in(std::as_bytes(std::span(begins)), 100); };
-  EXPECT_EQ(*read({0, 16, 99}), (TensorBegins{0, 16, 99}));
+TEST(RangesIn, TakesAscendingRangesOfTheArenaAndNothingElse) {
+  const auto read = [](const TensorRanges& tensors) { return ranges_in(std::as_bytes(std::span(tensors)), 100); };
+  const TensorRanges right{{0, 1}, {16, 32}, {32, 100}};
+  EXPECT_EQ(*read(right), right);
   EXPECT_TRUE(read({})->empty());
-  for (const TensorBegins& wrong : {TensorBegins{0, 100}, TensorBegins{16, 0}, TensorBegins{0, 16, 16}}) {
+  for (const TensorRanges& wrong : {TensorRanges{{0, 101}}, TensorRanges{{16, 32}, {0, 16}}, TensorRanges{{16, 16}},
+                                    TensorRanges{{0, 17}, {16, 32}}, TensorRanges{{32, 16}}}) {
     EXPECT_EQ(read(wrong).status().code(), Code::kInvalidArgument);
   }
-  const TensorBegins right{0, 16};
-  EXPECT_EQ(begins_in(std::as_bytes(std::span(right)).first(15), 100).status().code(), Code::kInvalidArgument);
+  const auto half_a_pair = std::as_bytes(std::span(right)).first(24);
+  EXPECT_EQ(ranges_in(half_a_pair, 100).status().code(), Code::kInvalidArgument);
 }
 
 // A chunk of a shard that begins in the midst of one tensor and ends in the midst of another.
 TEST(ShardCodec, KeepsTheScaleOfATensorOutOfAnothers) {
-  const TensorBegins begins{0, 64, 128};
+  const TensorRanges tensors{{0, 64}, {64, 128}, {128, 160}};
   const Compression compression = compression_of("int8");
   const SteadyClock clock;
   const auto group = testing_support::connect_group("inproc", 1);
   WorkerCodec worker(compression, clock);
-  ASSERT_TRUE(worker.allocate(*group[0], std::vector<Range>{{32, 160}}, 160, 1, false, begins).ok());
+  ASSERT_TRUE(worker.allocate(*group[0], std::vector<Range>{{32, 160}}, 160, 1, false, tensors).ok());
   std::deque<std::vector<float>> memory;
   ShardCodec shard({.compression = compression}, [&](std::size_t elements) -> Result<std::span<float>> {
     return std::span<float>(memory.emplace_back(elements));
   });
-  shard.know_tensors(begins);
+  shard.know_tensors(tensors);
   std::vector<float> values(128, 1000.0f);
   std::fill_n(values.begin() + 32, 64, 0.001f);
   const PushName push{.clock = 1, .begin = 32};
