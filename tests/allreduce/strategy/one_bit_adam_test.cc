@@ -12,6 +12,7 @@
 #include "common/random.h"
 #include "tests/support/cluster.h"
 #include "tests/support/direct_group.h"
+#include "tests/support/plain_codec.h"
 #include "tests/support/plain_one_bit_adam.h"
 
 namespace syncopate::allreduce {
@@ -128,6 +129,25 @@ TEST_P(OneBitAdamOn, FollowsThePapersAlgorithm) {
     for (std::size_t step = 0; step < kSteps; ++step) {
       ASSERT_LT(largest_difference(history.weights[step], expected[step]), 1e-5) << ranks << " ranks, step " << step;
     }
+  }
+}
+
+TEST(OneBitAdam, CountsNoPaddingBehindSmallTensors) {
+  constexpr int kSteps = 20;
+  const ParamLayout layout = testing_support::layout_of_small_tensors();
+  const auto draw = [&](std::size_t size, int worker, int step) {
+    std::vector<float> gradient = drawn_gradient(size, worker, step);
+    for (std::size_t i = 0; i < size; ++i) gradient[i] *= testing_support::is_padding(layout, i) ? 0.0f : 1.0f;
+    return gradient;
+  };
+  // Each tensor is a bucket, and has one owner but for the last, whose 17th element is another rank's.
+  const PlainOneBitAdam plain{
+      .workers = 2, .warmup = kWarmup, .parts = {{0, 1}, {16, 19}, {32, 42}, {48, 64}, {64, 65}}};
+  const auto expected = plain.descend(layout.size(), kSteps, kOneBitRate,
+                                      [&](int worker, int step) { return draw(layout.size(), worker, step); });
+  const History history = train(2, "direct", options_of("sign"), layout, kSteps, draw);
+  for (std::size_t step = 0; step < kSteps; ++step) {
+    ASSERT_LT(largest_difference(history.weights[step], expected[step]), 1e-5) << "step " << step;
   }
 }
 
