@@ -95,7 +95,7 @@ Status decode_values(const CodecConfig& config, std::span<const std::byte> encod
     case CodecKind::kPowerSgd:  // never is
       break;
   }
-  return in_parts(sizeof(float), decode_floats);
+  return in_parts(sizeof(float), [](auto... parts) { decode_floats(parts...); });
 }
 
 Status decode_into(const Codec& codec, std::span<const std::byte> encoded, std::uint64_t key, DecodeMode mode,
