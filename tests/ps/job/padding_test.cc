@@ -14,7 +14,7 @@ using testing_support::kSmallTensorsElements;
 using testing_support::layout_of_small_tensors;
 using testing_support::PlainSender;
 
-constexpr int kSteps = 4;
+constexpr int kPaddedSteps = 4;
 constexpr float kLearningRate = 0.5f;
 
 void fill_gradients(int rank, int step, std::span<float> gradients) {
@@ -35,7 +35,7 @@ History train_small_tensors(const PsJobOptions& options) {
     const Result<std::vector<Range>> buckets = strategy.join();
     ASSERT_TRUE(buckets.ok()) << buckets.status().message();
     ASSERT_EQ(buckets->size(), 1u);
-    for (int i = 0; i < kSteps; ++i) {
+    for (int i = 0; i < kPaddedSteps; ++i) {
       fill_gradients(rank, i, arenas.gradients);
       ASSERT_TRUE(step(strategy, i, buckets->size(), kLearningRate).ok());
       histories[static_cast<std::size_t>(rank)].emplace_back(arenas.weights.begin(), arenas.weights.end());
@@ -55,7 +55,7 @@ History plainly_trained(const PsJobOptions& options) {
   std::vector<PlainSender> senders(workers, {codec, layout});
   std::vector<float> weights(layout.size()), had(layout.size()), gradients(layout.size());
   History history;
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kPaddedSteps; ++step) {
     for (std::size_t worker = 0; worker < workers; ++worker) {
       fill_gradients(static_cast<int>(worker), step, gradients);
       const std::vector<float> sent = senders[worker].send(all, gradients);
@@ -85,9 +85,10 @@ TEST_P(PaddingInJobs, ChangesNoWeight) {
                                  .compression = compression_of(codec, answers)};
       const History history = train_small_tensors(options);
       const bool is_drawn = options.compression.codec.kind == CodecKind::kRandomK;
-      const History expected = is_drawn ? History(kSteps, std::vector<float>(layout.size())) : plainly_trained(options);
+      const History expected =
+          is_drawn ? History(kPaddedSteps, std::vector<float>(layout.size())) : plainly_trained(options);
       std::vector<float> before(layout.size());
-      for (int step = 0; step < kSteps; ++step) {
+      for (int step = 0; step < kPaddedSteps; ++step) {
         const std::vector<float>& weights = history[static_cast<std::size_t>(step)];
         std::size_t moved = 0;
         for (std::size_t i = 0; i < weights.size(); ++i) {
