@@ -163,7 +163,7 @@ double measure_sum(std::size_t floats) {
   return std::max(by_rank[0][0], by_rank[1][0]);
 }
 
-// Of all that have ended below this process.
+// Counts those of all processes that have ended below this one.
 std::int64_t switches_so_far() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);

@@ -61,7 +61,7 @@ Sums plain_sums_of(const CodecConfig& codec) {
   const ParamLayout layout = layout_of_small_tensors();
   std::vector<PlainSender> senders(kRanks, {codec, layout});
   PlainSender owners(codec, layout);
-  // Of the five aligned units of the arena rank 0 owns three, and so the tensors of 1, 3 and 10 elements.
+  // Rank 0 owns three of the arena's five aligned units, and so the tensors of 1, 3 and 10 elements.
   const std::vector<Range> parts =
       codec.kind == CodecKind::kTopK ? std::vector<Range>{{0, 80}} : std::vector<Range>{{0, 48}, {48, 80}};
   Sums sums;

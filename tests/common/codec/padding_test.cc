@@ -15,7 +15,7 @@ using testing_support::is_padding;
 using testing_support::kSmallTensorsElements;
 using testing_support::layout_of_small_tensors;
 
-// Of all four tensors, of some, of parts of the last.
+// They hold all four tensors, some, and parts of the last.
 const Range kRanges[] = {{0, 80}, {0, 48}, {32, 80}, {16, 64}, {48, 64}, {64, 80}};
 
 std::vector<float> drawn_values(const ParamLayout& layout, std::uint64_t seed) {
