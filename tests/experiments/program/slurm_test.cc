@@ -215,7 +215,7 @@ TEST_F(SlurmTest, AProgramOfOnesOwnRunsOnTheHostsThatSubmitAsksFor) {
 
 // Slurm sends the signal some time before it would kill.
 TEST_F(SlurmTest, ASignalBeforeTheTimeLimitLeavesALastCheckpoint) {
-  const std::string job = submit({"--nodes=2", "--ntasks=2", "--time=1", "--signal=B:TERM@50"},
+  const std::string job = submit({"--nodes=2", "--ntasks=2", "--time=2", "--signal=B:TERM@90"},
                                  training({"--mode=allreduce", "--launcher=slurm", "--listen-address=127.0.0.1",
                                            "--checkpoint-every=1000000000", "--grace=40", "--resume=auto"}));
   EXPECT_EQ(end_of(job), "143:0") << printed();
