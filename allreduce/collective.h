@@ -21,6 +21,9 @@ class Collective {
   virtual int size() const = 0;
   // "ring", "direct", "mpi"
   virtual const char* name() const = 0;
+  // Whether all of an operation's time is processors' time: the ranks, on one host, work on each other's memory. A
+  // thread that does it beside compute then gains nothing unless a core is left.
+  virtual bool works_in_memory() const { return false; }
 
   // Returns zeroed memory, aligned to a cache line, that the operations work on in place. It lives as long as the
   // collective.

@@ -18,14 +18,14 @@ CommunicationThread::~CommunicationThread() {
   thread_.reset();
 }
 
-std::uint64_t CommunicationThread::submit(std::function<void()> work) {
+std::uint64_t CommunicationThread::submit(std::function<void()> work, Begin begin) {
   std::uint64_t ticket = 0;
   {
     const Lock lock(*monitor_);
-    queue_.push_back(std::move(work));
+    queue_.push_back({std::move(work), begin});
     ticket = ++submitted_count_;
   }
-  monitor_->notify_all();
+  if (begin == Begin::kNow) monitor_->notify_all();
   return ticket;
 }
 
@@ -41,7 +41,7 @@ void CommunicationThread::wait_for(std::uint64_t ticket, Duration away) {
     }
   }
   // The communication thread has not looked at the queue since.
-  if (!queue_.empty() && away >= worth_waking_) monitor_->notify_all();
+  if (!queue_.empty() && queue_.front().begin == Begin::kNow && away >= worth_waking_) monitor_->notify_all();
   failure_.rethrow();
 }
 
@@ -56,7 +56,7 @@ bool CommunicationThread::has_unfinished() const {
 }
 
 void CommunicationThread::do_next(Lock& lock) {
-  const std::function<void()> work = std::move(queue_.front());
+  const std::function<void()> work = std::move(queue_.front().run);
   queue_.pop_front();
   busy_ = true;
   lock.unlock();

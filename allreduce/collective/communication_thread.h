@@ -27,8 +27,12 @@ class CommunicationThread {
   // Waits for the work that is running, not for queued work.
   ~CommunicationThread();
 
+  enum class Begin {
+    kNow,            // beside the caller
+    kWhenWaitedFor,  // by the thread that waits, unless the communication thread is awake for other work
+  };
   // Returns the ticket of this piece of work: 1 for the first, then 2, and so on. Never blocks for long.
-  std::uint64_t submit(std::function<void()> work);
+  std::uint64_t submit(std::function<void()> work, Begin begin = Begin::kNow);
 
   // Returns when the work of `ticket` and all before it has been done. If the communication thread has not begun it
   // yet, the caller's thread does it, which saves a wake-up when there is nothing left to overlap with. `away`
@@ -44,6 +48,10 @@ class CommunicationThread {
 
  private:
   using Lock = std::unique_lock<Monitor>;
+  struct Work {
+    std::function<void()> run;
+    Begin begin;
+  };
 
   // Does the next piece of work. `lock` is held on entry and exit, but not during the work.
   void do_next(Lock& lock);
@@ -53,7 +61,7 @@ class CommunicationThread {
   // ever both at once.
   const std::unique_ptr<Monitor> monitor_;
   const Duration worth_waking_;
-  std::deque<std::function<void()>> queue_;
+  std::deque<Work> queue_;
   std::uint64_t submitted_count_ = 0;
   std::uint64_t done_count_ = 0;
   bool busy_ = false;  // one piece at a time, whichever thread does it

@@ -88,6 +88,7 @@ class SharedBuffers final : public DirectCollective {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(peers_.size()); }
   const char* name() const override { return "direct"; }
+  bool works_in_memory() const override { return true; }
 
   Result<std::span<float>> allocate(std::size_t elements) override {
     SYNCOPATE_ASSIGN_OR_RETURN(SharedMemory memory,

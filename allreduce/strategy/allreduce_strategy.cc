@@ -16,9 +16,19 @@
 #include "allreduce/strategy/shared_rates.h"
 #include "allreduce/strategy/state_agreement.h"
 #include "common/left_out_step.h"
+#include "common/os/usable_cores.h"
 
 namespace syncopate::allreduce {
 namespace {
+
+// Whether a thread that sums beside compute has a core to do it on, as far as this process sees. Where it has none it
+// takes one from a rank that computes, and the others wait for that rank: two workers on two cores lose a fifth of
+// their speed.
+bool has_core_for_sums(const Collective& collective) {
+  if (!collective.works_in_memory()) return true;
+  const std::size_t cores = usable_cores().size();
+  return cores == 0 || static_cast<std::size_t>(collective.size()) < cores;
+}
 
 // One bucket's way through a step: written by the thread that reduces it, read once its ticket is done.
 struct BucketWork {
@@ -29,6 +39,8 @@ struct BucketWork {
 };
 
 class AllReduceStrategy final : public SyncStrategy, public Resumable, public TableReader {
+  using Begin = CommunicationThread::Begin;
+
  public:
   AllReduceStrategy(Collective& collective, const AllReduceOptions& options, const Clock& clock)
       : collective_(collective),
@@ -42,6 +54,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
                  .undoable = options.elastic}),
         replica_(options.optimizer, tables_),
         choice_(collective, options.bucket_bytes, options.on_search_end),
+        sums_beside_compute_(has_core_for_sums(collective)),
         thread_(*options.threads) {
     assert(options.optimizer.takes_momentum == (options.codec.whole_updates > 0));
     assert(!options.optimizer.takes_momentum || options.optimizer.frozen_after == options.codec.whole_updates);
@@ -268,7 +281,8 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   // Hands over the buckets of gradients that are all final where those from `begin` on are.
   void submit_from(std::size_t begin) {
     for (; submitted_ < buckets_.size() && buckets_[submitted_].begin >= begin; ++submitted_) {
-      last_ticket_ = thread_.submit([this, bucket = submitted_] { reduce(bucket); });
+      last_ticket_ = thread_.submit([this, bucket = submitted_] { reduce(bucket); },
+                                    sums_beside_compute_ ? Begin::kNow : Begin::kWhenWaitedFor);
     }
   }
 
@@ -341,6 +355,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   TimePoint begin_;           // of this step
   TransportCounters before_;  // at the step's beginning
   std::uint64_t last_ticket_ = 0;
+  const bool sums_beside_compute_;
   mutable CommunicationThread thread_;  // last: it works on all of the above
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <google/protobuf/stubs/common.h>
 #include <mpi.h>
-#include <sched.h>
 #include <spdlog/version.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/os/usable_cores.h"
 #include "experiments/cluster/host/build_facts.h"
 #include "experiments/cluster/host/control_group.h"
 #include "experiments/cluster/host/git_commit.h"
@@ -26,12 +26,6 @@ std::string cpu_model() {
     if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
   }
   return {};
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
 std::map<std::string, std::string> libraries() {
@@ -56,7 +50,7 @@ Environment this_environment() {
     environment.kernel = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
   }
   environment.cpu_model = cpu_model();
-  environment.cores = usable_cores();
+  environment.cores = static_cast<int>(usable_cores().size());
   environment.core_quota = core_quota();
   environment.memory_gib =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 30);

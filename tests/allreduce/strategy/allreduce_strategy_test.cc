@@ -8,13 +8,17 @@
 #include <future>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "allreduce/collective/communication_thread.h"
 #include "allreduce/collective/schedule_collective.h"
 #include "allreduce/strategy/bucket_search.h"
+#include "common/os/usable_cores.h"
 #include "tests/support/cluster.h"
+#include "tests/support/direct_group.h"
+#include "tests/support/one_core.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -374,6 +378,41 @@ TEST(CommunicationThread, IsWokenForWorkBehindOnlyIfTheCallerStaysAwayLongEnough
     thread.wait_for(first + 1, away);
     EXPECT_EQ(threads.wakes, away < kWorth ? 0 : 1) << "nothing is left";
   }
+}
+
+TEST(CommunicationThread, LeavesWorkThatMayWaitToTheCaller) {
+  AbsentThreads threads;
+  CommunicationThread thread(threads);
+  bool done = false;
+  const std::uint64_t ticket = thread.submit([&done] { done = true; }, CommunicationThread::Begin::kWhenWaitedFor);
+  EXPECT_FALSE(done);
+  thread.wait_for(ticket);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(threads.wakes, 0);
+}
+
+// Sums in shared memory, of ranks that leave no core: their threads are never woken. With a core left they are.
+TEST(AllReduceStrategy, SumsBesideComputeOnlyOnACoreThatIsLeft) {
+  const auto wakes_of = [](bool leaves_a_core) {
+    const auto group = testing_support::connect_direct(1);
+    std::optional<testing_support::OneCore> one_core;
+    if (!leaves_a_core) one_core.emplace();
+    AbsentThreads threads;
+    AllReduceOptions options = options_with(true);
+    options.threads = &threads;
+    const SteadyClock clock;
+    const auto strategy = make_allreduce_strategy(*group[0], options, clock);
+    EXPECT_TRUE(strategy->allocate(three_tensors(40)).ok());
+    EXPECT_TRUE(strategy->join().ok());
+    threads.wakes = 0;
+    strategy->begin_step({.step = 0, .learning_rate = 0.5});
+    for (std::size_t bucket = 0; bucket < 3; ++bucket) strategy->gradient_ready(bucket);
+    EXPECT_TRUE(strategy->finish_step().ok());
+    return threads.wakes;
+  };
+  EXPECT_EQ(wakes_of(false), 0);
+  if (usable_cores().size() < 2) GTEST_SKIP() << "this machine has one core";
+  EXPECT_GE(wakes_of(true), 3);
 }
 
 // Work that is left behind is done, though nobody waits for it.

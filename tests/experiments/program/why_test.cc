@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <algorithm>
 
 #include "common/os/core_wait.h"
 #include "experiments/lab/why/explained_run.h"
+#include "tests/support/one_core.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -121,27 +121,9 @@ TEST(Why, NamesTheShardThatHasAModelsLargestTensors) {
   EXPECT_THAT(why["summary"], HasSubstr("server 1 has 3.06 x the mean"));
 }
 
-// What is started while it lives has one core.
-class OneCore {
- public:
-  OneCore() {
-    sched_getaffinity(0, sizeof before_, &before_);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
-    sched_setaffinity(0, sizeof one, &one);
-  }
-  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
-  OneCore(const OneCore&) = delete;
-  OneCore& operator=(const OneCore&) = delete;
-
- private:
-  cpu_set_t before_{};
-};
-
 TEST(Why, NamesProcessesThatAreTooManyForTheCores) {
   if (!CoreWait::of_this_thread()) GTEST_SKIP() << "this system does not say how long threads wait for cores";
-  const OneCore one_core;
+  const testing_support::OneCore one_core;
   Program program({"--mode=allreduce", "--workers=8", "--steps=60", "--train-samples=8192", "--test-samples=512"});
   const ProgramEnd end = program.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
