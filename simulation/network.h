@@ -68,4 +68,8 @@ class Network {
 
 std::unique_ptr<Network> make_network(const NetworkOptions& options);
 
+// Returns how long a message takes to leave over a link that it has to itself, as have those before and behind it; none
+// if its connection's window may close. Its way's other links are as fast, and its latency is `way`.
+std::optional<Tick> ticks_alone(const NetworkOptions& options, const Link& link, Tick way, std::uint64_t bytes);
+
 }  // namespace syncopate::simulation

@@ -62,6 +62,7 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
       free.pop_back();
       parcels[place] = std::move(parcel);
     }
+    happen_until_now();
     Connection& over = connection(number);
     ++over.under_way;
     network->begin(now(), {.id = place, .connection = number, .path = over.path, .bytes = bytes});
@@ -100,12 +101,16 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
 
   void look(Tick due) {
     if (next_look == due) next_look.reset();
+    happen_until_now();
+    look_again();
+  }
+  // A message that begins in the same nanosecond comes behind what is due, whichever of them the world asks for first.
+  void happen_until_now() {
     happened.clear();
     for (auto time = network->next(); time && *time <= now(); time = network->next()) {
       network->advance(*time, happened);
     }
     for (const Network::Happening& each : happened) happen(each);
-    look_again();
   }
 
   // Returns a parcel, whose place is free again.

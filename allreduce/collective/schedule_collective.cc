@@ -19,12 +19,14 @@
 #include "allreduce/schedule/algorithms.h"
 #include "allreduce/schedule/part_marks.h"
 #include "common/float_loops.h"
+#include "common/os/aligned_buffer.h"
 
 namespace syncopate::allreduce {
 namespace {
 
 void take_into(std::span<float> buffer, const ReceivePart& part, std::span<const float> values) {
   const std::span<float> own = slice(buffer, part.range);
+  if (SharedZeros::holds(own.data()) && SharedZeros::holds(values.data())) return;
   if (part.then == ReceivePart::Then::kReduce) {
     add(values.data(), own.data(), own.size());
   } else {

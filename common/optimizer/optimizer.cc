@@ -4,6 +4,7 @@
 
 #include "common/optimizer/decay_parts.h"
 #include "common/optimizer/update_rule.h"
+#include "common/os/aligned_buffer.h"
 #include "common/os/flush_denormals.h"
 #include "common/os/prefetch.h"
 #include "common/os/target_clones.h"
@@ -164,6 +165,8 @@ void Optimizer::apply(std::span<float> weights, std::span<const float> gradient,
   const std::size_t remembered = state_floats(config_.kind);
   assert(remembered < 1 || offset + weights.size() <= state.first_.size());
   assert(remembered < 2 || state.second_.size() == state.first_.size());
+  // Nothing is learnt there, and what is remembered stays zero.
+  if (SharedZeros::holds(weights.data()) && SharedZeros::holds(gradient.data())) return;
   const FlushDenormals flush;
   float* const first = remembered > 0 ? state.first_.data() + offset : nullptr;
   float* const second = remembered > 1 ? state.second_.data() + offset : nullptr;

@@ -133,8 +133,11 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   }
   if (connected.inside) {
     connected.collective = allreduce::make_two_level_collective(*connected.inside, std::move(collective));
-  } else {
+  } else if (context.tracer != nullptr) {
     connected.collective = std::move(collective);
+  } else {
+    connected.collective =
+        context.host.shortened(config, endpoint_options(context, assignment).group, std::move(collective));
   }
   return connected;
 }

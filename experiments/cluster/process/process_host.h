@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "allreduce/collective/schedule_collective.h"
 #include "allreduce/schedule/cost_model.h"
 #include "common/rendezvous.h"
 #include "common/status.h"
@@ -45,6 +46,12 @@ class ProcessHost {
   virtual std::optional<KnownLinks> known_links(const std::string& wire) = 0;
   // Keeps what has been measured for later runs.
   virtual Status keep_links(const std::string& wire, const allreduce::GroupLinks& links) = 0;
+
+  // Returns a collective that does what `collective` of this group does, and takes as long.
+  virtual std::unique_ptr<allreduce::Collective> shortened(const ResolvedRun& /*config*/, const std::string& /*group*/,
+                                                           std::unique_ptr<allreduce::ScheduleCollective> collective) {
+    return collective;
+  }
 
   // Returns the run's model, which takes the time that computing takes here. The backend outlives it. Fails as
   // worker::make_model() does.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
+#include "allreduce/collective/part_header.h"
 #include "experiments/cluster/process/data_of.h"
 
 namespace syncopate::experiments {
@@ -34,7 +36,8 @@ simulation::Fabric fabric_of(const ResolvedRun& config, int hosts) {
 }  // namespace
 
 DataPlane::DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan, std::int64_t scale)
-    : host_of_(hosts_of_processes(config, plan)),
+    : world_(world),
+      host_of_(hosts_of_processes(config, plan)),
       workers_a_host_(static_cast<int>(workers_of_largest_host(config))),
       fabric_(fabric_of(config, 1 + *std::ranges::max_element(host_of_))),
       scale_(scale),
@@ -52,6 +55,31 @@ Result<std::unique_ptr<Transport>> DataPlane::connect(std::size_t process, const
       rendezvous.exchange(options.group, options.rank, options.size, std::to_string(process), deadline).status());
   if (group.endpoints.empty()) group.endpoints = wire_.connect(group.hosts, group.processes);
   return std::move(group.endpoints[rank]);
+}
+
+std::shared_ptr<PricedRing> DataPlane::ring_of(const ResolvedRun& config, double sum_time, const std::string& name) {
+  Group& group = groups_.at(name);
+  if (group.ring) return group.ring;
+  const std::set<int> hosts(group.hosts.begin(), group.hosts.end());
+  const bool shares_links = hosts.size() < group.hosts.size() || fabric_.racks > 1;
+  if (shares_links || group.hosts.size() < 2 || config.gossip != Gossip::kOff || config.elastic ||
+      !config.faults.empty()) {
+    return nullptr;
+  }
+  const simulation::NetworkOptions network{.model = config.network, .links = {}};
+  const simulation::Link link = fabric_.links().front();
+  const auto on_link = [network, link, scale = static_cast<std::uint64_t>(scale_)](std::size_t bytes) {
+    return simulation::ticks_alone(network, link, link.latency, sizeof(allreduce::PartHeader) + scale * bytes);
+  };
+  if (!on_link(1)) return nullptr;
+  allreduce::RingCosts costs{
+      .ticks_on_link = [on_link](std::size_t bytes) { return *on_link(bytes); },
+      .ticks_of_latency = link.latency,
+      .sum = [sum_time](std::size_t bytes) { return from_seconds(sum_time * static_cast<double>(bytes)); }};
+  group.ring =
+      std::make_shared<PricedRing>(world_, static_cast<int>(group.hosts.size()),
+                                   static_cast<std::size_t>(config.segment_bytes) / sizeof(float), std::move(costs));
+  return group.ring;
 }
 
 ProcessHost::KnownLinks DataPlane::links() const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/os/aligned_buffer.h"
 #include "prediction/timed_model.h"
 #include "ps/policy/sharding.h"
 
@@ -41,7 +42,9 @@ class PhantomModel final : public worker::Model {
   void backward(std::span<const float>, std::span<float> gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override {
     for (std::size_t tensor = layout_.tensors().size(); tensor-- > 0;) {
-      std::ranges::fill(slice(gradients, layout_.tensors()[tensor].range), 0.0f);
+      if (!SharedZeros::holds(gradients.data())) {
+        std::ranges::fill(slice(gradients, layout_.tensors()[tensor].range), 0.0f);
+      }
       tensor_ready(tensor);
     }
   }
