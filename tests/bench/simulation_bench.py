@@ -5,6 +5,7 @@ usage: simulation_bench.py [--program PATH] [--cases SUBSTRING] [--limit SECONDS
 
 profile cases   ResNet-50's 102 MB, nothing computed: a ring of 64, 256 and 1,024 workers, and 1,024 workers with 64
                 servers; wall seconds a simulated step, and of each message the microseconds.
+user's cases    the same model as a user asks for it, with default buckets, overlap and network.
 gradient cases  mlp with real gradients: wall milliseconds a worker's step.
 whole jobs      64 workers, 3 passes over 60,000 digits.
 
@@ -26,7 +27,13 @@ PROFILE = ["--model=profile:resnet50", "--network=fifo", "--bucket-bytes=1048576
            "--shape=25gbit", "--warmup-steps=1", "--train-samples=262144"]
 SERVERS = [flag for flag in PROFILE if not flag.startswith("--bucket")]
 MLP = ["--compute=5ms", "--warmup-steps=1", "--network=fifo"]
+# As a user asks: default buckets, overlap and network.
+USER = ["--mode=allreduce", "--collective=ring", "--model=profile:resnet50", "--compute=150ms", "--shape=25gbit+10us",
+        "--warmup-steps=1", "--train-samples=262144"]
 CASES = {
+    "as a user asks, ring of 64": (64, 4, USER),
+    "as a user asks, ring of 256": (256, 4, USER),
+    "as a user asks, ring of 1024": (1024, 4, USER),
     "profile, ring of 64": (64, 3, [*RING, *PROFILE]),
     "profile, ring of 256": (256, 3, [*RING, *PROFILE]),
     "profile, ring of 1024": (1024, 3, [*RING, *PROFILE]),
