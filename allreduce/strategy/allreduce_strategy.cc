@@ -142,7 +142,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     const std::uint64_t first_ticket = last_ticket_ + 1 - buckets_.size();
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       SYNCOPATE_RETURN_IF_ERROR(await(bucket, first_ticket + bucket, stats));
-      if (const Status alike = rates_.check(); bucket == 0 && !alike.ok()) {
+      if (const Status alike = bucket == 0 ? rates_.check() : Status(); !alike.ok()) {
         thread_.wait_for(last_ticket_);  // all ranks do: none is left waiting for one that is gone
         return alike.in(fmt::format("step {}", step_.step));
       }

@@ -43,7 +43,9 @@ std::string describe_choices(const allreduce::ScheduleCollective& collective, do
   return text;
 }
 
+// Where the messages that were timed took as long whatever their length, no rate is told: any would be made up.
 std::string describe_link(const allreduce::LinkModel& link, double bytes_for_each) {
+  if (link.seconds_per_byte <= 0) return fmt::format("{:.1f} us a message of any length", link.latency * 1e6);
   return fmt::format("{:.1f} us a message and {:.3g} GB/s", link.latency * 1e6,
                      1e-9 * bytes_for_each / link.seconds_per_byte);
 }

@@ -54,6 +54,7 @@ std::vector<OptionSpec> differing_options(const std::vector<FinishedRun>& runs) 
 ComparedRow row_of(const FinishedRun& run, const std::vector<OptionSpec>& differing) {
   ComparedRow row{.mode = mode_of(run.config)};
   row.label = row.mode;
+  if (!run.summary.not_finite.empty()) row.label += " with NaN or infinity";
   if (run.summary.resumed_at) row.label += fmt::format(" resumed at step {}", *run.summary.resumed_at);
   for (const OptionSpec& option : differing) {
     if (!has_part(option, run.config)) continue;
@@ -113,6 +114,7 @@ std::vector<std::string> notes_of(const std::vector<FinishedRun>& runs) {
       "finished runs, which did not run in turns: what the machine did meanwhile is part of their differences"};
   for (const FinishedRun& run : runs) {
     if (run.summary.resumed_at) notes.push_back(resumed_note(run));
+    if (!run.summary.not_finite.empty()) notes.push_back(fmt::format("{}: {}", run.folder, run.summary.not_finite));
     if (run.summary.outcome != "completed") notes.push_back(fmt::format("{}: {}", run.folder, run.summary.outcome));
     if (machine_of(run.environment) != machine_of(runs.front().environment)) {
       notes.push_back(fmt::format("{} ran on another machine or program than {}: {}; {}", run.folder,

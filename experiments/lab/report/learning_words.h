@@ -17,7 +17,8 @@ struct Guessing {
 };
 
 // Returns a sentence for each: the accuracy is not above that of guessing one of the classes, by more than two standard
-// errors of so many labels; the loss has ended above that of the first step. Empty if neither is so, or not known.
+// errors of so many labels; the loss has ended at more than twice that of the first step. Empty if neither is so, or
+// not known.
 std::vector<std::string> learning_words(const RunReport& report, const std::optional<Guessing>& guessing);
 
 }  // namespace syncopate::experiments

@@ -197,6 +197,7 @@ Result<RunSummary> read_summary(std::string_view json) {
     summary.resumed_seconds = resumed.maybe_number("seconds");
     summary.counts_from_resume = !resumed.has("samples");
   }
+  if (members.has("not_finite")) summary.not_finite = members.object("not_finite").object("first").text("text");
   const ReadJson& repeats = members.list("each_repeat");
   if (repeats.size() > kMostRepeats)
     return Status::data_loss(fmt::format("each_repeat has more than {} entries", kMostRepeats));

@@ -26,6 +26,7 @@ struct RunSummary {
   // If the run has gone on from a checkpoint: its step, and the seconds of training until then, if it tells them.
   std::optional<std::int64_t> resumed_at = {};
   std::optional<double> resumed_seconds = {};
+  std::string not_finite;           // what was the first NaN or infinity, in a sentence; empty: none
   bool counts_from_resume = false;  // its record is of a version whose samples and times counted from that step
 };
 

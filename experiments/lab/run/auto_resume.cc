@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 2> kLengths{"epochs", "steps"};
 
 // Whether a run that was killed before its settings were written may have left that.
 bool is_of_beginning(const std::string& name) {
-  return name == "logs" || name.starts_with(".probe") || name.starts_with(kSettingsFile);
+  return name == "logs" || name.starts_with(".reserve-") || name.starts_with(kSettingsFile);
 }
 
 std::string free_name(const fs::path& folder) {

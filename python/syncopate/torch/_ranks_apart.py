@@ -53,7 +53,7 @@ class RanksApart:
     def _told_by(self, rank: int) -> str:
         try:
             self._store.wait([f"failed/{rank}"], _WITHIN)
-            return self._store.get(f"failed/{rank}").decode()
+            return self._store.get(f"failed/{rank}").decode(errors="replace")
         except RuntimeError:
             return ""
 

@@ -100,6 +100,17 @@ TEST_F(FinishedRuns, AreMarkedIfTheyHaveGoneOnFromACheckpoint) {
   EXPECT_THAT(report->notes, Contains(HasSubstr("its target is left out")));
 }
 
+TEST_F(FinishedRuns, SayWhichHadNan) {
+  const std::string sound = leave("sound", async(), 100);
+  facts_.health = HealthRecord{.process = "worker 1", .first = {.step = 20}, .on_nan = OnNan::kGoOn};
+  const std::string ill = leave("ill", async(), 100);
+  const Result<ComparisonReport> report = read_finished_runs({sound, ill});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  ASSERT_THAT(report->rows, SizeIs(2));
+  EXPECT_THAT(report->rows[1].label, HasSubstr("NaN"));
+  EXPECT_THAT(report->notes, Contains(AllOf(HasSubstr(ill + ": step 20: "), HasSubstr("nan"))));
+}
+
 TEST_F(FinishedRuns, AreReadAsTheyWereWritten) {
   RunRequest allreduce = async();
   allreduce.mode = Mode::kAllreduce;
