@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
+
+#include "common/text/quantity.h"
 
 namespace syncopate {
 namespace {
@@ -23,21 +23,11 @@ struct Unit {
 // The largest first.
 constexpr Unit kRates[] = {{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}};  // bits a second
 constexpr Unit kTimes[] = {{"ms", 1e6}, {"us", 1e3}};                     // nanoseconds
-constexpr double kLeastRate = 1e3, kMostRate = 1e12, kMostDelay = 1e10;
+constexpr double kLeastRate = 1e3, kMostRate = 1e13, kLeastDelay = 1e3, kMostDelay = 1e10;
 
-// The rounded value of a number with one of these units behind it.
-std::optional<std::int64_t> parse_quantity(std::string_view text, std::span<const Unit> units, double least,
-                                           double most) {
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  std::string name(text.substr(static_cast<std::size_t>(rest - text.data())));
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto unit = std::ranges::find(units, name, &Unit::name);
-  if (unit == units.end()) return std::nullopt;
-  const double value = number * unit->value;
-  if (!(value >= least && value <= most)) return std::nullopt;  // NaN, too
-  return std::llround(value);
+// Returns the rounded quantity, unless it is none or out of range; NaN is, too.
+std::optional<std::int64_t> rounded(std::optional<double> quantity, double least, double most) {
+  return quantity && *quantity >= least && *quantity <= most ? std::optional(std::llround(*quantity)) : std::nullopt;
 }
 
 std::string quantity(double value, std::span<const Unit> units) {
@@ -50,14 +40,18 @@ std::string quantity(double value, std::span<const Unit> units) {
 }  // namespace
 
 const char* LinkShape::forms() {
-  return "RATE or RATE+DELAY, as in 1gbit or 100mbit+5ms: 1kbit to 1000gbit, 1us to 10000ms";
+  return "RATE or RATE+DELAY, as in 1gbit, 10Gb/s or 100mbit+5ms: 1kbit to 10tbit, 1us to 10s";
 }
 
 Result<LinkShape> LinkShape::parse(std::string_view text) {
   const std::size_t plus = text.find('+');
   const bool has_delay = plus != std::string_view::npos;
-  const auto rate = parse_quantity(text.substr(0, plus), kRates, kLeastRate, kMostRate);
-  const auto delay = has_delay ? parse_quantity(text.substr(plus + 1), kTimes, 1e3, kMostDelay) : 0;
+  const auto rate = rounded(parse_bits_per_second(text.substr(0, plus)), kLeastRate, kMostRate);
+  std::optional<std::int64_t> delay = 0;
+  if (has_delay) {
+    const std::optional<double> seconds = parse_time(text.substr(plus + 1));
+    delay = rounded(seconds ? std::optional(*seconds * 1e9) : std::nullopt, kLeastDelay, kMostDelay);
+  }
   if (!rate || !delay) return Status::invalid_argument(fmt::format("'{}' must be {}", text, forms()));
   return LinkShape{.bits_per_second = *rate, .delay = Duration(*delay)};
 }
@@ -68,7 +62,7 @@ std::string LinkShape::to_string() const {
 }
 
 std::string LinkShape::describe(std::string_view owner) const {
-  constexpr Unit kNames[] = {{" Gb/s", 1e9}, {" Mb/s", 1e6}, {" kb/s", 1e3}};
+  constexpr Unit kNames[] = {{" Tb/s", 1e12}, {" Gb/s", 1e9}, {" Mb/s", 1e6}, {" kb/s", 1e3}};
   constexpr Unit kTimeNames[] = {{" ms", 1e6}, {" us", 1e3}};
   std::string text = fmt::format("{} each way {}", quantity(static_cast<double>(bits_per_second), kNames), owner);
   if (delay > Duration::zero())

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/text/number.h"
+#include "common/text/quantity.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -41,23 +42,13 @@ Status parse_when(std::string_view text, Fault& fault) {
 }  // namespace
 
 Result<Duration> parse_fault_time(std::string_view text) {
-  std::string_view digits = text;
-  double unit = 1;
-  if (digits.ends_with("ms")) {
-    digits.remove_suffix(2);
-    unit = 1e-3;
-  } else if (digits.ends_with('s')) {
-    digits.remove_suffix(1);
-  } else {
-    digits = {};
-  }
-  const std::optional<double> value = parse_number<double>(digits);
+  const std::optional<double> value = parse_time(text);
   // This form rejects NaN, too.
-  if (!value || !(*value * unit >= 1e-3 && *value * unit <= kLongestSeconds)) {
+  if (!value || !(*value >= 1e-3 && *value <= kLongestSeconds)) {
     return Status::invalid_argument(
         fmt::format("'{}' must be a time of 1ms to {:g}s, as in 10s, 1.5s or 200ms", text, kLongestSeconds));
   }
-  return Duration(std::llround(*value * unit * 1e9));
+  return Duration(std::llround(*value * 1e9));
 }
 
 std::string fault_time_text(Duration time) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/text/number.h"
+#include "common/text/quantity.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -35,14 +36,10 @@ constexpr double kLeastSeconds = 0.1, kMostSeconds = 1000000;
 
 Result<CheckpointInterval> CheckpointInterval::parse(std::string_view text) {
   if (const std::optional<double> epochs = epochs_of(text)) return CheckpointInterval{.epochs = *epochs};
-  if (text.ends_with('s')) {
-    const std::optional<double> seconds = parse_number<double>(text.substr(0, text.size() - 1));
-    if (seconds && *seconds >= kLeastSeconds && *seconds <= kMostSeconds)
-      return CheckpointInterval{.seconds = *seconds};
-  } else {
-    const std::optional<std::int64_t> steps = parse_number<std::int64_t>(text);
-    if (steps && *steps >= 1 && *steps <= kLongestInterval) return CheckpointInterval{.steps = *steps};
-  }
+  const std::optional<double> seconds = parse_time(text);
+  if (seconds && *seconds >= kLeastSeconds && *seconds <= kMostSeconds) return CheckpointInterval{.seconds = *seconds};
+  const std::optional<std::int64_t> steps = parse_number<std::int64_t>(text);
+  if (steps && *steps >= 1 && *steps <= kLongestInterval) return CheckpointInterval{.steps = *steps};
   return Status::invalid_argument(fmt::format("must be {}", forms()));
 }
 
@@ -66,7 +63,7 @@ Result<EvaluationInterval> EvaluationInterval::parse(std::string_view text) {
 }
 
 const char* EvaluationInterval::forms() {
-  return "STEPS (1 to 1000000000), SECONDSs (0.1s to 1000000s) or EPOCHSepochs (0.0001epochs to 100000epochs)";
+  return "STEPS (1 to 1000000000), a time (100ms to 1000000s) or EPOCHSepochs (0.0001epochs to 100000epochs)";
 }
 
 std::string EvaluationInterval::to_string() const {

@@ -3,34 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "common/text/number.h"
+#include "common/text/quantity.h"
 
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::pair<std::string_view, double> kUnits[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
 constexpr double kLeastStepSeconds = 1e-6, kMostStepSeconds = 1000;
-constexpr std::pair<std::string_view, double> kRates[] = {{"GFLOPS", 1e9}, {"TFLOPS", 1e12}, {"PFLOPS", 1e15}};
 constexpr double kLeastFlops = 1e6, kMostFlops = 1e19;
-constexpr std::pair<std::string_view, double> kByteRates[] = {{"MB/s", 1e6}, {"GB/s", 1e9}};
 constexpr double kLeastByteRate = 1e6, kMostByteRate = 1e15;
 constexpr std::pair<std::string_view, double ProcessingModel::*> kProcessed[] = {{"sum", &ProcessingModel::sum},
                                                                                  {"update", &ProcessingModel::update},
                                                                                  {"encode", &ProcessingModel::encode},
                                                                                  {"decode", &ProcessingModel::decode}};
-
-// Returns a number with one of the units behind it, in terms of the unit 1.
-std::optional<double> quantity(std::string_view text, std::span<const std::pair<std::string_view, double>> units) {
-  for (const auto& [unit, each] : units) {
-    if (!text.ends_with(unit)) continue;
-    const std::optional<double> number = parse_number<double>(text.substr(0, text.size() - unit.size()));
-    if (number) return *number * each;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -68,7 +55,7 @@ Result<ComputeModel> ComputeModel::parse(std::string_view text) {
   if (text == kOwnProfile || text.ends_with(".json")) {
     return ComputeModel{.step = {}, .flops_per_second = {}, .profile = std::string(text)};
   }
-  const std::optional<double> time = quantity(text, kUnits), rate = quantity(text, kRates);
+  const std::optional<double> time = parse_in_unit(text, "seconds"), rate = parse_flops(text);
   if (time && *time >= kLeastStepSeconds && *time <= kMostStepSeconds) {
     return ComputeModel{.step = from_seconds(*time), .flops_per_second = {}, .profile = {}};
   }
@@ -84,7 +71,7 @@ std::string ComputeModel::to_string() const {
 }
 
 std::optional<double> parse_byte_rate(std::string_view text) {
-  const std::optional<double> rate = quantity(text, kByteRates);
+  const std::optional<double> rate = parse_bytes_per_second(text);
   return rate && *rate >= kLeastByteRate && *rate <= kMostByteRate ? rate : std::nullopt;
 }
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
+#include "common/text/quantity.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -67,17 +69,13 @@ Status set_cpus(Submission& submission, const std::string& text) {
 }
 
 Status set_memory(Submission& submission, const std::string& text) {
-  constexpr std::pair<std::string_view, std::int64_t> kByteUnits[] = {
-      {"kB", 1000}, {"MB", 1000'000}, {"GB", 1000'000'000}, {"KiB", 1ll << 10}, {"MiB", 1ll << 20}, {"GiB", 1ll << 30}};
-  constexpr std::int64_t kLeast = 1 << 20, kMost = 1ll << 50;
-  for (const auto& [unit, bytes] : kByteUnits) {
-    if (!text.ends_with(unit)) continue;
-    const auto count = parse_number<std::int64_t>(std::string_view(text).substr(0, text.size() - unit.size()));
-    if (!count || *count < 1 || *count > kMost / bytes || *count * bytes < kLeast) break;
-    submission.memory_bytes = *count * bytes;
+  constexpr double kLeast = 1 << 20, kMost = 0x1p50;
+  const std::optional<double> bytes = parse_bytes(text);
+  if (bytes && *bytes >= kLeast && *bytes <= kMost && std::floor(*bytes) == *bytes) {
+    submission.memory_bytes = static_cast<std::int64_t>(*bytes);
     return {};
   }
-  return wrong("memory", text, "1MiB to 1048576GiB, a whole number with kB, MB, GB, KiB, MiB or GiB, as in 4GiB");
+  return wrong("memory", text, fmt::format("1MiB to 1048576GiB, {}, as in 4GiB", kByteForms));
 }
 
 Status set_gpus(Submission& submission, const std::string& text) {
@@ -89,16 +87,14 @@ Status set_gpus(Submission& submission, const std::string& text) {
 }
 
 Status set_time_limit(Submission& submission, const std::string& text) {
-  constexpr std::pair<char, std::int64_t> kTimeUnits[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-  constexpr std::int64_t kMost = 366 * 86400;
-  for (const auto& [unit, seconds] : kTimeUnits) {
-    if (!text.ends_with(unit)) continue;
-    const auto count = parse_number<std::int64_t>(std::string_view(text).substr(0, text.size() - 1));
-    if (!count || *count < 1 || *count > kMost / seconds) break;
-    submission.time_limit_seconds = *count * seconds;
+  constexpr double kMost = 366 * 86400;
+  // Schedulers' own letter for minutes, too.
+  const std::optional<double> seconds = parse_time(text.ends_with('m') ? text + "in" : text);
+  if (seconds && *seconds >= 1 && *seconds <= kMost && std::floor(*seconds) == *seconds) {
+    submission.time_limit_seconds = static_cast<std::int64_t>(*seconds);
     return {};
   }
-  return wrong("time-limit", text, "1s to 366d, a whole number with s, m, h or d, as in 2h");
+  return wrong("time-limit", text, "1s to 366d, whole seconds with s, min (or m), h or d, as in 2h");
 }
 
 Status set_image(Submission& submission, const std::string& text) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/text/number.h"
+#include "common/text/quantity.h"
 #include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments::option_kinds {
@@ -35,13 +36,20 @@ inline std::string any_of(const std::vector<std::string>& names) {
   return text;
 }
 
-// Checks a number in [low, high].
+// Checks a number in [low, high]; of seconds or bytes with a unit or without.
 template <typename T>
 Result<T> checked(const OptionSpec& option, const std::string& text, const std::string& noun, T low, T high) {
-  const std::optional<T> value = parse_number<T>(text);
-  // This form rejects NaN, too.
-  if (!value || !(*value >= low && *value <= high)) return wrong(option, text, noun);
-  return *value;
+  if (const std::optional<T> value = parse_number<T>(text); value && *value >= low && *value <= high) return *value;
+  const std::string hint = unit_hint(option.unit);
+  if (hint.empty()) return wrong(option, text, noun);
+  // This form rejects NaN, too, and a part of a byte.
+  if (const std::optional<double> value = parse_in_unit(text, option.unit);
+      value && *value >= static_cast<double>(low) && *value <= static_cast<double>(high) &&
+      static_cast<double>(static_cast<T>(*value)) == *value) {
+    return static_cast<T>(*value);
+  }
+  return Status::invalid_argument(
+      fmt::format("--{}={}: {} must be {} ({}{})", option.name, text, noun, option.range, option.unit, hint));
 }
 
 // Makes a number in [low, high] that has a default. `noun` names it in the error message.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/text/quantity.h"
 #include "experiments/config/nearest_name.h"
 
 namespace syncopate::experiments {
@@ -35,20 +36,17 @@ Result<GivenWords> given_words(std::string_view command, const std::vector<std::
   return given;
 }
 
+Result<double> time_in(const std::string& name, const std::string& text, double least, double most) {
+  const std::optional<double> time = parse_in_unit(text, "seconds");
+  if (time && *time >= least && *time <= most) return *time;
+  return Status::invalid_argument(
+      fmt::format("--{}={}: must be {:g} to {:g} seconds{}", name, text, least, most, unit_hint("seconds")));
+}
+
 Result<double> bytes_in(const std::string& name, const std::string& text, double least, double most,
                         std::string_view range) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"kB", 1e3},        {"MB", 1e6},        {"GB", 1e9},
-                                                            {"KiB", 1ll << 10}, {"MiB", 1ll << 20}, {"GiB", 1ll << 30}};
-  std::string_view number = text;
-  double unit = 1;
-  for (const auto& [letters, bytes] : kUnits) {
-    if (!number.ends_with(letters)) continue;
-    number.remove_suffix(letters.size());
-    unit = bytes;
-    break;
-  }
-  const std::optional<double> count = parse_number<double>(number);
-  if (count && *count * unit >= least && *count * unit <= most) return *count * unit;
+  const std::optional<double> bytes = parse_in_unit(text, "bytes");
+  if (bytes && *bytes >= least && *bytes <= most) return *bytes;
   return Status::invalid_argument(fmt::format("--{}={}: must be {}", name, text, range));
 }
 

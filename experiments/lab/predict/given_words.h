@@ -28,6 +28,9 @@ Result<T> number_in(const std::string& name, const std::string& text, T least, T
   return Status::invalid_argument(fmt::format("--{}={}: must be {} to {}{}", name, text, least, most, unit));
 }
 
+// Reads a time in [least, most] seconds, as 0.3, 0.3s or 300ms. Fails with invalid argument.
+Result<double> time_in(const std::string& name, const std::string& text, double least, double most);
+
 // Reads a number of bytes in [least, most], as 25000000, 25MB or 16GiB (kB, MB, GB, KiB, MiB, GiB). Fails with invalid
 // argument; `range` says in the message what would be right.
 Result<double> bytes_in(const std::string& name, const std::string& text, double least, double most,

@@ -43,8 +43,7 @@ Status read_step(const GivenWords& given, ScaledJob& job) {
             : fmt::format("--{} is missing: {} has no times; give both --batch-size and --step-time", name, profile));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
-  SYNCOPATE_ASSIGN_OR_RETURN(job.step_seconds,
-                             number_in<double>("step-time", given.at("step-time"), 1e-6, 1e6, " seconds"));
+  SYNCOPATE_ASSIGN_OR_RETURN(job.step_seconds, time_in("step-time", given.at("step-time"), 1e-6, 1e6));
   return {};
 }
 
@@ -112,14 +111,11 @@ Result<prediction::Sharding> read_sharding(const std::string& text) {
 }
 
 std::string title_of(const ScaledJob& job, const char* kind) {
-  const prediction::Network network = job.network(1);
-  return fmt::format(
-      "{}: {} parameters in {} tensors, {}. {}: {:.4g} s a step of {} "
-      "samples "
-      "alone, {:g} Gb/s and {:g} us a message, {} a host.\n",
-      job.profile.model, format_count(static_cast<double>(job.profile.parameters())), job.profile.tensors.size(),
-      format_bytes(job.profile.bytes()), kind, job.step_seconds, job.batch_size, network.bytes_per_second * 8e-9,
-      network.alpha * 1e6, job.workers_per_host);
+  return fmt::format("{}: {} parameters in {} tensors, {}. {}: {:.4g} s a step of {} samples alone; {}; {} a host.\n",
+                     job.profile.model, format_count(static_cast<double>(job.profile.parameters())),
+                     job.profile.tensors.size(), format_bytes(job.profile.bytes()), kind, job.step_seconds,
+                     job.batch_size, job.link.describe("a host"),
+                     job.workers_per_host == 1 ? "1 worker" : fmt::format("{} workers", job.workers_per_host));
 }
 
 }  // namespace syncopate::experiments

@@ -47,7 +47,7 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_EQ(refusal({"--workers=1025"}), "--workers=1025: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=1025"}), "--servers=1025: parameter servers must be 1 to 1024");
   EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, ps or allreduce");
-  EXPECT_EQ(refusal({"--timeout=nan"}), "--timeout=nan: timeout must be 1 to 3600");
+  EXPECT_EQ(refusal({"--timeout=nan"}), "--timeout=nan: timeout must be 1 to 3600 (seconds, as in 300ms or 20s)");
   EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),
             "--consistency=bounded:-1: consistency must be " + ps::Consistency::forms());
   EXPECT_EQ(refusal({"--mode=ps", "--delay-compensation=much"}),
@@ -55,7 +55,8 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
             "to 1000");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=2", "--sharding=even"}),
             "--sharding=even: sharding must be balanced, tensor, hash, least-loaded or whole");
-  EXPECT_EQ(refusal({"--mode=ps", "--chunk-bytes=1024"}), "--chunk-bytes=1024: chunk size must be 4096 to 1073741824");
+  EXPECT_EQ(refusal({"--mode=ps", "--chunk-bytes=1024"}),
+            "--chunk-bytes=1024: chunk size must be 4096 to 1073741824 (bytes, as in 25MB or 24MiB)");
   EXPECT_THAT(refusal({"--lr-schedule=stair"}), StartsWith("--lr-schedule=stair: "));
 }
 
@@ -202,7 +203,8 @@ TEST(StallWarning, IsRefusedWhereItWouldHaveNoEffect) {
   EXPECT_THAT(refusal({"--mode=ps", "--stall-warning=3"}), HasSubstr("has an effect only with --mode=allreduce"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--device=cuda", "--collective=nccl", "--stall-warning=3"}),
               HasSubstr("has an effect only with"));
-  EXPECT_EQ(refusal({"--mode=allreduce", "--stall-warning=-1"}), "--stall-warning=-1: stall warning must be 0 to 3600");
+  EXPECT_EQ(refusal({"--mode=allreduce", "--stall-warning=-1"}),
+            "--stall-warning=-1: stall warning must be 0 to 3600 (seconds, as in 300ms or 20s)");
 }
 
 TEST(Hosts, ThatAreThisOneAloneLeaveEverythingAsItIs) {
@@ -455,7 +457,7 @@ TEST(CommandLine, SearchesForABucketSizeWhereTheHostSends) {
   EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("bucket-bytes = \"auto\""));
   EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->bucket_bytes, std::nullopt);
   EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=0"}),
-            "--bucket-bytes=0: bucket size must be 1024 to 1073741824, or auto");
+            "--bucket-bytes=0: bucket size must be 1024 to 1073741824, or auto (bytes, as in 25MB or 24MiB)");
   EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=auto", "--device=cuda", "--collective=ring"}), "accepted");
   EXPECT_THAT(refusal({"--mode=allreduce", "--bucket-bytes=auto", "--device=cuda"}),
               StartsWith("--bucket-bytes=auto: searches among buckets that the host sends"));

@@ -43,7 +43,7 @@ TEST(EvaluationInterval, SaysWhatItMustBe) {
   for (const char* text : {"", "0", "-5", "1.5", "s", "0s", "0.01s", "epochs", "0epochs", "-1epochs", "nanepochs",
                            "1e9epochs", "1 epoch", "5steps", "2m"}) {
     EXPECT_EQ(EvaluationInterval::parse(text).status().message(),
-              "must be STEPS (1 to 1000000000), SECONDSs (0.1s to 1000000s) or EPOCHSepochs (0.0001epochs to "
+              "must be STEPS (1 to 1000000000), a time (100ms to 1000000s) or EPOCHSepochs (0.0001epochs to "
               "100000epochs)")
         << text;
   }

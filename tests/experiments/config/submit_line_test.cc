@@ -74,7 +74,7 @@ TEST(ASubmitLine, RefusesNamesThatDnsCannotHave) {
 TEST(ASubmitLine, RefusesAmountsThatNoHostHas) {
   for (const char* option :
        {"--cpus=0", "--cpus=-1", "--cpus=nan", "--cpus=2000", "--cpus=500m", "--memory=4", "--memory=4Gi",
-        "--memory=0GiB", "--memory=99999999999GiB", "--memory=1.5GiB", "--memory=1kB", "--gpus=0", "--gpus=65",
+        "--memory=0GiB", "--memory=99999999999GiB", "--memory=1.5B", "--memory=1kB", "--gpus=0", "--gpus=65",
         "--slots=0", "--slots=1025", "--time-limit=5", "--time-limit=0s", "--time-limit=400d"}) {
     EXPECT_THAT(refusal({"submit", kJob, kImage, option}), StartsWith(std::string(option) + ": must be ")) << option;
   }
