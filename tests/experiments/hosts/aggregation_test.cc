@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "experiments/checkpoint/checkpoint_store.h"
 #include "tests/faults/failing_run.h"
 #include "tests/support/network_hosts_fixture.h"
 
@@ -112,8 +113,9 @@ TEST_F(Aggregation, GoesOnFromACheckpoint) {
 TEST_F(Aggregation, GoesBackToACheckpointWhenAServerIsLost) {
   Program program(training(kAggregated + Flags{"--checkpoint-every=20", "--cluster=namespaces:2x2"}));
   ASSERT_TRUE(program.wait_until_training(4));
-  ASSERT_TRUE(program.wait_until("there is a checkpoint",
-                                 [&] { return std::filesystem::exists(program.output() / "checkpoints"); }));
+  ASSERT_TRUE(program.wait_until("there is a checkpoint", [&] {
+    return !CheckpointStore((program.output() / "checkpoints").string()).steps().empty();
+  }));
   kill(program.process("server", 1), SIGKILL);
   ASSERT_TRUE(program.wait_until("the server is back",
                                  [&] { return program.errors().find("all go back to ") != std::string::npos; }));

@@ -93,6 +93,10 @@ Status check_same_form(const OwnSamples& train, const OwnSamples& test) {
                                          shape_text_of(test.values.shape()), shape_text_of(train.values.shape()),
                                          train.path));
   }
+  if (train.names.size() != test.names.size()) {
+    return Status::data_loss(fmt::format("{}: {} named columns, expected {} as {} has: give both parts in one format",
+                                         test.path, test.names.size(), train.names.size(), train.path));
+  }
   if (train.names != test.names) {
     const auto differing = std::ranges::mismatch(train.names, test.names);
     return Status::data_loss(fmt::format("{}: column '{}' where {} has '{}'", test.path, printable(*differing.in2, 80),
