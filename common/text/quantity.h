@@ -12,7 +12,6 @@ namespace syncopate {
 
 // Seconds, from "250us", "300ms", "0.3s", "2min", "1.5h" or "2d".
 std::optional<double> parse_time(std::string_view text);
-inline constexpr const char* kTimeForms = "with us, ms, s, min, h or d";
 
 // Bytes, from "512B", "25MB" or "16GiB" (kB, MB, GB, TB, KiB, MiB, GiB, TiB).
 std::optional<double> parse_bytes(std::string_view text);
@@ -21,7 +20,6 @@ inline constexpr const char* kByteForms = "with B, kB, MB, GB, TB, KiB, MiB, GiB
 // Bits a second, from "10gbit", "10Gb/s" or "10Gbps" (k, m, g, t). The letters are of either case, except that a bit is
 // no byte: "10GB/s" is none.
 std::optional<double> parse_bits_per_second(std::string_view text);
-inline constexpr const char* kBitRateForms = "with kbit, mbit, gbit or tbit (or kb/s to Tb/s, kbps to Tbps)";
 
 // Bytes a second, from "900MB/s" or "4.2GB/s".
 std::optional<double> parse_bytes_per_second(std::string_view text);

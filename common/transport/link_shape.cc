@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -49,7 +50,9 @@ Result<LinkShape> LinkShape::parse(std::string_view text) {
   const auto rate = rounded(parse_bits_per_second(text.substr(0, plus)), kLeastRate, kMostRate);
   std::optional<std::int64_t> delay = 0;
   if (has_delay) {
-    const std::optional<double> seconds = parse_time(text.substr(plus + 1));
+    std::string delay_text(text.substr(plus + 1));
+    std::ranges::transform(delay_text, delay_text.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::optional<double> seconds = parse_time(delay_text);
     delay = rounded(seconds ? std::optional(*seconds * 1e9) : std::nullopt, kLeastDelay, kMostDelay);
   }
   if (!rate || !delay) return Status::invalid_argument(fmt::format("'{}' must be {}", text, forms()));

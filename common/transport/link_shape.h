@@ -16,8 +16,7 @@ struct LinkShape {
   std::int64_t bits_per_second = 0;  // each way
   Duration delay{};                  // one way, for each message
 
-  // "1gbit", "100mbit+5ms", "2.5gbit+200us": kbit, mbit or gbit, then us or ms, in letters of
-  // either case (a bit is no byte: 10GB is refused). Says what is wrong otherwise.
+  // "1gbit", "10Gb/s", "100mbit+5ms": a rate, then a time (common/text/quantity.h). Says what is wrong otherwise.
   static Result<LinkShape> parse(std::string_view text);
   static const char* forms();
   // In the form that parse() reads.

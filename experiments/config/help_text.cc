@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/text/quantity.h"
 #include "experiments/config/comparison.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
@@ -342,7 +343,8 @@ std::vector<OptionSpec> all_options() {
 // Returns, for example, "[processes; 1 to 64; default 2]".
 std::string facts(const OptionSpec& option) {
   std::string text = "[";
-  for (const std::string& part : {option.unit, option.range}) {
+  const std::string unit = option.unit + unit_hint(option.unit);
+  for (const std::string& part : {unit, option.range}) {
     if (!part.empty()) text += part + "; ";
   }
   return text + "default " + (option.placeholder.empty() ? "off" : option.usual) + "]";

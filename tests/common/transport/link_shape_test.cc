@@ -21,6 +21,7 @@ TEST(LinkShape, IsReadAndWrittenBack) {
       {"64kbit+1500us", 64000, microseconds(1500), "64kbit+1.5ms"},
       {"1000mbit", 1000000000, Duration(0), "1gbit"},
       {"10Gbit+1ms", 10000000000, milliseconds(1), "10gbit+1ms"},
+      {"1GBIT+5MS", 1000000000, milliseconds(5), "1gbit+5ms"},
       {"10Gb/s+0.001s", 10000000000, milliseconds(1), "10gbit+1ms"},
       {"10tbit", 10000000000000, Duration(0), "10000gbit"},
   };

@@ -160,6 +160,11 @@ TEST_F(OwnData, OfTwoFilesMustFitEachOther) {
               HasSubstr("test.csv: line 3: column 'kind' is 'z', a class that no training"));
   EXPECT_THAT(refused("b,kind\n1,x\n"), HasSubstr("column 'b' where"));
   EXPECT_THAT(refused("a,b,kind\n1,2,x\n"), HasSubstr("samples of 2 values, expected 1 values"));
+  const std::string arrays = folder_.write(
+      "test.npz",
+      npz({{"X", npy<float>("<f4", "(2, 1)", {1, 2})}, {"kind", npy<char32_t>("<U1", "(2,)", {U'x', U'y'})}}, false));
+  EXPECT_THAT(refusal(open(train, {.target = "kind", .test_data = arrays})),
+              HasSubstr("0 named columns, expected 1 as"));
 }
 
 TEST_F(OwnData, OfNumPyAreReadInAnyTypeAndOrder) {
