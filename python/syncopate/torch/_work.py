@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Callable, Deque, List, Optional
 
 import torch
 import torch.distributed as dist
 
 from syncopate.torch import _watch
+
+# A callback that has used no processor for so long waits for something.
+_LOOK_AGAIN = 0.1
 
 
 class Work(dist.Work):
@@ -103,10 +107,15 @@ class Works:
     def wait_for(self, work: Work) -> None:
         watch = _watch.current()
         begin = watch and watch.waits(torch._C._current_graph_task_id() >= 0)
+        thread = threading.current_thread()
+        if isinstance(thread, _Callbacks):
+            thread.waits_for_work = True
         try:
             self._communicator.wait(work.ticket, work.what)
         except Exception:
             pass  # the work has it, too
+        if isinstance(thread, _Callbacks):
+            thread.waits_for_work = False
         if watch is not None:
             watch.waited(begin, self._communicator)
         self.end_done()
@@ -115,14 +124,15 @@ class Works:
         """Within backward its own thread completes the future, when backward has come to its end: so all ranks begin in
         the same order what hooks do with it, and no other thread needs the interpreter. Who waits for it before completes
         it. What backward's last callbacks ask for is completed at once, since what waits for it may stand behind them.
-        Outside of backward a thread of its own completes futures, as their work is done."""
+        Outside of backward a thread of its own completes futures, as their work is done, and another has their callbacks
+        run, which may wait for any future."""
         if torch._C._current_autograd_node() is not None:
             future = _BackwardFuture(work)
             torch.autograd.Variable._execution_engine.queue_callback(future.complete)
             return future
         promise: Any = torch.futures.Future()
         result = promise.then(_result_of)
-        if torch._C._current_graph_task_id() >= 0 or isinstance(threading.current_thread(), _Completer):
+        if torch._C._current_graph_task_id() >= 0 or isinstance(threading.current_thread(), _Callbacks):
             _keep(promise, work)
         else:
             if self._completer is None:
@@ -142,7 +152,8 @@ class Works:
 
 
 class _Completer(threading.Thread):
-    """Completes futures in the order in which their work ends."""
+    """Completes futures in the order in which their work ends. Their callbacks run in this order, too, one after the other, since
+    all ranks must begin alike what these begin; but nothing stands behind one that waits for what it does not have."""
 
     def __init__(self) -> None:
         super().__init__(name="syncopate futures", daemon=True)
@@ -150,15 +161,59 @@ class _Completer(threading.Thread):
         self.start()
 
     def run(self) -> None:
+        callbacks = _Callbacks()
         for promise, work in iter(self.promised.get, None):
-            _keep(promise, work)
+            _end(work)
+            if not callbacks.run_those_of(promise, work):
+                callbacks.close()
+                callbacks = _Callbacks()
+        callbacks.close()
+        callbacks.join()
 
 
-def _keep(promise: Any, work: Work) -> None:
+class _Callbacks(threading.Thread):
+    """Has callbacks of futures run, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__(name="syncopate callbacks", daemon=True)
+        self.waits_for_work = False  # which ends without another callback
+        self._given: Any = SimpleQueue()
+        self._ended: Any = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        for promise, work in iter(self._given.get, None):
+            try:
+                promise.set_result(work)
+            finally:
+                self._ended.put(True)
+
+    def run_those_of(self, promise: Any, work: Work) -> bool:
+        """Returns once they have run; False if one waits for something else than work, maybe for a future that comes later."""
+        self._given.put((promise, work))
+        used = -1.0
+        while True:
+            try:
+                return self._ended.get(timeout=_LOOK_AGAIN)
+            except Empty:
+                before, used = used, time.clock_gettime(time.pthread_getcpuclockid(self.ident or 0))
+                if used == before and not self.waits_for_work:
+                    return False
+
+    def close(self) -> None:
+        """It ends when what it has begun has ended."""
+        self._given.put(None)
+
+
+def _end(work: Work) -> None:
     try:
         work.wait()
     except Exception:
         pass  # _result_of raises it
+
+
+def _keep(promise: Any, work: Work) -> None:
+    _end(work)
     promise.set_result(work)
 
 

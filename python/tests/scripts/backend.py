@@ -118,6 +118,36 @@ def chained(group):
     return [work.get_future().then(again).wait(), sums[0]]
 
 
+def waits_for_what_was_begun_before(group, wait):
+    """A callback outside of backward waits for futures that were there before it ran, of later work and its callbacks."""
+    tensors = [tensor_of(torch.float32) for _ in range(4)]
+    works = [dist.all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
+    first, *others = [work.get_future() for work in works]
+    others.append(others[-1].then(lambda future: [future.value()[0] / 2]))
+    followed = first.then(lambda future: sum((result[0] for result in wait(others)), future.value()[0]))
+    return [followed.wait(), *tensors]
+
+
+def callbacks_begin_in_order():
+    """The first callback is slow, and waits between what it begins; the others are not."""
+    order, tensors = [], [tensor_of(torch.float32) for _ in range(3)]
+    futures = [dist.all_reduce(tensor, async_op=True).get_future() for tensor in tensors]
+
+    def begin(number):
+        def callback(future):
+            for part in range(2):
+                order.append((number, part))
+                if number == 0 and dist.get_rank() == 1:
+                    time.sleep(0.02)
+                dist.all_reduce(torch.ones(number + 1), async_op=True).get_future().wait()
+
+        return callback
+
+    for future in [future.then(begin(number)) for number, future in enumerate(futures)]:
+        future.wait()
+    assert order == [(number, part) for number in range(3) for part in range(2)], order
+
+
 def polled():
     """is_completed() comes true without wait(), and the result is there."""
     tensor = tensor_of(torch.int64)
@@ -180,6 +210,9 @@ def main():
     columns()
     for operation in (futures, chained, coalesced):
         same(operation)
+    for wait in (lambda futures: [future.wait() for future in futures], torch.futures.wait_all):
+        same(waits_for_what_was_begun_before, wait)
+    callbacks_begin_in_order()
     polled()
     uneven_all_gather()
     same(unused_parameters)
