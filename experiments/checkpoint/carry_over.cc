@@ -262,12 +262,12 @@ Result<std::optional<CarryOver>> plan_carry_over(const Manifest& manifest, const
   const std::set<std::string> parts = parts_left(manifest);
   plan.left_behind.insert(plan.left_behind.end(), parts.begin(), parts.end());
   // A run of one worker has neither: its samples come as the usual choice has them.
+  const auto chosen = [](const Facts& facts, const char* name, const char* usual) {
+    const std::string value = fact(facts, name);
+    return value.empty() ? std::string(usual) : value;
+  };
   for (const auto& [name, usual] : {std::pair("--shard", "random"), std::pair("--shuffle", "global")}) {
-    const auto chosen = [&](const Facts& facts) {
-      const std::string value = fact(facts, name);
-      return value.empty() ? std::string(usual) : value;
-    };
-    if (chosen(manifest.facts) == chosen(run.facts)) continue;
+    if (chosen(manifest.facts, name, usual) == chosen(run.facts, name, usual)) continue;
     plan.left_behind.push_back(
         fmt::format("the order of the samples ({}), so that some of the epoch under way are "
                     "trained twice and others not",

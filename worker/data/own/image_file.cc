@@ -71,8 +71,8 @@ DecodedImage scaled_image(const DecodedImage& image, int height, int width) {
   const auto [from_height, from_width, channels] = image.shape;
   if (from_height == height && from_width == width) return image;
   const std::vector<Source> columns = sources_of(from_width, width), rows = sources_of(from_height, height);
-  const auto index = [&](int y, int x, int c, int row) {
-    return static_cast<std::size_t>((static_cast<std::int64_t>(y) * row + x) * channels + c);
+  const auto index = [per_pixel = channels](int y, int x, int c, int row) {
+    return static_cast<std::size_t>((static_cast<std::int64_t>(y) * row + x) * per_pixel + c);
   };
   std::vector<float> narrowed(static_cast<std::size_t>(from_height) * width * channels);
   for (int y = 0; y < from_height; ++y) {
