@@ -7,8 +7,12 @@
 
 namespace syncopate {
 
-RunKeys::Pair MemberKeys::pair(const char* end, int rank) const {
-  return keys_.pair(fmt::format("data {} {} {}", end, rank, group_));
+RunKeys::Pair MemberKeys::listener(int rank) const {
+  return keys_.pair(fmt::format("data listener {} {}", rank, group_));
+}
+
+RunKeys::Pair MemberKeys::connector(int rank, int connection) const {
+  return keys_.pair(fmt::format("data connector {}/{} {}", rank, connection, group_));
 }
 
 MemberKeys::Proof MemberKeys::proof(int from, int to) const {

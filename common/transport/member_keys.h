@@ -15,15 +15,13 @@ class MemberKeys {
 
   MemberKeys(const RunKeys& keys, std::string group) : keys_(keys), group_(std::move(group)) {}
 
-  // CURVE: the keys of a member that listens, and of one that connects.
-  RunKeys::Pair listener(int rank) const { return pair("listener", rank); }
-  RunKeys::Pair connector(int rank) const { return pair("connector", rank); }
+  // CURVE: the keys of a member that listens, and of one that connects, for each of its connections to a listener.
+  RunKeys::Pair listener(int rank) const;
+  RunKeys::Pair connector(int rank, int connection = 0) const;
   // Shared memory: what one member shows another. It opens nothing else.
   Proof proof(int from, int to) const;
 
  private:
-  RunKeys::Pair pair(const char* end, int rank) const;
-
   RunKeys keys_;
   std::string group_;
 };

@@ -54,13 +54,24 @@ class PayloadLease final : public Message::Lease {
   zmq::message_t frame_;
 };
 
-// Whether what came over this connection is of who it is let in as.
-bool is_from(zmq::message_t& frame, std::uint32_t rank) {
-  const char* const user = zmq_msg_gets(frame.handle(), "User-Id");
-  if (user == nullptr) return false;
-  std::uint32_t known = 0;
-  const char* const end = user + std::strlen(user);
-  return std::from_chars(user, end, known).ptr == end && known == rank;
+// One of the connections between two members, by the key that its sender proved to have.
+struct Connection {
+  std::uint32_t from = 0;  // rank
+  std::uint32_t number = 0;
+};
+
+std::string name_of(Connection connection) { return fmt::format("{}/{}", connection.from, connection.number); }
+
+// Which of the `connections` of each of the `members` it came over; nothing if it came over no connection of theirs.
+std::optional<Connection> connection_of(zmq::message_t& frame, std::size_t members, std::size_t connections) {
+  const std::string user = user_of(frame);
+  Connection connection;
+  const char* const end = user.data() + user.size();
+  const auto [slash, error] = std::from_chars(user.data(), end, connection.from);
+  if (error != std::errc() || slash == end || *slash != '/') return std::nullopt;
+  if (std::from_chars(slash + 1, end, connection.number).ptr != end) return std::nullopt;
+  if (connection.from >= members || connection.number >= connections) return std::nullopt;
+  return connection;
 }
 
 class ZmqTransport final : public Transport {
@@ -77,6 +88,7 @@ class ZmqTransport final : public Transport {
         inbox_(context_, zmq::socket_type::pull),
         outboxes_(static_cast<std::size_t>(options.size)),
         connections_(static_cast<std::size_t>(options.connections)),
+        begun_(outboxes_.size() * connections_),
         due_(static_cast<std::size_t>(options.size)),
         order_(options.size) {
     inbox_.set(zmq::sockopt::linger, 0);
@@ -88,7 +100,10 @@ class ZmqTransport final : public Transport {
     const auto handshake_time = std::chrono::ceil<std::chrono::milliseconds>(options.handshake_time);
     inbox_.set(zmq::sockopt::handshake_ivl, static_cast<int>(handshake_time.count()));
     for (int peer = 0; peer < size_; ++peer) {
-      authenticator_->admit(keys_.connector(peer).public_key, std::to_string(peer));
+      for (int number = 0; number < options.connections; ++number) {
+        authenticator_->admit(keys_.connector(peer, number).public_key,
+                              name_of({static_cast<std::uint32_t>(peer), static_cast<std::uint32_t>(number)}));
+      }
     }
   }
 
@@ -131,19 +146,17 @@ class ZmqTransport final : public Transport {
     try {
       if (outbox.sockets.empty()) connect(peer);
       zmq::socket_t& socket = outbox.sockets[payload.size() < kSpreadFrom ? 0 : outbox.spread++ % connections_];
-      const bool alone = payload.empty();
-      SYNCOPATE_RETURN_IF_ERROR(
-          send_frame(socket, head, alone ? zmq::send_flags::none : zmq::send_flags::sndmore, deadline));
+      SYNCOPATE_RETURN_IF_ERROR(send_part(socket, head, deadline));
       ++outbox.sent;
-      if (alone) return Status();
+      if (payload.empty()) return Status();
       zmq::message_t body = payload.size() < kCopyBelow || pending == nullptr
                                 ? zmq::message_t(payload.data(), payload.size())
                                 : borrowed_.borrow(payload, pending->counter());
       counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
-      SYNCOPATE_RETURN_IF_ERROR(send_frame(socket, body, zmq::send_flags::sndmore, deadline));
+      SYNCOPATE_RETURN_IF_ERROR(send_part(socket, body, deadline));
       const ZmqTrailer trailer{.number = preamble.number};
       zmq::message_t tail(&trailer, sizeof(trailer));
-      return send_frame(socket, tail, zmq::send_flags::none, deadline);
+      return send_part(socket, tail, deadline);
     } catch (const zmq::error_t& error) {
       return Status::internal(fmt::format("sending to peer {}: {}", peer, error.what()));
     }
@@ -153,12 +166,10 @@ class ZmqTransport final : public Transport {
     try {
       while (true) {
         if (std::optional<Message> message = order_.take()) return std::move(*message);
-        zmq::message_t head;
-        SYNCOPATE_RETURN_IF_ERROR(receive_frame(head, deadline));
-        zmq::message_t body, tail;
-        if (!receive_rest(head, body, tail)) continue;
+        zmq::message_t part;
+        SYNCOPATE_RETURN_IF_ERROR(receive_part(part, deadline));
         std::uint64_t number = 0;
-        std::optional<Message> message = check(head, body, tail, number);
+        std::optional<Message> message = completed_by(part, number);
         if (!message) continue;
         if (connections_ == 1) {
           if (number != due_[static_cast<std::size_t>(message->from())]) {
@@ -200,21 +211,29 @@ class ZmqTransport final : public Transport {
     std::size_t spread = 0;              // messages that took connections in turn
   };
 
+  // Of the message that is arriving over a connection.
+  struct Parts {
+    ZmqPreamble preamble;
+    std::optional<std::string> head;  // without the preamble
+    std::optional<zmq::message_t> body;
+  };
+
   void connect(int peer) {
     std::vector<zmq::socket_t>& sockets = outboxes_[static_cast<std::size_t>(peer)].sockets;
     while (sockets.size() < connections_) {
       zmq::socket_t& socket = sockets.emplace_back(context_, zmq::socket_type::push);
       socket.set(zmq::sockopt::linger, static_cast<int>(kLinger.count()));
       socket.set(zmq::sockopt::sndhwm, 0);
-      secure_connector(socket, keys_.listener(peer).public_key, keys_.connector(rank_));
+      const auto number = static_cast<int>(sockets.size()) - 1;
+      secure_connector(socket, keys_.listener(peer).public_key, keys_.connector(rank_, number));
       // On one host a connection ends with one of the two processes: whoever listens there afterwards is no member.
       if (stays_here_) socket.set(zmq::sockopt::reconnect_ivl, -1);
       connect_to(socket, addresses_[static_cast<std::size_t>(peer)]);
     }
   }
 
-  Status send_frame(zmq::socket_t& socket, zmq::message_t& frame, zmq::send_flags flags, TimePoint deadline) {
-    while (!socket.send(frame, flags | zmq::send_flags::dontwait)) {
+  Status send_part(zmq::socket_t& socket, zmq::message_t& part, TimePoint deadline) {
+    while (!socket.send(part, zmq::send_flags::dontwait)) {
       if (interrupted_.load()) return Status::cancelled("interrupted");
       if (clock_.now() >= deadline) return Status::deadline_exceeded("the outbox is full");
       zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLOUT, 0};
@@ -223,29 +242,29 @@ class ZmqTransport final : public Transport {
     return Status();
   }
 
-  Status receive_frame(zmq::message_t& frame, TimePoint deadline) {
+  Status receive_part(zmq::message_t& part, TimePoint deadline) {
     if (interrupted_.load()) return Status::cancelled("interrupted");
-    if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
+    if (inbox_.recv(part, zmq::recv_flags::dontwait)) return Status();
     const TimePoint begin = clock_.now();
     const bool soon =
         last_wait_ < kShortWait && last_payload_ < (over_tcp_ ? kShortPayloadOverTcp : kShortPayloadOverIpc);
-    const Status status = wait_for_frame(frame, soon ? begin + kSpinBeforeSleep : begin, deadline);
+    const Status status = wait_for_part(part, soon ? begin + kSpinBeforeSleep : begin, deadline);
     last_wait_ = clock_.now() - begin;
     return status;
   }
 
   // Spins until `spin_until`, then sleeps.
-  Status wait_for_frame(zmq::message_t& frame, TimePoint spin_until, TimePoint deadline) {
+  Status wait_for_part(zmq::message_t& part, TimePoint spin_until, TimePoint deadline) {
     while (clock_.now() < std::min(spin_until, deadline)) {
       sched_yield();
-      if (inbox_.recv(frame, zmq::recv_flags::dontwait)) return Status();
+      if (inbox_.recv(part, zmq::recv_flags::dontwait)) return Status();
     }
     while (true) {
       if (interrupted_.load()) return Status::cancelled("interrupted");
       const Duration left = deadline - clock_.now();
       const bool late = left <= Duration::zero();
       if (!late) set_receive_timeout(std::min<Duration>(left, kLookUpEvery));
-      if (inbox_.recv(frame, late ? zmq::recv_flags::dontwait : zmq::recv_flags::none)) return Status();
+      if (inbox_.recv(part, late ? zmq::recv_flags::dontwait : zmq::recv_flags::none)) return Status();
       if (late) return Status::deadline_exceeded("no message");
     }
   }
@@ -257,49 +276,55 @@ class ZmqTransport final : public Transport {
     timeout_ = rounded;
   }
 
-  // What comes behind the first frame. The frames of a message arrive together. False if they are not those of one.
-  bool receive_rest(zmq::message_t& head, zmq::message_t& body, zmq::message_t& tail) {
-    if (!head.more()) return true;
-    bool more = inbox_.recv(body, zmq::recv_flags::dontwait) && body.more();
-    if (more) more = inbox_.recv(tail, zmq::recv_flags::dontwait) && tail.more();
-    if (!more) return true;
-    zmq::message_t rest;
-    while (inbox_.recv(rest, zmq::recv_flags::dontwait) && rest.more()) {
-    }
-    drop("more frames than a message has");
-    return false;
-  }
-
-  // Nothing if the message does not check out; else also which of its sender's messages it is.
-  std::optional<Message> check(zmq::message_t& head, zmq::message_t& body, const zmq::message_t& tail,
-                               std::uint64_t& number) {
-    ZmqPreamble preamble;
-    const char* reason = objection_to({head.data<std::byte>(), head.size()}, body.size(), run_, size_, preamble);
-    if (reason == nullptr && !is_from(head, preamble.from)) reason = "a message in another member's name";
-    if (reason == nullptr && !ends_as_it_begins(preamble, tail)) reason = "parts of several messages";
-    if (reason != nullptr) {
-      drop(reason);
+  // Takes the next part of a message. Returns the message once it is whole, and which of its sender's it is; nothing
+  // if parts of it are missing, or if it does not check out.
+  std::optional<Message> completed_by(zmq::message_t& part, std::uint64_t& number) {
+    const std::optional<Connection> connection = connection_of(part, outboxes_.size(), connections_);
+    if (!connection) return drop("a message over a connection of no member");
+    Parts& parts = begun_[connection->from * connections_ + connection->number];
+    if (!parts.head) {
+      const std::span<const std::byte> head{part.data<std::byte>(), part.size()};
+      const char* const objection = objection_to(head, run_, connection->from, parts.preamble);
+      if (objection != nullptr) return drop(objection);
+      number = parts.preamble.number;
+      std::string header(part.data<char>() + sizeof(ZmqPreamble), part.size() - sizeof(ZmqPreamble));
+      if (parts.preamble.payload_bytes == 0) return whole(*connection, std::move(header), {});
+      parts.head = std::move(header);
       return std::nullopt;
     }
-    number = preamble.number;
+    if (!parts.body) {
+      if (part.size() == parts.preamble.payload_bytes) {
+        parts.body = std::move(part);
+        return std::nullopt;
+      }
+      parts.head.reset();
+      return drop("a payload of another size than announced");
+    }
+    std::string header = *std::exchange(parts.head, std::nullopt);
+    zmq::message_t body = *std::exchange(parts.body, std::nullopt);
+    if (!ends_as_it_begins(parts.preamble, part)) return drop("parts of several messages");
+    number = parts.preamble.number;
+    return whole(*connection, std::move(header), std::move(body));
+  }
+
+  Message whole(Connection connection, std::string header, zmq::message_t body) {
     last_payload_ = body.size();
     counters_.payload_bytes_in += static_cast<std::int64_t>(body.size());
-    std::string header(head.data<char>() + sizeof(preamble), head.size() - sizeof(preamble));
     // ZeroMQ hands out small frames where they lie in its read buffer, aligned to nothing.
     const bool aligned = reinterpret_cast<std::uintptr_t>(body.data()) % alignof(float) == 0;
     auto lease = std::make_unique<PayloadLease>(aligned ? std::move(body) : zmq::message_t(body.data(), body.size()));
     const std::span<const std::byte> payload = lease->bytes();
-    return Message(static_cast<int>(preamble.from), std::move(header), payload, std::move(lease));
+    return Message(static_cast<int>(connection.from), std::move(header), payload, std::move(lease));
   }
 
   static bool ends_as_it_begins(const ZmqPreamble& preamble, const zmq::message_t& tail) {
-    if (preamble.payload_bytes == 0) return tail.size() == 0;
     const ZmqTrailer trailer{.number = preamble.number};
     return tail.size() == sizeof(trailer) && std::memcmp(tail.data(), &trailer, sizeof(trailer)) == 0;
   }
 
-  void drop(const char* reason) {
+  std::nullopt_t drop(const char* reason) {
     if (counters_.dropped++ == 0) log_warning("{} endpoint {}: dropped {}", name(), rank_, reason);
+    return std::nullopt;
   }
 
   const bool over_tcp_;
@@ -318,6 +343,7 @@ class ZmqTransport final : public Transport {
   std::vector<Outbox> outboxes_;        // by peer
   std::vector<std::string> addresses_;  // by peer
   const std::size_t connections_;       // to each peer
+  std::vector<Parts> begun_;            // by peer and connection
   std::vector<std::uint64_t> due_;      // number of the next message, by peer, over one connection
   MessageOrder order_;                  // of what came over several connections
   std::chrono::milliseconds timeout_{-1};

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <barrier>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "common/transport/inproc_transport.h"
 #include "common/transport/make_transport.h"
@@ -183,6 +185,26 @@ TEST(ZmqTransport, RefusesANumberOfConnectionsThatCannotBe) {
     ASSERT_FALSE(transport.ok());
     EXPECT_EQ(transport.status().code(), Code::kInvalidArgument);
     EXPECT_EQ(transport.status().message(), std::to_string(connections) + " connections: must be 1 to 16");
+  }
+}
+
+// As members do that are told at the same moment that the group is another one. libzmq would end the process here if a
+// message were several frames of its own.
+TEST(ZmqTransport, MayBeClosedAtBothEndsInTheMidstOfAMessage) {
+  const std::vector<std::byte> payload(4 << 20);
+  for (int round = 0; round < 60; ++round) {
+    auto group = connect_group("tcp", 2);
+    PendingSends pending;
+    for (int i = 0; i < 6; ++i) ASSERT_TRUE(group[0]->send(1, "a part of it", payload, &pending, soon()).ok());
+    ASSERT_TRUE(group[1]->receive(soon()).ok());
+    group[0]->interrupt();
+    std::barrier both(2);
+    const std::jthread sender([&] {
+      both.arrive_and_wait();
+      group[0].reset();
+    });
+    both.arrive_and_wait();
+    group[1].reset();
   }
 }
 
