@@ -77,6 +77,8 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
 
   auto impl = std::make_unique<Impl>();
   impl->meeting = meeting;
+  impl->name = name;
+  impl->has_servers = has_servers;
   impl->layout = std::move(*own_layout);
   impl->watch = library::GradientWatch(meeting->group->rank(), *on_nan);
   if (has_servers && !meeting->group->servers_to_start(options.servers).empty()) {
@@ -95,6 +97,14 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
   if (!exchange.ok()) return impl->status(exchange.status(), kConnecting);
   impl->exchange = std::move(*exchange);
   return impl;
+}
+
+// Only once no rank of any host watches them any more: to one that does, a server that has ended is lost.
+::syncopate::Status Strategy::Impl::end_servers() {
+  library::Group& group = *meeting->group;
+  const auto all =
+      group.rendezvous().exchange(fmt::format("{}/left", name), group.rank(), group.size(), "", group.deadline());
+  return all.ok() && servers ? servers->end(group.deadline()) : all.status();
 }
 
 Status Strategy::Impl::status(const ::syncopate::Status& status, const char* operation, std::int64_t in_step) const {
@@ -186,7 +196,7 @@ Status Strategy::leave() {
   if (Status status = impl_->check(Impl::Phase::kBetweenSteps, "leave()"); !status.ok()) return status;
   impl_->phase = Impl::Phase::kOver;
   ::syncopate::Status left = impl_->exchange->leave();
-  if (left.ok() && impl_->servers) left = impl_->servers->end(impl_->meeting->group->deadline());
+  if (left.ok() && impl_->has_servers) left = impl_->end_servers();
   return impl_->status(left, "leaving a strategy");
 }
 

@@ -24,8 +24,12 @@ struct Strategy::Impl {
   // Fails with invalid argument unless it is in `expected`.
   Status check(Phase expected, const char* call) const;
   Status status(const ::syncopate::Status& status, const char* operation, std::int64_t step = -1) const;
+  // Waits until all ranks have left. Then ends those servers that this rank has started.
+  ::syncopate::Status end_servers();
 
   std::shared_ptr<Meeting> meeting;
+  std::string name;  // of the strategy in its job
+  bool has_servers = false;
   ::syncopate::ParamLayout layout;
   std::unique_ptr<library::ServerProcesses> servers;    // those that this rank starts
   std::unique_ptr<library::StrategyExchange> exchange;  // ends before its servers
