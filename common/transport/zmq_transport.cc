@@ -211,7 +211,7 @@ class ZmqTransport final : public Transport {
     std::size_t spread = 0;              // messages that took connections in turn
   };
 
-  // Of the message that is arriving over a connection.
+  // What has arrived of a message over one connection.
   struct Parts {
     ZmqPreamble preamble;
     std::optional<std::string> head;  // without the preamble
