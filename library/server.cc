@@ -134,7 +134,6 @@ Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& others, std::istrea
                             .rank = members.rank_of_shard(plan.server),
                             .size = members.size(),
                             .keys = plan.keys,
-                            .encrypted = true,
                             .patience = patience};
   reach_other_hosts(endpoint, plan.address);
   SYNCOPATE_ASSIGN_OR_RETURN(

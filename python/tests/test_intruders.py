@@ -21,14 +21,15 @@ from syncopate import _core, _elastic
 from syncopate._servers import Servers
 from syncopate.errors import PeerLost, SyncopateError
 
-# Some weights of scripts/victim.py, as they lie in memory.
-MARK = struct.pack("<f", 1234.5678) * 4
+# Some weights of scripts/victim.py, and some of its gradients, as they lie in memory.
+MARKS = struct.pack("<f", 1234.5678) * 4, struct.pack("<f", 4.0) * 16
 
 
 class Relay:
-    """Passes on what comes to who really listens at `target`, keeps a copy, and changes what is longer than a greeting."""
+    """Passes on what comes to who really listens at `target`, keeps a copy, and may change what is longer than a greeting."""
 
-    def __init__(self, target):
+    def __init__(self, target, alters):
+        self._alters = alters
         host, _, port = target.removeprefix("tcp://").rpartition(":")
         self._target, self.taken = (host, int(port)), bytearray()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -46,7 +47,7 @@ class Relay:
         try:
             while part := source.recv(1 << 16):
                 self.taken += part
-                if len(part) > 1024:
+                if self._alters and len(part) > 1024:
                     part = part[:-8] + bytes(byte ^ 0x80 for byte in part[-8:])
                 drain.sendall(part)
         except OSError:
@@ -65,17 +66,17 @@ class Intruder:
         self._store.set(key, change(self._store.get(key).decode()))
         self._store.set("go", "")
 
-    def get_between(self, key):
+    def get_between(self, key, alters=True):
         def change(value):
             address, proof, _ = value.partition("#")
-            self.relay = Relay(address)
+            self.relay = Relay(address, alters)
             scheme = "tcp://" if address.startswith("tcp://") else ""
             return f"{scheme}127.0.0.1:{self.relay.port}{proof}{value[len(address) + len(proof):]}"
 
         self.replace(key, change)
 
     def has_read_weights(self):
-        return self.relay is not None and MARK in self.relay.taken
+        return self.relay is not None and any(mark in self.relay.taken for mark in MARKS)
 
 
 def port_of(processes):
@@ -112,6 +113,23 @@ def test_who_writes_its_own_address_into_the_store_gets_nothing_and_is_named(mod
     assert all(each.code != 0 and "trained" not in each.out for each in ended), ended
     verdict = f"the value of member {key[-1]} for 'optimizer1' does not prove to be of this job: another process, most likely an"
     assert any(verdict in each.err for each in ended), ended
+    assert not intruder.has_read_weights()
+
+
+@pytest.mark.parametrize("alters", [False, True])
+@pytest.mark.parametrize("mode, key", [("ps", "optimizer1/2"), ("allreduce", "optimizer1/0")])
+def test_who_is_on_the_way_between_two_ranks_of_a_host_reads_and_alters_nothing(mode, key, alters):
+    """Ranks believe the store, so that all of their way to each other goes through the relay."""
+    processes = start("victim.py", 2, mode, "sockets", 20, HELD="optimizer", BELIEVES="yes")
+    intruder = meet_intruder(processes)
+    intruder.get_between(f"syncopate//0/0/{key}", alters)
+    ended = wait(processes)
+    if alters:
+        assert all(each.code != 0 and "trained" not in each.out for each in ended), ended
+    else:
+        assert all(each.code == 0 and "trained" in each.out for each in ended), ended
+        assert len(intruder.relay.taken) > 20 * 4 * 300 * 100, "the gradients went another way"
+    assert len(intruder.relay.taken) > 1024, "nobody has come to the relay"
     assert not intruder.has_read_weights()
 
 

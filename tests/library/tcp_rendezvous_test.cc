@@ -9,6 +9,8 @@
 #include "library/rendezvous_server.h"
 #include "library/socket_address.h"
 #include "library/text_frame.h"
+#include "library/value_proof.h"
+#include "tests/support/test_keys.h"
 
 namespace syncopate::library {
 namespace {
@@ -92,6 +94,45 @@ TEST_F(TcpRendezvousTest, RefusesAnotherNumberOfMembers) {
   const Values values = member()->exchange("ranks", 1, 3, "b", in(seconds(20)));
   EXPECT_EQ(values.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(values.status().message(), HasSubstr("rank 1 counts 3 members, and others 2"));
+}
+
+TEST_F(TcpRendezvousTest, GivesPlacesOfAGroupWhereProofsAreRequiredToWhoHasOneAlone) {
+  const RunKeys keys = testing_support::test_keys();
+  const auto said = [this](const FileDescriptor& socket) {
+    std::string bytes;
+    for (char part[1024]; bytes.empty() || !read_frame(bytes, kLongestAnswer)->has_value();) {
+      const ssize_t count = recv(socket.get(), part, sizeof(part), 0);
+      if (count <= 0) return std::string("nothing");
+      bytes.append(part, static_cast<std::size_t>(count));
+    }
+    return bytes;
+  };
+  const std::string refused = frame_of({"refused", "its value does not prove to be of this job"});
+  const FileDescriptor early = send_bytes(frame_of({"1/ranks", "0", "2", "a"}));
+  const FileDescriptor proven_early =
+      send_bytes(frame_of({"1/ranks", "1", "2", with_proof(keys, place_in("ranks", 1, 2), "b")}));
+  EXPECT_THAT(said(early), HasSubstr("a")) << "nothing is required yet";
+  EXPECT_THAT(said(proven_early), HasSubstr("ok"));
+
+  const FileDescriptor waiting = send_bytes(frame_of({"1/ranks", "0", "2", "a"}));
+  const FileDescriptor elsewhere = send_bytes(frame_of({"2/ranks", "0", "2", "a"}));
+  expect_exchange("more");  // the server has read both
+  server_->require_proof("1/", keys);
+  EXPECT_EQ(said(waiting), refused) << "it loses the place that it has taken";
+  EXPECT_EQ(said(send_bytes(frame_of({"1/ranks", "0", "2", "a"}))), refused);
+  const std::string of_another = with_proof(*RunKeys::make(), place_in("ranks", 0, 2), "a");
+  EXPECT_EQ(said(send_bytes(frame_of({"1/ranks", "0", "2", of_another}))), refused);
+  const std::string of_another_place = with_proof(keys, place_in("ranks", 1, 2), "a");
+  EXPECT_EQ(said(send_bytes(frame_of({"1/ranks", "0", "2", of_another_place}))), refused);
+
+  const std::string a = with_proof(keys, place_in("ranks", 0, 2), "a"),
+                    b = with_proof(keys, place_in("ranks", 1, 2), "b");
+  const FileDescriptor zero = send_bytes(frame_of({"1/ranks", "0", "2", a}));
+  const FileDescriptor one = send_bytes(frame_of({"1/ranks", "1", "2", b}));
+  EXPECT_EQ(said(zero), frame_of({"ok", a, b}));
+  EXPECT_EQ(said(one), frame_of({"ok", a, b}));
+  const FileDescriptor other = send_bytes(frame_of({"2/ranks", "1", "2", "b"}));
+  EXPECT_EQ(said(elsewhere), frame_of({"ok", "a", "b"})) << "of another job";
 }
 
 TEST_F(TcpRendezvousTest, DropsWhatMakesNoSenseAndServesOthers) {

@@ -1,7 +1,7 @@
 """Trains for some steps with weights that an intruder would know by sight: victim.py MODE WIRE STEPS.
 
-MODE: ps, allreduce. Rank 1 waits for "go" in the job's store, if HELD names a point: "init" or "optimizer". Each rank prints
-the sum of its weights at the end."""
+MODE: ps, allreduce. Rank 1 waits for "go" in the job's store, if HELD names a point: "init" or "optimizer"; if BELIEVES is
+set, both then give proofs of their own to what others write there. Each rank prints the sum of its weights at the end."""
 
 import os
 import sys
@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 import syncopate.torch as sy
+from syncopate import _job
 from syncopate.torch._rendezvous import StoreRendezvous
 
 MARK = 1234.5678
@@ -27,10 +28,15 @@ def hold(point):
 def held_at_the_sums(meet):
     """Holds rank 1 where the group of the sums meets: what the others have said there stands in the store meanwhile."""
 
-    def held(self, group, *rest):
-        if group == "optimizer1":
-            hold("optimizer")
-        return meet(self, group, *rest)
+    def held(self, group, rank, size, *rest):
+        if group != "optimizer1":
+            return meet(self, group, rank, size, *rest)
+        hold("optimizer")
+        texts = meet(self, group, rank, size, *rest)
+        if "BELIEVES" not in os.environ:
+            return texts
+        prove = _job.current("").group.prove
+        return [prove(f"{member}/{size} {group}", text.rpartition("#")[0]) for member, text in enumerate(texts)]
 
     return held
 
