@@ -6,15 +6,16 @@ Ranks whose numbers of batches differ are what people run into most: one has com
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+import time
 from typing import Any, Callable, List, Optional
 
 import torch
 
+from syncopate import _elastic
 from syncopate.errors import PeerLost, SyncopateError
 
-# In which ranks that have failed, as all of a group do together, have told it.
-_WITHIN = timedelta(seconds=2)
+# In which ranks that have failed, as all of a group do together, have told it, or are known to be gone; in seconds.
+_WITHIN, _LOOK_EVERY = 10.0, 0.02
 SHUTDOWN = "destroy_process_group()"
 
 
@@ -38,7 +39,11 @@ class RanksApart:
         if self.error is None:
             self.error = error
             if isinstance(error, SyncopateError) and not self._losses():
-                error.args = (self._text(str(error), self._exchange(work)),)
+                told, lost = self._exchange(work), self._losses()
+                if lost and not all(told):  # what a rank has closed while it ended was heard of before its end
+                    error.args = (f"{lost[0][1]}: {work.what}",)
+                else:
+                    error.args = (self._text(str(error), told),)
         return self.error
 
     def _exchange(self, work: Any) -> List[str]:
@@ -46,16 +51,15 @@ class RanksApart:
         count = sum(each.numel() for each in _flat(work.tensors))
         try:
             self._store.set(f"failed/{self._rank}", f"{self._batches} {count} {work.what}")
+            keys = [f"failed/{rank}" for rank in range(self._size)]
+            end = time.monotonic() + _WITHIN
+            while not all(_elastic.has(self._store, key) for key in keys):
+                if self._losses() or time.monotonic() > end:
+                    break
+                time.sleep(_LOOK_EVERY)
+            return [self._store.get(key).decode(errors="replace") if _elastic.has(self._store, key) else "" for key in keys]
         except RuntimeError:  # a store that is not there any more
-            return []
-        return [self._told_by(rank) for rank in range(self._size)]
-
-    def _told_by(self, rank: int) -> str:
-        try:
-            self._store.wait([f"failed/{rank}"], _WITHIN)
-            return self._store.get(f"failed/{rank}").decode(errors="replace")
-        except RuntimeError:
-            return ""
+            return [""] * self._size
 
     def _text(self, error: str, told: List[str]) -> str:
         ranks, batches, is_over = [], set(), False

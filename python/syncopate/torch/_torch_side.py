@@ -32,6 +32,8 @@ def make_known(group: Any) -> None:
         return
 
     class StandIn(plain):
+        options = None  # that of `plain` asks for itself until the stack is full
+
         def getBackendName(self):
             return backend.NAME
 
