@@ -228,6 +228,15 @@ SyncStats take_costs(HoldingCommunicator& self, std::int64_t waited) {
   return costs;
 }
 
+SyncStats plus(SyncStats one, const SyncStats& other) {
+  one.exposed_wait += other.exposed_wait;
+  one.communication += other.communication;
+  one.codec += other.codec;
+  one.bytes_out += other.bytes_out;
+  one.bytes_in += other.bytes_in;
+  return one;
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -368,7 +377,8 @@ NB_MODULE(_core, module) {
            "Returns what sums have cost since the last call, of which the caller has waited so many nanoseconds.");
 
   nb::class_<SyncStats>(module, "SyncStats", "What a step's synchronisation costs.")
-      .def_prop_ro("exposed_wait", [](const SyncStats& self) { return seconds(self.exposed_wait); });
+      .def_prop_ro("exposed_wait", [](const SyncStats& self) { return seconds(self.exposed_wait); })
+      .def("plus", &plus, "other"_a, "Of two exchanges of all ranks' sums.");
 
   define_step_file(module);
   nb::class_<GradientExchange>(module, "GradientExchange", "What becomes of a step's gradients.")

@@ -67,6 +67,7 @@ class Communicator:
 
 class SyncStats:
     exposed_wait: float  # seconds
+    def plus(self, other: SyncStats) -> SyncStats: ...  # of both exchanges
 
 class Tracer:
     @staticmethod

@@ -23,6 +23,8 @@ TOLD = {
     "consistency": "consistency: sync on rank 0, async on rank 1",
     "servers": "servers: 1 on rank 0, 2 on rank 1",
     "bucket": "bucket_bytes: 1048576 on rank 0, 2097152 on rank 1",
+    "passes": "backward_passes_per_step: 1 on rank 0, 2 on rank 1",
+    "passes, ps": "backward_passes_per_step: 1 on rank 0, 2 on rank 1",
     "push": "push: backward on rank 0, step on rank 1",
 }
 
@@ -50,6 +52,13 @@ def test_in_the_step_in_which_one_differs(case):
     texts += [text for text in (zero, one) if "at a learning rate of 0.1" in text and "at 0.25" in text]
     assert texts and all(text.startswith("ValueError") for text in texts), (zero, one)
     assert all(text.startswith(("ValueError", "PeerLost")) for text in (zero, one)), (zero, one)
+
+
+@pytest.mark.parametrize("case", ["own", "torch", "int8"])
+def test_at_the_end_where_the_last_step_alone_differs(case):
+    for each in wait(start("differing.py", 2, "last", case)):
+        right = "ValueError connecting: lr of the last step: 0.1 on rank 0, 0.25 on rank 1; all ranks must have the same"
+        assert told(each)[case] == right
 
 
 @pytest.mark.parametrize("mode", ["allreduce", "ps"])

@@ -24,8 +24,8 @@ def outcome(ended):
     return [each.groups()[2:] for each in found]
 
 
-def reference(size, killed, at, rule):
-    """Plain loops in one process: until `at` all ranks' gradients, afterwards those of the others."""
+def reference(size, killed, at, rule, backwards=1):
+    """Plain loops in one process: until the last backward of step `at` all ranks' gradients, afterwards those of the others."""
     import torch
     from scripts.elastic import batch
 
@@ -34,10 +34,11 @@ def reference(size, killed, at, rule):
     make = {"sgd": lambda p: torch.optim.SGD(p, lr=0.05), "adam": lambda p: torch.optim.Adam(p, lr=0.01)}[rule]
     optimizer = make(model.parameters())
     for step in range(STEPS):
-        there = [member for member in range(size) if member != killed or step < at]
         optimizer.zero_grad()
-        losses = [(model(batch(member, step)) - 1).square().mean() for member in there]
-        (sum(losses) / len(there)).backward()
+        for number in range(backwards):
+            there = [member for member in range(size) if member != killed or (step, number) < (at, backwards - 1)]
+            losses = [(model(batch(member, step + number * STEPS)) - 1).square().mean() for member in there]
+            (sum(losses) / len(there)).backward()
         optimizer.step()
     return sum(p.detach().double().sum().item() for p in model.parameters())
 
@@ -61,6 +62,15 @@ def test_the_others_go_on_with_the_mean_of_those_that_are_left(rule, way):
     tolerance = 2e-2 if "compress=fp16" in way else 1e-4
     assert float(first[1]) == pytest.approx(reference(3, 1, 5, rule), abs=tolerance)
     assert "rank 1 (pid" in ended[0].err and "is gone: 2 ranks go on" in ended[0].err
+
+
+@pytest.mark.parametrize("update", ["own", "torch"])
+def test_who_is_an_exchange_behind_takes_its_means_and_makes_the_update(update):
+    """Rank 1 is lost in the second exchange of a step, while rank 2 has not finished the first."""
+    ended = wait(start("elastic.py", 3, STEPS, 1, 5, "backwards=2", "behind=2", "rule=sgd", f"update={update}"))
+    first, second = outcome(ended)
+    assert first == second
+    assert float(first[1]) == pytest.approx(reference(3, 1, 5, "sgd", 2), abs=1e-4)
 
 
 def test_asynchronous_workers_go_on():

@@ -102,6 +102,21 @@ def test_steps_are_measured_by_phase_whoever_makes_the_update(tmp_path, way):
     assert "final_test_loss" in run.summary() and run.summary()["final_test_loss"] is None, "it was not said"
 
 
+@pytest.mark.parametrize("way", ["own", "torch"])
+def test_each_exchange_of_a_step_is_counted(tmp_path, monkeypatch, way):
+    flags = ["--mode=allreduce", "--workers=2", "--transport=sockets", "--shape=20mbit", "--warmup-steps=2"]
+    once = Run(tmp_path / "once", *flags, script=[way, 10]).end(0)
+    monkeypatch.setenv("BACKWARDS", "3")
+    thrice = Run(tmp_path / "thrice", *flags, script=[way, 10]).end(0)
+    rows = [(row, other) for row, other in zip(once.rows("steps.csv"), thrice.rows("steps.csv")) if int(row["step"]) > 0]
+    assert len(rows) == 18  # the first step has what ranks say when they connect, too
+    for row, other in rows:
+        assert int(other["bytes_out"]) == 3 * int(row["bytes_out"]) and other["samples"] == "48"
+        assert float(other["exposed_wait_us"]) > 2 * 8 / 20 * int(row["bytes_out"]), "more than two exchanges take on this link"
+        parts = sum(float(other[name]) for name in ("data_us", "forward_us", "backward_us", "exposed_wait_us", "optimizer_us"))
+        assert 0.9 * float(other["total_us"]) < parts <= float(other["total_us"]) + 5, "nothing is left out"
+
+
 @pytest.mark.skipif(SEES_UPDATES, reason="PyTorch before 2.0 alone has none")
 def test_the_hook_is_refused_where_torch_does_not_say_when_a_step_has_ended(tmp_path):
     run = Run(tmp_path, "--mode=allreduce", "--workers=2", script=["hook", 20]).end(5)

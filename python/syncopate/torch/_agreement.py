@@ -81,7 +81,11 @@ class Agreement:
 
     def texts(self, with_last: bool = False) -> Dict[str, str]:
         texts = {"optimizer": type(self._optimizer).__name__, **self._texts_of(self._look(), "")}
-        return {**texts, **self._texts_of(self._last, " of the last step")} if with_last else texts
+        return {**texts, **self.texts_of_last()} if with_last else texts
+
+    def texts_of_last(self) -> Dict[str, str]:
+        """Of what the last update was made with."""
+        return self._texts_of(self._last, " of the last step")
 
     @staticmethod
     def _texts_of(groups: Groups, when: str) -> Dict[str, str]:

@@ -53,7 +53,8 @@ class Pushes(Exchange):
         memories = Memories(self._optimizer, self.parameters)
         steps = memories.read_one()
         agreed = {**_core.Group.check_options(options, self._job.size), **self._agreement.texts()}
-        self._job.group.agree(name, {**agreed, "mode": "ps", "update": "own", "push": self._push})
+        agreed.update(mode="ps", update="own", push=self._push, backward_passes_per_step=str(self._passes_a_step))
+        self._job.group.agree(name, agreed)
         self._servers = Servers(self._job, name, int(self._options["servers"]), options)
         try:
             core = _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, self._servers.started)

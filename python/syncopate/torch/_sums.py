@@ -39,7 +39,8 @@ class Sums(Exchange):
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(names, parameters)]
         self._is_elastic = job.membership is not None
         self._agreement = Agreement(optimizer)
-        job.group.agree(self._name, {**options, **self._agreement.texts()})
+        alike = {**options, "backward_passes_per_step": str(passes_a_step)}
+        job.group.agree(self._name, {**alike, **self._agreement.texts()})
         super().__init__(names, parameters, passes_a_step)
         self.core = self._connect()
         self._under_way: List[Optional[torch.Tensor]] = [None] * len(parameters)  # kept alive until they are means
@@ -47,9 +48,11 @@ class Sums(Exchange):
         self._backwards = 0  # since the last exchange
         self._queued = -1  # backward's number, whose end is waited for
         self._lacks_end = False  # gradients came in a backward within another, which did not tell of its end
+        self._has_update_due = False  # no update has been made since the last exchange
         # In an elastic job: gradients as they were before they were summed in place, and the last means. Another rank may
         # have finished the exchange, and may have made the update that follows, too.
         self._kept: List[Optional[torch.Tensor]] = [None] * len(parameters)
+        self._means: List[Optional[torch.Tensor]] = [None] * len(parameters)
         self._is_given = False
         self._is_made = False
         self._spread(self._broadcast, job.rank == 0)
@@ -120,7 +123,8 @@ class Sums(Exchange):
     def finish(self) -> None:
         """Waits until all gradients are means. An operation of all ranks."""
         self.hand_over_rest()
-        self._stats = self._wait()
+        stats = self._wait()
+        self._stats = stats if self._stats is None or stats is None else self._stats.plus(stats)  # of all since the last step
         for index in set(self._absent).intersection(self.core.absent_everywhere() if not self._is_given else ()):
             self.parameters[index].grad = None
         for index, gradient in enumerate(self._under_way):
@@ -131,10 +135,10 @@ class Sums(Exchange):
                     f"after backward(), or in a hook of the parameter"
                 )
         if self._is_elastic:
-            self._kept = [None if p.grad is None else p.grad.clone() for p in self.parameters]
+            self._means = [None if p.grad is None else p.grad.clone() for p in self.parameters]
         self._under_way = [None] * len(self.parameters)
         self._is_given = self._lacks_end = False
-        self._is_current = True
+        self._is_current = self._has_update_due = True
         self._backwards = 0
         self.finished()
 
@@ -168,9 +172,10 @@ class Sums(Exchange):
         self._agreement.use()
         if not self._is_made and not self._leaves_out():
             self._update.make()
-        self._is_made = self._is_current = False
+        self._is_made = self._is_current = self._has_update_due = False
         if self._watch is not None and self._stats is not None:
             self._watch.finished(self._exchanged, self._stats, begin)
+        self._stats = None
 
     def _leaves_out(self) -> bool:
         """Means are the same bits on all ranks, which so agree."""
@@ -209,8 +214,7 @@ class Sums(Exchange):
         job, before = self._job, self.core
         mine = [i for i in range(len(self.parameters)) if self.has_begun and before.has(i)]
         self.core = self._connect()
-        # A rank whose gradients are current has yet to make its update from them.
-        own = f"{self.step} {int(self._is_current)}"
+        own = f"{self.step} {int(self._has_update_due)}"
         others = job.group.exchange(f"{self._name}/steps", own)
         standing = [tuple(map(int, each.split())) for each in others]
         furthest = max(step for step, _ in standing)
@@ -236,7 +240,7 @@ class Sums(Exchange):
 
         is_giver = self._job.rank == giver
         self._spread(send, is_giver, is_behind)
-        means = broadcast_value(send, self._kept if is_giver else None, is_giver)
+        means = broadcast_value(send, self._means if is_giver else None, is_giver)
         if not is_behind:
             return
         for parameter, mean in zip(self.parameters, means):
@@ -250,3 +254,5 @@ class Sums(Exchange):
         self.remove_hooks()
         self.core.leave()
         self.core = None
+        # No exchange has told the others of what the last update was made with.
+        self._job.group.agree(f"{self._name}/end", self._agreement.texts_of_last())

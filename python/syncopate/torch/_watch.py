@@ -46,11 +46,12 @@ class StepWatch:
         self._begun = self._data_from = self._ended
         self._forward_from = self._forward_to = 0
         self._data = self._forward = self._samples = 0
+        self._backward = 0  # of the step's batches before the last
         self._is_under_way = False
         self._forget_waits()
 
     def _forget_waits(self) -> None:
-        self._waited_from = self._waited_to = self._waited = 0
+        self._waited_from = self._waited_to = self._waited = self._exchanged = 0
         self._is_of_backward = False
 
     # The model.
@@ -86,6 +87,8 @@ class StepWatch:
                 self._begun = now
             else:
                 self._data = now - self._data_from
+        if self._forward_to:  # another batch of the step
+            self._backward += (self._exchanged or now) - self._forward_to
         if self._is_traced:  # what went before: backward, where a step has several forwards, else its data
             before = self._forward_to or max(self._begun, self._data_from)
             self._file.phase("backward" if self._forward_to else "data", self._step, before, now)
@@ -109,14 +112,15 @@ class StepWatch:
 
     def exchanged(self) -> int:
         """Gradients are about to be waited for; returns the time, for finished()."""
-        return self._file.exchanged()
+        self._exchanged = self._file.exchanged()
+        return self._exchanged
 
     def finished(self, exchanged: int, stats: Any, updated_from: int = 0) -> None:
         """The step has ended. `updated_from`: when torch's own update began; 0: the exchange has made it."""
         now = _now()
         if self._ended == 0 and not self._is_under_way:
             self._begun = exchanged  # a model that was not seen
-        backward = exchanged - (self._forward_to or self._begun)
+        backward = self._backward + exchanged - (self._forward_to or self._begun)
         update = now - updated_from if updated_from else 0
         times = [self._begun, now, self._data, self._forward, backward, update, *self._file.end_step()]
         if self._is_traced:

@@ -36,6 +36,11 @@ AT_FIRST = {
     ),
     "servers": ((SGD, {"lr": 0.1}, {"mode": "ps"}), (SGD, {"lr": 0.1}, {"mode": "ps", "servers": 2})),
     "bucket": ((SGD, {"lr": 0.1}, {"bucket_mb": 1}), (SGD, {"lr": 0.1}, {"bucket_mb": 2})),
+    "passes": ((SGD, {"lr": 0.1}, {}), (SGD, {"lr": 0.1}, {"backward_passes_per_step": 2})),
+    "passes, ps": (
+        (SGD, {"lr": 0.1}, {"mode": "ps"}),
+        (SGD, {"lr": 0.1}, {"mode": "ps", "backward_passes_per_step": 2}),
+    ),
     "push": ((SGD, {"lr": 0.1}, {"mode": "ps"}), (SGD, {"lr": 0.1}, {"mode": "ps", "push": "step"})),
 }
 # Options of both ranks, of which rank 1 has another rate from step 2 on.
@@ -60,6 +65,19 @@ def later(options):
         sy.allreduce(torch.ones(1))
 
 
+def last(options):
+    """Rank 1 has another rate in the last update alone, of which no exchange tells."""
+    model, optimizer = wrap(SGD, {"lr": 0.1}, **options)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        if step == 2 and sy.rank() == 1:
+            optimizer.param_groups[0]["lr"] = 0.25
+        optimizer.step()
+    optimizer.param_groups[0]["lr"] = 0.1
+    sy.shutdown()
+
+
 def arrays(mode):
     strategy = syncopate.numpy.Strategy({"w": np.zeros(4, np.float32)}, mode=mode)
     for step in range(10):
@@ -77,6 +95,8 @@ def main(kind, *cases):
                 wrap(rule, named, **options)
             elif kind == "later":
                 later(LATER[case])
+            elif kind == "last":
+                last(LATER[case])
             else:
                 arrays(case)
             print(f"{case} | nothing")

@@ -1,7 +1,7 @@
 """A script as run_experiment starts it: launched.py WAY STEPS [what becomes of rank 1 after its steps].
 
 WAY: own, torch (whose update DistributedOptimizer makes), hook (DistributedDataParallel), ps (the script itself names its mode).
-The environment's WIDTH is that of the model.
+The environment's WIDTH is that of the model, and a step has BACKWARDS calls of backward().
 """
 
 import copy
@@ -39,8 +39,9 @@ def main(way, steps, then=""):
         x = torch.randn(16, 20, generator=random)
         y = (x.sum(1) > 0).long()
         optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(trained(x), y)
-        loss.backward()
+        for _ in range(int(os.environ.get("BACKWARDS", 1))):
+            loss = nn.functional.cross_entropy(trained(x), y)
+            loss.backward()
         optimizer.step()
         sy.log(train_loss=loss)
         if step == 3:  # a model that is watched can be copied and saved
