@@ -127,6 +127,21 @@ std::string judged_line(const ComparisonReport& report, const ComparisonFigures&
       figures.most_rounds >= 10 ? "a tenth trimmed at each end, " : "");
 }
 
+// Names the row whose successive rounds were most alike, if its interval shows it.
+std::string alike_line(const ComparisonReport& report, const ComparisonFigures& figures) {
+  constexpr double kMuchAlike = 0.3;
+  std::size_t most = 0;
+  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
+    if (figures.rows[row].speed.autocorrelation > figures.rows[most].speed.autocorrelation) most = row;
+  }
+  if (figures.rows.empty() || figures.rows[most].speed.autocorrelation < kMuchAlike) return "";
+  return fmt::format(
+      "Successive rounds are alike: the ratio of {} hangs together with that of the round before (autocorrelation "
+      "{:.1f}), as where a machine is now slow, now fast for one row. Intervals are wider for it; more rounds narrow "
+      "them.",
+      report.rows[most].label, figures.rows[most].speed.autocorrelation);
+}
+
 // Returns the explanations of the columns.
 std::vector<std::string> column_lines(const ComparisonReport& report, const ComparisonFigures& figures) {
   if (figures.most_rounds == 0) return {};
@@ -238,6 +253,7 @@ std::vector<std::string> caveats(const ComparisonReport& report, const Compariso
         "cases). Ratios, taken within rounds, hardly feel that; samples/s do.",
         drift->rounds, 100 * std::abs(drift->a_round - 1), drift->a_round < 1 ? "slower" : "faster", drift->p));
   }
+  if (const std::string line = alike_line(report, figures); !line.empty()) lines.push_back(line);
   for (const std::string& line : machine_lines(report)) lines.push_back(line);
   for (const std::string& line : report.left_out) lines.push_back(line);
   for (const std::string& line : report.notes) lines.push_back(line);

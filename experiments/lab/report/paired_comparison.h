@@ -8,6 +8,9 @@
 // does no harm. Several configurations are judged together by Holm's procedure (1979, A simple sequentially rejective
 // multiple test procedure).
 //
+// Successive rounds of a machine that is now slow, now fast for one configuration alone are alike, and tell less than
+// as many independent ones. Their autocorrelation is estimated, and the interval widened by it.
+//
 // The method was chosen by simulation, of which tests/experiments/lab/report/paired_comparison_test.cc keeps a part: a
 // percentile bootstrap of the median called 15 to 35 % of tables of four to eight equal rows different at five rounds,
 // a studentized one found half of what a t test finds, and a signed-rank test can claim nothing below eight rounds.
@@ -52,7 +55,8 @@ struct Difference {
   // Given from kFewestRounds pairs on, at the level at which Holm's procedure judges this configuration, so that the
   // verdict is kHigher or kLower exactly where the interval excludes that there is no difference.
   std::optional<Interval> interval;
-  double p = 1;  // before Holm's procedure: the probability that equal configurations differ by so much
+  double p = 1;                // before Holm's procedure: the probability that equal configurations differ by so much
+  double autocorrelation = 0;  // of successive differences, as far as it has widened the interval
   Verdict verdict = Verdict::kNotJudged;
 };
 
