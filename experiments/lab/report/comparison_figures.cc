@@ -1,6 +1,7 @@
 #include "experiments/lab/report/comparison_figures.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -242,6 +243,75 @@ std::string words_of(Verdict verdict, const std::string& higher, const std::stri
       break;
   }
   return "not judged";
+}
+
+namespace {
+
+// Answers for virtual times, whose noise is what was asked for and not the machine's.
+std::string simulated_answer(const ComparisonReport& report, const ComparisonFigures& figures, std::size_t best) {
+  constexpr double kAlike = 1e-3;
+  const double most = figures.rows[best].samples_per_second.mean;
+  double next = 0;
+  std::vector<std::string> alike;
+  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
+    const double its = figures.rows[row].samples_per_second.mean;
+    if (row == best || figures.rows[row].samples_per_second.count == 0) continue;
+    if (its >= (1 - kAlike) * most) alike.push_back(report.rows[row].label);
+    next = std::max(next, its);
+  }
+  const std::string& label = report.rows[best].label;
+  if (!alike.empty()) {
+    return fmt::format("Answer: in this simulation {} and {} are equally fast, within {:g} %.", label,
+                       fmt::join(alike, ", "), 100 * kAlike);
+  }
+  return fmt::format("Answer: {} is the fastest in this simulation; what comes next has {:.3g} % fewer samples/s.",
+                     label, 100 * (1 - next / most));
+}
+
+}  // namespace
+
+std::string answer_of(const ComparisonReport& report, const ComparisonFigures& figures) {
+  if (figures.rows.size() < 2 || figures.most_rounds == 0) return "";
+  const auto name = [&](std::size_t row) { return report.rows[row].label; };
+  const auto speed = [&](std::size_t row) { return figures.rows[row].samples_per_second; };
+  std::size_t best = 0;
+  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
+    if (speed(row).count > 0 && speed(row).mean > speed(best).mean) best = row;
+  }
+  if (speed(best).count == 0 || !(speed(best).mean > 0)) return "";
+  const std::string rounds = fmt::format("{} round{}", figures.most_rounds, figures.most_rounds == 1 ? "" : "s");
+  if (!report.in_rounds) {
+    return fmt::format(
+        "Answer: {} had the most samples/s, in runs that did not take turns: it need not be the fastest.", name(best));
+  }
+  if (figures.most_rounds < kFewestRounds) {
+    if (report.simulated) return simulated_answer(report, figures, best);
+    return fmt::format("Answer: {} had the most samples/s in {}, too few to say that it is the fastest.", name(best),
+                       rounds);
+  }
+  // Held against the best, whatever the table's baseline is.
+  std::vector<Series> against = {throughput_series(report.rows[best])};
+  std::vector<std::size_t> others;
+  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
+    if (row == best || speed(row).count == 0) continue;
+    against.push_back(throughput_series(report.rows[row]));
+    others.push_back(row);
+  }
+  const std::vector<Difference> judged = ratios(against);
+  std::vector<std::string> alike;
+  std::optional<std::size_t> next;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (judged[i + 1].verdict != Verdict::kLower) alike.push_back(name(others[i]));
+    if (!next || judged[i + 1].estimate > judged[*next + 1].estimate) next = i;
+  }
+  if (!next) return "";
+  if (!alike.empty()) {
+    return fmt::format("Answer: {} had the most samples/s, but over {} no difference is shown from {}.", name(best),
+                       rounds, fmt::join(alike, ", "));
+  }
+  const Interval& lead = *judged[*next + 1].interval;
+  return fmt::format("Answer: {} is the fastest: {} comes next, with {:.4g} to {:.4g} % fewer samples/s over {}.",
+                     name(best), name(others[*next]), 100 * (1 - lead.high), 100 * (1 - lead.low), rounds);
 }
 
 std::vector<std::string> caveats(const ComparisonReport& report, const ComparisonFigures& figures) {

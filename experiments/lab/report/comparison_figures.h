@@ -56,6 +56,10 @@ ComparisonFigures figures_of(const ComparisonReport& report);
 // Returns "faster", "slower", "no difference shown" or "not judged", for these words for higher and lower.
 std::string words_of(Verdict verdict, const std::string& higher, const std::string& lower);
 
+// Returns one sentence that answers which row is fastest, as far as the rounds show it: every row is held against the
+// one with the most samples/s, which wins only where all others are judged slower. Empty where nothing was compared.
+std::string answer_of(const ComparisonReport& report, const ComparisonFigures& figures);
+
 // Returns what a reader must know to trust the figures, one sentence each: how they were judged, what was not judged,
 // and what else the machine was doing.
 std::vector<std::string> caveats(const ComparisonReport& report, const ComparisonFigures& figures);

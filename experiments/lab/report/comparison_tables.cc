@@ -254,6 +254,7 @@ std::string comparison_text(const ComparisonReport& report) {
     text += "\n";
   }
   for (const std::string& line : caveats(report, figures)) text += line + "\n";
+  if (const std::string answer = answer_of(report, figures); !answer.empty()) text += answer + "\n";
   return text;
 }
 

@@ -39,6 +39,30 @@ TEST(ComparisonText, ClaimsADifferenceOnlyOutsideItsInterval) {
   EXPECT_THAT(text, HasSubstr("1 in 20"));
 }
 
+TEST(ComparisonText, EndsWithAnAnswer) {
+  const auto answer = [](const ComparisonReport& report) {
+    const std::string text = comparison_text(report);
+    return text.substr(text.rfind("\nAnswer: ") + 1);
+  };
+  const ComparedRow slow = sample_row("local", {1000, 1010, 990, 1005, 995});
+  const ComparedRow like = sample_row("ps:sync", {1010, 990, 1000, 985, 1015});
+  const ComparedRow fast = sample_row("allreduce", {2000, 2030, 1990, 2000, 1985});
+  EXPECT_THAT(answer(sample_comparison({slow, fast, like})),
+              ContainsRegex("^Answer: allreduce is the fastest: (local|ps:sync) comes next, with 4[89]\\.?[0-9]* to "
+                            "5[0-2]\\.?[0-9]* % fewer samples/s over 5 rounds\\.\n$"));
+  EXPECT_THAT(answer(sample_comparison({slow, like})), HasSubstr("but over 5 rounds no difference is shown from "));
+  EXPECT_THAT(answer(sample_comparison({sample_row("local", {1000}), sample_row("allreduce", {2000})})),
+              HasSubstr("Answer: allreduce had the most samples/s in 1 round, too few to say"));
+  ComparisonReport apart = sample_comparison({slow, fast});
+  apart.in_rounds = false;
+  EXPECT_THAT(answer(apart), HasSubstr("in runs that did not take turns"));
+  ComparisonReport simulated = sample_comparison({sample_row("local", {1000}), sample_row("allreduce", {2000})});
+  simulated.simulated = true;
+  EXPECT_THAT(answer(simulated), HasSubstr("allreduce is the fastest in this simulation; what comes next has 50 %"));
+  simulated.rows[0].rounds[0]->samples_per_second = 1999.9;
+  EXPECT_THAT(answer(simulated), HasSubstr("allreduce and local are equally fast, within 0.1 %"));
+}
+
 TEST(ComparisonText, HasWhatAStepIsMadeOfAndNamesTheSteadyWindow) {
   const std::string text = comparison_text(sample_comparison({sample_row("local", {1000})}));
   EXPECT_THAT(text, HasSubstr("Window: where all workers train at once, after the warm-up"));
