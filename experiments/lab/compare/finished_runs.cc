@@ -125,6 +125,23 @@ std::vector<std::string> notes_of(const std::vector<FinishedRun>& runs) {
   return notes;
 }
 
+// Runs that step farther or less far in a pass than others learn unlike for that alone.
+std::optional<std::string> rate_note(const std::vector<ComparedRow>& rows) {
+  constexpr double kAlike = 1.01;
+  const auto a_pass = [](const ComparedRow& row) { return row.rate * row.updates_a_pass; };
+  const ComparedRow *least = nullptr, *most = nullptr;
+  for (const ComparedRow& row : rows) {
+    if (!(a_pass(row) > 0)) continue;
+    if (least == nullptr || a_pass(row) < a_pass(*least)) least = &row;
+    if (most == nullptr || a_pass(row) > a_pass(*most)) most = &row;
+  }
+  if (least == nullptr || a_pass(*most) <= kAlike * a_pass(*least)) return std::nullopt;
+  return fmt::format(
+      "beware: rates a pass are unequal, {:.4g} of {} and {:.4g} of {}: what was learnt, and when a target was "
+      "reached, is a matter of rates as well as of modes; a comparison that trains its rows gives them the same",
+      a_pass(*least), least->label, a_pass(*most), most->label);
+}
+
 std::string job_of(const std::vector<FinishedRun>& runs) {
   std::set<std::string> jobs;
   for (const FinishedRun& run : runs) jobs.insert(model_on_data(run.config));
@@ -159,6 +176,7 @@ Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& fold
   const bool is_shared = std::ranges::all_of(configs, [&](const auto& c) { return c.target_accuracy == target; });
   report.target = is_shared ? target : 0;
   report.notes = notes_of(runs);
+  if (const std::optional<std::string> note = rate_note(report.rows)) report.notes.push_back(*note);
   return report;
 }
 

@@ -21,6 +21,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 using testing_support::text_of;
@@ -143,6 +144,22 @@ TEST_F(FinishedRuns, AreReadAsTheyWereWritten) {
   EXPECT_EQ(row.evals[0][0].train_loss, 0.25);
   EXPECT_EQ(row.evals[0][0].train_accuracy, std::nullopt);
   EXPECT_THAT(report->config_toml, AllOf(HasSubstr("batch-size = 16"), HasSubstr("workers = 4")));
+}
+
+TEST_F(FinishedRuns, OfUnequalRatesAPassHaveTheirBeware) {
+  RunRequest allreduce = async();
+  allreduce.mode = Mode::kAllreduce;
+  const std::string sync = leave("a", allreduce, 100), at_one_rate = leave("b", async(), 200);
+  Result<ComparisonReport> report = read_finished_runs({sync, at_one_rate});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(report->notes,
+              Contains(HasSubstr("beware: rates a pass are unequal, 0.1 of allreduce and 0.4 of ps:async")));
+
+  RunRequest ruled = async();
+  ruled.learning_rate = 0.001 / 4;
+  report = read_finished_runs({sync, leave("c", ruled, 200)});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(report->notes, Not(Contains(HasSubstr("beware"))));
 }
 
 TEST_F(FinishedRuns, AreNamedByWhatDiffers) {
