@@ -261,7 +261,10 @@ class Training {
     parts_.backend.finish();
     const TraceSpan span(parts_.tracer, {.kind = TraceKind::kStraggle, .number = step_});
     parts_.activity.set("straggling", step_);
+    const Duration before = parts_.core_wait ? parts_.core_wait() : Duration::zero();
     parts_.straggling->catch_up();
+    // Waking from a delay late belongs to the delay, which counts it, and not to what was computed.
+    if (parts_.core_wait) core_wait_ += parts_.core_wait() - before;
     parts_.activity.set(operation, step_);
   }
   Duration straggled() const { return parts_.straggling == nullptr ? Duration{} : parts_.straggling->waited(); }
@@ -286,7 +289,7 @@ class Training {
   std::int64_t position_ = 0;   // in the job
   std::int64_t job_steps_ = 0;  // of the job, that have been begun and are done as far as this worker knows
   TimePoint step_end_;          // of the last step
-  Duration core_wait_{};        // until then
+  Duration core_wait_{};        // until then, and in the delays since
   Status weights_;              // of those that forward has asked for
 };
 

@@ -341,6 +341,23 @@ TEST_F(TrainerTest, OfAStragglerHandsOverNoGradientBeforeItIsDue) {
   EXPECT_EQ(record.backward, Duration{});
 }
 
+// Its thread wakes from the delay 3 ms after it was due, for want of a core.
+TEST_F(TrainerTest, OfAStragglerCountsWhatItHadNoCoreInItsDelayAsNoComputing) {
+  Duration without_core{};
+  Straggling straggling({.stragglers = *Stragglers::parse("0:+40")}, clock_, [&](Duration duration) {
+    clock_.advance(duration + std::chrono::milliseconds(3));
+    without_core += std::chrono::milliseconds(3);
+    return true;
+  });
+  TrainerParts parts{*backend_, *model_, batches_, strategy_, records_, clock_, activity_, &straggling};
+  parts.core_wait = [&] { return without_core; };
+  ASSERT_TRUE(train(options_, hooks_, parts, nullptr).ok());
+  const StepRecord& record = records_.all.front();
+  EXPECT_EQ(record.straggle, std::chrono::milliseconds(43));
+  EXPECT_EQ(record.compute_core_wait, Duration{});
+  EXPECT_EQ(record.core_wait, Duration{}) << "it is in the delay already";
+}
+
 TEST_F(TrainerTest, EndsAStragglerThatIsToldToStop) {
   options_.total_steps = 100;
   int waits = 0;
