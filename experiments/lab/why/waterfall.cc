@@ -104,7 +104,7 @@ void add_alone(const StepRow& row, double ms, const RunPace& pace, Sums& sums) {
 
 void add_wait(const StepRow& row, const LateWorkers& late, const RunPace& pace, Sums& sums) {
   const WaitForWorker wait = late.wait_of(row);
-  double exchange = row.wait - wait.ms;
+  double exchange = row.wait - wait.ms, under_way = std::max(0.0, row.communication - wait.ms);
   if (wait.worker >= 0) {
     const auto last = static_cast<std::size_t>(wait.worker);
     const auto part = [&](Lateness lateness) { return wait.parts[static_cast<std::size_t>(lateness)]; };
@@ -114,6 +114,7 @@ void add_wait(const StepRow& row, const LateWorkers& late, const RunPace& pace, 
     sums.waits_for_straggle[last] += part(Lateness::kStraggle);
     sums.waits_for[last] += wait.ms - part(Lateness::kExchange);
     exchange += part(Lateness::kExchange);
+    under_way += part(Lateness::kExchange);  // that worker's, of the step before
     if (wait.before != nullptr) {
       add_alone(*wait.before, std::min(part(Lateness::kExchange), wait.before->last_shard_alone), pace, sums);
     }
@@ -127,7 +128,7 @@ void add_wait(const StepRow& row, const LateWorkers& late, const RunPace& pace, 
   const double exposed_codec = row.communication > 0 ? exchange * std::min(1.0, codec / row.communication) : 0;
   sums.codec += row.backward_codec + exposed_codec;
   sums.exchange += exchange - exposed_codec;
-  sums.communication += std::max(0.0, row.communication - wait.ms);
+  sums.communication += std::max(under_way, exchange);  // nobody waits for an exchange that is not under way
 }
 
 Sums sums_of(const std::vector<const StepRow*>& rows, const LateWorkers& late, const RunPace& pace) {

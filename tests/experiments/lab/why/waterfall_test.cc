@@ -234,6 +234,7 @@ TEST(Waterfall, GivesWaitsForAWorkerWhoseLastExchangeEndedLateToTheExchange) {
   const auto waterfall = make_waterfall(rows, pace);
   EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 0, kExact);
   EXPECT_NEAR(waterfall->exchange_ms, 4, kExact) << "8 ms, and as much for waiting, over four steps";
+  EXPECT_NEAR(waterfall->communication_ms, 4, kExact) << "what was waited for was under way";
 }
 
 TEST(Waterfall, AddsUpWhateverTheSteps) {
@@ -273,6 +274,7 @@ TEST(Waterfall, AddsUpWhateverTheSteps) {
     if (round % 7 == 0) pace.lead.reset();
     const auto waterfall = make_waterfall(steps.rows(), pace);
     ASSERT_TRUE(waterfall.has_value());
+    EXPECT_LE(waterfall->exchange_ms, waterfall->communication_ms + kExact);
     EXPECT_NEAR(waterfall->ideal_ms + sum_of_parts(*waterfall), waterfall->measured_ms, 1e-6) << "round " << round;
     EXPECT_EQ(waterfall->parts.size(), std::size(kPartKinds));
   }
