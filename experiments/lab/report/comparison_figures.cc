@@ -14,6 +14,9 @@
 namespace syncopate::experiments {
 namespace {
 
+// Exact figures that lie no further apart are called alike.
+constexpr double kAlike = 1e-3;
+
 using RunFigure = std::function<std::optional<double>(const RunReport&)>;
 
 Series series_of(const ComparedRow& row, const RunFigure& figure) {
@@ -88,6 +91,17 @@ void add_costs(const prediction::HostPrices& prices, const ComparedRow& row, Row
   if (figures.to_target.count > 0) figures.cost_to_target = price * figures.to_target.mean;
 }
 
+// Two rounds or more, all at one speed, but for rounding.
+bool repeats_itself(const ComparedRow& row) {
+  std::vector<double> speeds;
+  for (const std::optional<double>& speed : throughput_series(row)) {
+    if (speed) speeds.push_back(*speed);
+  }
+  if (speeds.size() < 2) return false;
+  const auto [least, most] = std::ranges::minmax(speeds);
+  return most <= least * (1 + 1e-9);
+}
+
 // Compares rows with the first, by round if rounds pair them.
 void judge(const ComparisonReport& report, ComparisonFigures& figures) {
   if (!report.in_rounds) {
@@ -114,10 +128,29 @@ void judge(const ComparisonReport& report, ComparisonFigures& figures) {
     figures.rows[row].target_ratio = to_target[row];
     figures.rows[row].quality_gain = gain[row];
   }
+  figures.is_exact = report.simulated && std::ranges::all_of(report.rows, repeats_itself);
+  for (std::size_t row = 1; figures.is_exact && row < figures.rows.size(); ++row) {
+    Difference& speed_of = figures.rows[row].speed;
+    if (speed_of.pairs == 0) continue;
+    speed_of.interval = {speed_of.estimate, speed_of.estimate};
+    speed_of.verdict = std::abs(speed_of.estimate - 1) <= kAlike ? Verdict::kNoDifferenceShown
+                       : speed_of.estimate > 1                   ? Verdict::kHigher
+                                                                 : Verdict::kLower;
+  }
 }
 
 std::string judged_line(const ComparisonReport& report, const ComparisonFigures& figures) {
   if (!report.in_rounds) return "Not judged: finished runs did not run in turns, so no round pairs them.";
+  if (figures.is_exact) {
+    return fmt::format(
+        "Judged as exact: rounds of each row are equal, since this simulation draws nothing that moves its times. Rows "
+        "within {:g} % of the first are called no different.",
+        100 * kAlike);
+  }
+  if (report.simulated && figures.most_rounds == 1) {
+    return "Not judged: 1 round; from 2 on (--repeat=2) it shows whether the simulation draws anything, and if not, it "
+           "is judged.";
+  }
   if (figures.most_rounds < kFewestRounds) {
     return fmt::format("Not judged: {} round{}; from {} on (--repeat={}) there are intervals and verdicts.",
                        figures.most_rounds, figures.most_rounds == 1 ? "" : "s", kFewestRounds, 2 * kFewestRounds);
@@ -249,7 +282,6 @@ namespace {
 
 // Answers for virtual times, whose noise is what was asked for and not the machine's.
 std::string simulated_answer(const ComparisonReport& report, const ComparisonFigures& figures, std::size_t best) {
-  constexpr double kAlike = 1e-3;
   const double most = figures.rows[best].samples_per_second.mean;
   double next = 0;
   std::vector<std::string> alike;
@@ -284,6 +316,7 @@ std::string answer_of(const ComparisonReport& report, const ComparisonFigures& f
     return fmt::format(
         "Answer: {} had the most samples/s, in runs that did not take turns: it need not be the fastest.", name(best));
   }
+  if (figures.is_exact) return simulated_answer(report, figures, best);
   if (figures.most_rounds < kFewestRounds) {
     if (report.simulated) return simulated_answer(report, figures, best);
     return fmt::format("Answer: {} had the most samples/s in {}, too few to say that it is the fastest.", name(best),

@@ -42,6 +42,8 @@ struct ComparisonFigures {
   bool has_codec = false;            // whether any run has used compression
   std::size_t fewest_rounds = 0;     // least number of rounds of any row
   std::size_t most_rounds = 0;
+  // Of a simulation that draws nothing which moves its times: two rounds or more, and those of each row are equal.
+  bool is_exact = false;
 };
 
 // Returns the row's samples per second of the whole job, by round.

@@ -39,6 +39,21 @@ TEST(ComparisonText, ClaimsADifferenceOnlyOutsideItsInterval) {
   EXPECT_THAT(text, HasSubstr("1 in 20"));
 }
 
+TEST(ComparisonText, JudgesASimulationThatDrawsNothingAsExact) {
+  ComparisonReport report =
+      sample_comparison({sample_row("local", {1000, 1000}), sample_row("allreduce", {1000.1, 1000.1}),
+                         sample_row("ps:sync", {1002, 1002}), sample_row("ps:async", {900, 900})});
+  EXPECT_THAT(comparison_text(report), HasSubstr("Not judged: 2 rounds"));
+  report.simulated = true;
+  const ComparisonFigures figures = figures_of(report);
+  EXPECT_EQ(figures.rows[1].speed.verdict, Verdict::kNoDifferenceShown);
+  EXPECT_EQ(figures.rows[2].speed.verdict, Verdict::kHigher);
+  EXPECT_EQ(figures.rows[3].speed.verdict, Verdict::kLower);
+  EXPECT_THAT(comparison_text(report), HasSubstr("Judged as exact"));
+  report.rows[0].rounds[1]->samples_per_second = 1001;
+  EXPECT_EQ(figures_of(report).rows[3].speed.verdict, Verdict::kNotJudged) << "it draws something";
+}
+
 TEST(ComparisonText, EndsWithAnAnswer) {
   const auto answer = [](const ComparisonReport& report) {
     const std::string text = comparison_text(report);
