@@ -42,7 +42,7 @@ struct ComparisonFigures {
   bool has_codec = false;            // whether any run has used compression
   std::size_t fewest_rounds = 0;     // least number of rounds of any row
   std::size_t most_rounds = 0;
-  // Of a simulation that draws nothing which moves its times: two rounds or more, and those of each row are equal.
+  // The simulation draws nothing that moves its times: each row has two rounds or more, and they are equal.
   bool is_exact = false;
 };
 
