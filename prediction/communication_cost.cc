@@ -38,7 +38,8 @@ int most_partners_elsewhere(int ranks, int ranks_per_host, int distance) {
 
 double ring_seconds(double bytes, const Network& network) {
   const double p = network.workers;
-  return 2 * (p - 1) * network.alpha + 2 * (p - 1) * bytes / (p * network.bytes_per_second);
+  const double carried = network.hosts() > 1 ? 2 * (p - 1) / p * bytes : 0;
+  return 2 * (p - 1) * network.alpha + carried / network.bytes_per_second;
 }
 
 double tree_seconds(double bytes, const Network& network) {
@@ -55,7 +56,8 @@ double halving_doubling_seconds(double bytes, const Network& network) {
   const unsigned power = std::bit_floor(static_cast<unsigned>(network.workers));
   const double p = power;
   const int extra = network.workers - static_cast<int>(power);
-  const double folds = std::min(extra, network.workers_per_host);  // ranks of a host that give all they have away
+  const double folds = network.hosts() > 1 ? std::min(extra, network.workers_per_host)
+                                           : 0;  // ranks of a host that give all they have away
   const double folded = extra > 0 ? 2 * (network.alpha + folds * bytes / network.bytes_per_second) : 0;
   double parts = 0;  // of all bytes, over a host's link, one way
   for (int distance = 1; distance < static_cast<int>(power); distance *= 2) {

@@ -20,8 +20,8 @@ struct Network {
 };
 
 // 2(p-1) alpha + 2(p-1) S / (pB), with p ranks: reduce-scatter, then allgather, a pth of the bytes in each message. All
-// ranks count, since on a host only the last has its neighbour on another (Goyal et al., "Accurate, Large Minibatch
-// SGD", 2017, section 4.1; nccl-tests, doc/PERFORMANCE.md).
+// ranks count, since on a host only the last has its neighbour on another; on one host alone no byte goes over a link
+// (Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 4.1; nccl-tests, doc/PERFORMANCE.md).
 double ring_seconds(double bytes, const Network& network);
 
 // 2 ceil(log2 p) (alpha + S/B): up a binomial tree and down again, each message whole (Thakur et al., "Optimization of

@@ -56,6 +56,13 @@ TEST(CommunicationCost, HalvingDoublingCountsThePartnersThatAreOnOtherHosts) {
   EXPECT_NEAR(halving_doubling_seconds(400, network), 2 * 3 * 0.5 + 2 * (1.0 / 2 + 3.0 / 4 + 3.0 / 8) * 4, kExact);
 }
 
+TEST(CommunicationCost, OfAllreduceInsideOneHostIsThatOfItsMessages) {
+  const Network one_host{.alpha = 0.5, .bytes_per_second = 1, .workers = 6, .workers_per_host = 8};
+  EXPECT_NEAR(ring_seconds(400, one_host), 2 * 5 * 0.5, kExact);
+  EXPECT_NEAR(tree_seconds(400, one_host), 2 * 3 * 0.5, kExact);
+  EXPECT_NEAR(halving_doubling_seconds(400, one_host), 2 * 3 * 0.5, kExact);
+}
+
 TEST(CommunicationCost, BytepsIsAllreduceWithoutServersAndOneCopyWithAsManyAsWorkers) {
   for (const int n : {2, 3, 8, 32}) {
     const Network network{.bytes_per_second = 1e9, .workers = n};
