@@ -59,6 +59,11 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   config.listen_address = placement.listen_address;
   config.learning_rate = learning_rate_of(request);
   config.batch_size = batch_size_of(request);
+  // A profile has no samples, and takes as many as a batch of all workers at the least.
+  if (is_profile(config)) {
+    const std::int64_t global = static_cast<std::int64_t>(config.workers) * config.batch_size;
+    config.train_samples = std::max<std::int64_t>(config.train_samples, global);
+  }
   const bool is_easgd = config.consistency.is_elastic();
   // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
   config.elastic_alpha = request.elastic_alpha.value_or(is_easgd ? 0.9 / config.workers : 0);

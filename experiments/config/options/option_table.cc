@@ -5,6 +5,7 @@
 #include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
+#include "prediction/model_profile.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -98,18 +99,24 @@ void add_job(std::vector<OptionSpec>& table) {
 
 void add_model_and_data(std::vector<OptionSpec>& table) {
   const std::string group = "Model and data";
-  table.push_back(
+  OptionSpec model =
       text({.group = group,
             .name = "model",
             .placeholder = "NAME",
             .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
                         "a transformer's layers, heads and width, for texts, ncf:16 and wide-deep:16 the width of a "
-                        "recommender's embeddings; profile:resnet50, or profile:FILE.json, has a model's sizes and "
+                        "recommender's embeddings; profile:resnet50 (or resnet50 alone), or profile:FILE.json, has a "
+                        "model's sizes and "
                         "times alone, for a simulated cluster.",
             .range = "softmax, mlp, mlp:WIDTHS, conv:CHANNELS-WIDTH, lenet, resnet20, resnet32, resnet56, gpt, "
                      "gpt:LAYERS-HEADS-WIDTH, "
                      "ncf, ncf:WIDTH, wide-deep, wide-deep:WIDTH, profile:NAME or profile:FILE"},
-           &C::model, "model"));
+           &C::model, "model");
+  // No model has the name of a profile that is built in.
+  model.set = [set = model.set](RunRequest& request, const std::string& value) {
+    return set(request, prediction::built_in_profile(value).ok() ? std::string(kProfilePrefix) + value : value);
+  };
+  table.push_back(std::move(model));
   add_data_options(table);
   table.push_back(only(choice({.group = group,
                                .name = "backend",
