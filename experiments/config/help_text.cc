@@ -254,7 +254,8 @@ std::vector<OptionSpec> options_beside_the_table() {
       {.group = "Predictions",
        .name = "profile",
        .placeholder = "NAME",
-       .sentence = "predict, advise: the model, by its tensors and their work. Beside what follows, both take lists of "
+       .sentence = "predict, advise: the model, by its tensors and their work; --model=NAME is the same. Beside what "
+                   "follows, both take lists of "
                    "--workers, and --batch-size, --shape (a host's link) or --cluster=FILE, as calibrate writes it, "
                    "--servers and --sharding=even or whole (each "
                    "tensor in equal parts, or each variable on one server), of which advise takes lists, too; predict "
@@ -307,6 +308,14 @@ std::vector<OptionSpec> options_beside_the_table() {
        .sentence = "advise: what is wanted: the most samples a second, or the cheapest samples.",
        .range = "fastest, or cheapest beside prices",
        .usual = "fastest"},
+      {.group = "Predictions",
+       .name = "search-time",
+       .placeholder = "SECONDS",
+       .sentence = "advise: how long it may simulate ways to run for each number of workers. The best of each kind by "
+                   "the forms come first; how many are left is said.",
+       .unit = "seconds",
+       .range = "0.001 to 86400",
+       .usual = "20"},
       {.group = "Predictions",
        .name = "bucket-sizes",
        .placeholder = "LIST",
@@ -388,7 +397,7 @@ std::string usage_text(int columns) {
          "  run_experiment evaluate FOLDER    loss and accuracy of the weights of a run, a checkpoint or a file\n"
          "  run_experiment profile, calibrate measure a model's step, and this machine, to simulate them\n"
          "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"
-         "  run_experiment predict, advise    a step's time in closed form; the best way to run a job by it\n";
+         "  run_experiment predict, advise    a step's time in closed form; the best way to run a job, simulated\n";
 }
 
 std::string first_page(int columns) {

@@ -242,8 +242,9 @@ ExitCode run_prediction(const std::vector<std::string>& words) {
   const Result<std::string> text = prediction_text(words, [&](const ResolvedRun& config) {
     if (!runs) runs.emplace(Survey());
     write_out(stderr, fmt::format("simulating {} workers: {}\n", config.workers,
-                                  config.mode == Mode::kPs ? fmt::format("{} servers", config.servers)
-                                                           : name_of(config.collective)));
+                                  config.mode == Mode::kPs
+                                      ? fmt::format("{} servers, {}", config.servers, config.consistency.to_string())
+                                      : name_of(config.collective)));
     return runs->run(config);
   });
   if (text.status().code() != Code::kNotFound) return show(text);

@@ -1,8 +1,10 @@
 #include "prediction/advice/candidate.h"
 
+#include <algorithm>
 #include <set>
 
 #include "prediction/asynchronous_prediction.h"
+#include "prediction/server_load.h"
 
 namespace syncopate::prediction {
 
@@ -11,15 +13,19 @@ bool Way::is_of_kind(const Way& other) const {
          plan.sharding == other.plan.sharding && asynchronous == other.asynchronous;
 }
 
-std::vector<Way> ways_in(const SearchSpace& space, int hosts) {
+std::vector<Way> ways_in(const SearchSpace& space, const Network& network) {
+  const int hosts = network.hosts();
+  std::vector<Exchange> exchanges = {Exchange::kRing, Exchange::kHalvingDoubling, Exchange::kTree};
+  if (hosts > 1 && hosts < network.workers) exchanges.push_back(Exchange::kHierarchical);
   std::vector<Way> ways;
-  for (const Exchange exchange : {Exchange::kRing, Exchange::kHalvingDoubling, Exchange::kTree}) {
+  for (const Exchange exchange : exchanges) {
     for (const double bucket : space.bucket_bytes) {
       ways.push_back({.plan = {.exchange = exchange, .bucket_bytes = bucket}});
     }
   }
   const auto add = [&](int servers, bool colocated) {
     for (const Sharding sharding : space.shardings) {
+      if (servers == 1 && sharding != space.shardings.front()) continue;  // one server has all, either way
       for (const bool asynchronous : {false, true}) {
         if (asynchronous && !space.asynchronous) continue;
         ways.push_back(
@@ -40,6 +46,13 @@ std::vector<Way> ways_in(const SearchSpace& space, int hosts) {
 Result<StepPrediction> predict_way(const AdvisedJob& job, const Network& network, const Way& way) {
   return way.asynchronous ? predict_asynchronous_step(job.profile, job.compute, network, way.plan)
                           : predict_step(job.profile, job.compute, network, way.plan);
+}
+
+double least_step(const AdvisedJob& job, const Network& network, const Way& way) {
+  const double bytes = job.profile.bytes(), hosts = network.hosts();
+  const double busiest = way.plan.exchange == Exchange::kServers ? busiest_link_bytes(job.profile, network, way.plan)
+                                                                 : 2 * (hosts - 1) / hosts * bytes;
+  return std::max(job.compute, busiest / network.bytes_per_second);
 }
 
 double score(const AdvisedJob& job, const Network& network, const Way& way, double step) {

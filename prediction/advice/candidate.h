@@ -39,13 +39,19 @@ struct Way {
   bool is_of_kind(const Way& other) const;
 };
 
-// Returns all ways of the space on that many hosts with workers: ring, tree and halving-doubling with each bucket;
-// servers on hosts of their own and on those of workers, each synchronous and asynchronous. More servers on workers'
-// hosts than there are hosts are left out.
-std::vector<Way> ways_in(const SearchSpace& space, int hosts);
+// Returns all ways of the space: ring, tree and halving-doubling with each bucket, and hierarchical ones where hosts
+// have several workers; servers on hosts of their own and on those of workers, each synchronous and asynchronous. More
+// servers on workers' hosts than there are hosts are left out.
+std::vector<Way> ways_in(const SearchSpace& space, const Network& network);
 
 // Fails as predict_step() does.
 Result<StepPrediction> predict_way(const AdvisedJob& job, const Network& network, const Way& way);
+
+// Returns what a step takes at the least, in seconds, whatever overlaps: computing, or the bytes over the busiest link
+// that no allreduce (Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations", 2009)
+// and no server can do without. Messages cost nothing. No exchange of this project is faster, so that a way whose least
+// is more than another one takes cannot win.
+double least_step(const AdvisedJob& job, const Network& network, const Way& way);
 
 // Returns what the goal wants least of, for as many samples of a worker's batch: the seconds or the cost, in units that
 // are the same for all networks and ways. `step` is in seconds.

@@ -1,6 +1,7 @@
 #include "prediction/advice/search.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "prediction/host_memory.h"
 
@@ -21,39 +22,31 @@ void note_too_large(SearchResult& result, const Way& way, double bytes) {
   }
 }
 
-const Candidate* first_where(const std::vector<Candidate>& best, bool asynchronous, bool servers) {
-  const auto found = std::ranges::find_if(best, [&](const Candidate& candidate) {
-    return candidate.way.asynchronous == asynchronous && (candidate.way.plan.exchange == Exchange::kServers) == servers;
-  });
-  return found == best.end() ? nullptr : &*found;
-}
-
 }  // namespace
-
-const Candidate* SearchResult::allreduce() const { return first_where(best, false, false); }
-const Candidate* SearchResult::servers() const { return first_where(best, false, true); }
-const Candidate* SearchResult::asynchronous() const { return first_where(best, true, true); }
 
 Result<SearchResult> search(const AdvisedJob& job, const Network& network, const SearchSpace& space) {
   SearchResult result;
-  for (const Way& way : ways_in(space, network.hosts())) {
+  for (const Way& way : ways_in(space, network)) {
     SYNCOPATE_ASSIGN_OR_RETURN(const StepPrediction prediction, predict_way(job, network, way));
     const double bytes = worker_host_bytes(job.profile, network, way.plan, job.state_floats);
     if (job.memory_bytes && bytes > *job.memory_bytes) {
       note_too_large(result, way, bytes);
       continue;
     }
-    const Candidate candidate{way, prediction, score(job, network, way, prediction.step)};
+    Candidate candidate{way, prediction, score(job, network, way, prediction.step),
+                        score(job, network, way, least_step(job, network, way))};
     Candidate* const other = of_same_kind(result.best, way);
     if (other == nullptr) {
       result.best.push_back(candidate);
-    } else if (candidate.score < other->score) {
-      *other = candidate;
+      continue;
     }
+    if (candidate.score < other->score) std::swap(candidate, *other);
+    result.others.push_back(candidate);
   }
   std::erase_if(result.too_large,
                 [&](const TooLarge& large) { return of_same_kind(result.best, large.way) != nullptr; });
   std::ranges::stable_sort(result.best, {}, &Candidate::score);
+  std::ranges::stable_sort(result.others, {}, &Candidate::score);
   return result;
 }
 

@@ -1,4 +1,4 @@
-// Looks for the best way to run a job. Pure.
+// Puts the ways to run a job in the order in which they are worth a closer look, by closed forms. Pure.
 #pragma once
 
 #include "prediction/advice/candidate.h"
@@ -9,6 +9,7 @@ struct Candidate {
   Way way;
   StepPrediction prediction;
   double score = 0;
+  double least = 0;  // the score at least_step()
 };
 
 // A way that does not fit into the memory of a host with workers.
@@ -19,12 +20,8 @@ struct TooLarge {
 
 struct SearchResult {
   std::vector<Candidate> best;      // of each kind, the best first
+  std::vector<Candidate> others;    // of these kinds, the best first
   std::vector<TooLarge> too_large;  // of each kind of which no way fits, the smallest need
-
-  // The best synchronous one of either mode, and the best asynchronous one; null if there is none.
-  const Candidate* allreduce() const;
-  const Candidate* servers() const;
-  const Candidate* asynchronous() const;
 };
 
 // Among ways with equal scores the first of ways_in() is the best. Fails as predict_step() does.

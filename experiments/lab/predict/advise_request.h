@@ -20,6 +20,7 @@ struct AdviseRequest {
   std::string memory;                  // the same as it was given
   std::string optimizer;               // by its name
   int state_floats = 0;                // that it keeps of each parameter
+  double search_seconds = 20;          // that the runs of one size may take
   prediction::Goal goal = prediction::Goal::kFastest;
 
   prediction::AdvisedJob advised_job() const;

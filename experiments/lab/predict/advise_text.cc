@@ -1,47 +1,75 @@
 #include "experiments/lab/predict/advise_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "experiments/lab/predict/advice.h"
 #include "experiments/lab/predict/plan_name.h"
+#include "experiments/lab/predict/simulated_search.h"
 #include "experiments/lab/report/text_table.h"
-#include "prediction/advice/search.h"
 
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::size_t kMostRowsOfAdvice = 8;
+constexpr std::size_t kMostRowsOfAdvice = 12;
 
-std::string table_of_best(const ScaledJob& job, int workers, const std::vector<prediction::Candidate>& best) {
-  std::vector<std::vector<std::string>> rows = {{"the best of each kind"}};
+// The first of each kind, in their order.
+std::vector<const SimulatedWay*> best_of_each_kind(const std::vector<SimulatedWay>& ways) {
+  std::vector<const SimulatedWay*> best;
+  for (const SimulatedWay& one : ways) {
+    const auto is_like = [&](const SimulatedWay* other) {
+      return other->way.is_of_kind(one.way) && other->addition.name == one.addition.name;
+    };
+    if (best.size() < kMostRowsOfAdvice && std::ranges::none_of(best, is_like)) best.push_back(&one);
+  }
+  return best;
+}
+
+std::string table_of(const ScaledJob& job, int workers, const std::vector<const SimulatedWay*>& ways) {
+  std::vector<std::vector<std::string>> rows = {{"the best of each kind, simulated"}};
   const std::vector<std::string> columns = plan_columns(job);
   rows.front().insert(rows.front().end(), columns.begin(), columns.end());
-  for (const prediction::Candidate& candidate : best) {
-    if (rows.size() > kMostRowsOfAdvice) break;
-    rows.push_back({way_name(candidate.way, job.network(workers).hosts())});
-    const std::vector<std::string> cells = plan_cells(job, workers, candidate.way.plan, candidate.prediction.step);
+  rows.front().emplace_back("staleness");
+  for (const SimulatedWay* one : ways) {
+    rows.push_back(
+        {fmt::format("{}. {}", rows.size(), way_name(one->way, one->addition.name, job.network(workers).hosts()))});
+    const std::vector<std::string> cells = plan_cells(job, workers, one->way.plan, one->step);
     rows.back().insert(rows.back().end(), cells.begin(), cells.end());
+    rows.back().push_back(one->way.asynchronous ? fmt::format("{:.1f}", one->staleness) : "-");
   }
   return text_table(rows);
 }
 
+std::string commands_of(const std::vector<const SimulatedWay*>& ways) {
+  std::string text = "The rows as commands:\n";
+  for (std::size_t i = 0; i < ways.size(); ++i) text += fmt::format("  {}. {}\n", i + 1, command_of(ways[i]->words));
+  return text;
+}
+
 }  // namespace
 
-Result<std::string> advise_text(const AdviseRequest& request) {
+Result<std::string> advise_text(const AdviseRequest& request, const JobRunner& run) {
   const ScaledJob& job = request.job;
   const prediction::AdvisedJob advised = request.advised_job();
-  const KnownErrors errors = known_errors();
-  std::string text = title_of(job);
+  const SteadyClock clock;
+  std::string text = title_of(job, "Simulated");
   for (const int workers : job.workers) {
-    SYNCOPATE_ASSIGN_OR_RETURN(const prediction::SearchResult result,
+    SYNCOPATE_ASSIGN_OR_RETURN(const prediction::SearchResult found,
                                search(advised, job.network(workers), request.space(workers)));
+    SimulatedSearch simulated;
+    if (workers > 1) {
+      SYNCOPATE_ASSIGN_OR_RETURN(simulated, simulate_ways(request, workers, found, run, clock));
+    }
+    const std::vector<const SimulatedWay*> best = best_of_each_kind(simulated.ways);
     text += fmt::format("\n{} worker{}\n", workers, workers == 1 ? "" : "s");
-    if (!result.best.empty()) text += table_of_best(job, workers, result.best);
-    for (const std::string& sentence : advice(request, advised, workers, result, errors)) {
+    if (!best.empty()) text += table_of(job, workers, best);
+    for (const std::string& sentence : advice(request, workers, found, simulated)) {
       text += fmt::format("- {}\n", sentence);
     }
+    if (!best.empty()) text += commands_of(best);
   }
-  return text + "\n" + how_sure(errors);
+  return text + "\n" + how_sure(job);
 }
 
 }  // namespace syncopate::experiments

@@ -27,6 +27,17 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
   return "";
 }
 
+std::string way_name(const prediction::Way& way, const std::string& addition, int hosts) {
+  std::string name = plan_name(way.plan, hosts);
+  if (way.plan.exchange != prediction::Exchange::kServers) {
+    name += way.plan.bucket_bytes > 0 ? fmt::format(", buckets of {:g} MB", way.plan.bucket_bytes / 1e6)
+                                      : ", a tensor at a time";
+  } else if (way.asynchronous) {
+    name = "asynchronous: " + name;
+  }
+  return addition.empty() ? name : name + ", " + addition;
+}
+
 std::vector<std::string> plan_columns(const ScaledJob& job) {
   std::vector<std::string> columns = {"ms/step", "samples/s", "efficiency", "waits"};
   if (job.prices) columns.emplace_back("cost per million samples");

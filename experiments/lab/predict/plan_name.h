@@ -6,12 +6,16 @@
 #include <vector>
 
 #include "experiments/lab/predict/scaled_job.h"
+#include "prediction/advice/candidate.h"
 
 namespace syncopate::experiments {
 
 // Returns "ring allreduce", "servers: 4, whole variables" or "a server on each host, even shards", for `hosts` hosts
 // with workers.
 std::string plan_name(const prediction::ExchangePlan& plan, int hosts);
+
+// Returns "ring allreduce, buckets of 25 MB", or "asynchronous: servers: 4, even shards", and what is added to it.
+std::string way_name(const prediction::Way& way, const std::string& addition, int hosts);
 
 // The names of what plan_cells() returns; the cost stands there only if prices are given.
 std::vector<std::string> plan_columns(const ScaledJob& job);

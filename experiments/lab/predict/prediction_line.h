@@ -1,5 +1,6 @@
 // The commands that start nothing: `run_experiment reproduce NAME`, `predict [OPTIONS]` and `advise [OPTIONS]`. Pure,
-// but for the file that --profile names, runs of predict --simulate, and files that `reproduce` writes with --output.
+// but for the file that --profile names, runs of advise and predict --simulate, and files that `reproduce` writes with
+// --output.
 #pragma once
 
 #include <string>
@@ -13,9 +14,9 @@ namespace syncopate::experiments {
 // Whether it is for prediction_text(), and not parse_command_line(), to read the line; `help` is theirs.
 bool is_prediction_line(int argc, const char* const* argv);
 
-// Returns what the command prints, after the runs that predict needs for --simulate, which `run` carries out. `words`
-// are those behind the program's name, the first is the command. Fails with one line that says what is wrong and what
-// would be right: with resource exhausted if files cannot be written; every other failure is one of usage.
+// Returns what the command prints, after the runs that advise and predict --simulate need, which `run` carries out.
+// `words` are those behind the program's name, the first is the command. Fails with one line that says what is wrong
+// and what would be right: with resource exhausted if files cannot be written; every other failure is one of usage.
 Result<std::string> prediction_text(const std::vector<std::string>& words, const JobRunner& run = {});
 
 }  // namespace syncopate::experiments

@@ -47,12 +47,16 @@ Status read_step(const GivenWords& given, ScaledJob& job) {
   return {};
 }
 
+Result<LinkShape> link_of(const char* name, const std::string& text) {
+  const Result<LinkShape> link = LinkShape::parse(text);
+  if (link.ok()) return *link;
+  return Status::invalid_argument(fmt::format("--{}={}: must be {}", name, text, LinkShape::forms()));
+}
+
 // The link is given, or that of a cluster's file.
 Result<LinkShape> link_in(const GivenWords& given) {
   if (const auto shape = given.find("shape"); shape != given.end()) {
-    const Result<LinkShape> link = LinkShape::parse(shape->second);
-    if (link.ok()) return *link;
-    return Status::invalid_argument(fmt::format("--shape={}: must be {}", shape->second, LinkShape::forms()));
+    return link_of("shape", shape->second);
   }
   const auto cluster = given.find("cluster");
   if (cluster == given.end()) {
@@ -85,8 +89,8 @@ const std::vector<std::string>& required_job_options() {
 }
 
 const std::vector<std::string>& optional_job_options() {
-  static const std::vector<std::string> names = {"batch-size",       "step-time",    "shape",       "cluster",
-                                                 "workers-per-host", "price-worker", "price-server"};
+  static const std::vector<std::string> names = {"batch-size",       "step-time", "shape",        "cluster",
+                                                 "workers-per-host", "inside",    "price-worker", "price-server"};
   return names;
 }
 
@@ -100,6 +104,9 @@ Result<ScaledJob> read_scaled_job(const GivenWords& given) {
   }
   SYNCOPATE_RETURN_IF_ERROR(read_step(given, job));
   SYNCOPATE_ASSIGN_OR_RETURN(job.link, link_in(given));
+  if (const auto inside = given.find("inside"); inside != given.end()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(job.inside, link_of("inside", inside->second));
+  }
   SYNCOPATE_ASSIGN_OR_RETURN(job.prices, prices_in(given));
   return job;
 }

@@ -25,6 +25,9 @@ struct ScaledJob {
   int batch_size = 0;       // samples a worker
   double step_seconds = 0;  // of one worker alone
   LinkShape link;           // of a host; the delay is that of each message
+  // What processes of one host share with each other. As the forms have it, it costs nothing: this is the fastest link
+  // that there may be.
+  LinkShape inside = {.bits_per_second = 1'000'000'000'000, .delay = std::chrono::microseconds(1)};
   std::optional<prediction::HostPrices> prices;
 
   prediction::Network network(int workers) const;

@@ -46,9 +46,6 @@ bool set_exchange(const prediction::ExchangePlan& plan, const prediction::Networ
   return true;
 }
 
-// The forms take what passes inside a host to cost nothing. This is the fastest that a link may be.
-LinkShape free_inside() { return {.bits_per_second = 1'000'000'000'000, .delay = std::chrono::microseconds(1)}; }
-
 }  // namespace
 
 std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
@@ -74,12 +71,12 @@ std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const pred
         parse_hosts(fmt::format("{}x{}", links.hosts(), links.workers_per_host));
     if (!hosts.ok()) return std::nullopt;
     request.hosts = *hosts;
-    request.inside = free_inside();
+    request.inside = job.inside;
   }
   return request;
 }
 
-Result<double> simulated_step(RunRequest request, const JobRunner& run) {
+Result<RunReport> simulated_run(RunRequest request, const JobRunner& run) {
   SYNCOPATE_ASSIGN_OR_RETURN(const ScratchFolder folder, ScratchFolder::make());
   request.output = folder.path() + "/run";
   SYNCOPATE_ASSIGN_OR_RETURN(const ResolvedRun config, resolve(request, Placement(), ""));
@@ -88,7 +85,12 @@ Result<double> simulated_step(RunRequest request, const JobRunner& run) {
   if (result.exit != ExitCode::kSuccess || result.reports.empty()) {
     return Status::internal(fmt::format("the step could not be simulated: {}", result.verdict));
   }
-  return result.reports.front().split_ms.step / 1e3;
+  return result.reports.front();
+}
+
+Result<double> simulated_step(RunRequest request, const JobRunner& run) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const RunReport report, simulated_run(std::move(request), run));
+  return report.split_ms.step / 1e3;
 }
 
 }  // namespace syncopate::experiments

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "prediction/advice/contest.h"
+#include <algorithm>
 
 namespace syncopate::prediction {
 namespace {
@@ -17,6 +17,14 @@ AdvisedJob one_tensor_job() {
 
 const SearchSpace kSpace{.servers = {1, 2, 4}, .shardings = {Sharding::kEven}, .bucket_bytes = {0}};
 
+// The best synchronous one of either mode; null if there is none.
+const Candidate* best_of(const SearchResult& result, bool servers) {
+  const auto found = std::ranges::find_if(result.best, [&](const Candidate& candidate) {
+    return !candidate.way.asynchronous && (candidate.way.plan.exchange == Exchange::kServers) == servers;
+  });
+  return found == result.best.end() ? nullptr : &*found;
+}
+
 Network eight(double bytes_per_second) { return {.bytes_per_second = bytes_per_second, .workers = 8}; }
 
 TEST(Search, KeepsTheBestOfEachKindInOrder) {
@@ -25,19 +33,21 @@ TEST(Search, KeepsTheBestOfEachKindInOrder) {
   EXPECT_EQ(result->best.size(), 7u);  // three of allreduce, and servers here and there, synchronous or not
   for (std::size_t i = 1; i < result->best.size(); ++i) EXPECT_LE(result->best[i - 1].score, result->best[i].score);
   // A ring takes 2 x 7/8 x 4 s behind the backward pass.
-  ASSERT_NE(result->allreduce(), nullptr);
-  EXPECT_DOUBLE_EQ(result->allreduce()->prediction.step, 3 + 7);
+  ASSERT_NE(best_of(*result, false), nullptr);
+  EXPECT_DOUBLE_EQ(best_of(*result, false)->prediction.step, 3 + 7);
   // A server on each of 8 hosts takes as long; more of the servers elsewhere that were asked for come to 2 x 8/4 x 4 s.
-  ASSERT_NE(result->servers(), nullptr);
-  EXPECT_TRUE(result->servers()->way.plan.colocated);
-  EXPECT_EQ(result->servers()->way.plan.servers, 8);
-  EXPECT_DOUBLE_EQ(result->servers()->prediction.step, 3 + 7);
+  ASSERT_NE(best_of(*result, true), nullptr);
+  EXPECT_TRUE(best_of(*result, true)->way.plan.colocated);
+  EXPECT_EQ(best_of(*result, true)->way.plan.servers, 8);
+  EXPECT_DOUBLE_EQ(best_of(*result, true)->prediction.step, 3 + 7);
   const auto separate = std::ranges::find_if(result->best, [](const Candidate& candidate) {
     return candidate.way.plan.exchange == Exchange::kServers && !candidate.way.plan.colocated &&
            !candidate.way.asynchronous;
   });
   ASSERT_NE(separate, result->best.end());
   EXPECT_EQ(separate->way.plan.servers, 4);
+  // 1 and 2 servers elsewhere; 1, 2 and 4 on workers' hosts; each synchronous or not.
+  EXPECT_EQ(result->others.size(), 10u);
   EXPECT_DOUBLE_EQ(separate->prediction.step, 3 + 16);
 }
 
@@ -49,9 +59,9 @@ TEST(Search, WeighsHostsByTheirPriceWhereTheCheapestIsWanted) {
   separate.colocated = false;
   const SearchResult result = *search(job, eight(100), separate);
   // 1 server: 3 + 64 s of 108 an hour; 2: 3 + 32 s of 208; 4: 3 + 16 s of 408.
-  ASSERT_NE(result.servers(), nullptr);
-  EXPECT_EQ(result.servers()->way.plan.servers, 1);
-  EXPECT_DOUBLE_EQ(result.servers()->score, 67.0 / 8 * 108);
+  ASSERT_NE(best_of(result, true), nullptr);
+  EXPECT_EQ(best_of(result, true)->way.plan.servers, 1);
+  EXPECT_DOUBLE_EQ(best_of(result, true)->score, 67.0 / 8 * 108);
 }
 
 TEST(Search, LeavesOutWhatDoesNotFitAndSaysWhatItNeeds) {
@@ -59,73 +69,31 @@ TEST(Search, LeavesOutWhatDoesNotFitAndSaysWhatItNeeds) {
   job.state_floats = 2;
   job.memory_bytes = 1000;  // weights and gradients are 800 bytes, Adam's state as much
   const SearchResult result = *search(job, eight(100), kSpace);
-  EXPECT_EQ(result.allreduce(), nullptr);
-  ASSERT_NE(result.servers(), nullptr);
+  EXPECT_EQ(best_of(result, false), nullptr);
+  ASSERT_NE(best_of(result, true), nullptr);
   ASSERT_GE(result.too_large.size(), 3u);
   EXPECT_EQ(result.too_large.front().way.plan.exchange, Exchange::kRing);
   EXPECT_DOUBLE_EQ(result.too_large.front().bytes, 1600);
+}
+
+TEST(Search, KnowsWhatAStepTakesAtTheLeast) {
+  const auto least = [](const Way& way, int workers_per_host) {
+    Network network = eight(100);
+    network.workers_per_host = workers_per_host;
+    return least_step(one_tensor_job(), network, way);
+  };
+  const Way ring{.plan = {.exchange = Exchange::kRing}};
+  EXPECT_DOUBLE_EQ(least(ring, 1), 7);  // 2 x 7/8 x 4 s
+  EXPECT_DOUBLE_EQ(least(ring, 2), 6);  // each host has to send and get as much as one of four ranks
+  EXPECT_DOUBLE_EQ(least(ring, 8), 3);  // no link is used
+  EXPECT_DOUBLE_EQ(least({.plan = {.exchange = Exchange::kServers, .servers = 4}}, 1), 8);
+  EXPECT_DOUBLE_EQ(least({.plan = {.exchange = Exchange::kServers, .servers = 16}}, 1), 4) << "a worker's own link";
 }
 
 TEST(Search, FailsWhereAStepCannotBePredicted) {
   AdvisedJob job = one_tensor_job();
   job.compute = 0;
   EXPECT_FALSE(search(job, eight(100), kSpace).ok());
-}
-
-TEST(Contest, SolvesForTheServersThatAllreduceTakes) {
-  const AdvisedJob job = one_tensor_job();
-  const auto space_of = [](int) { return kSpace; };
-  // 8 workers: allreduce exposes 7 s, K servers 2 x 32/K s, so 10 of them take less (6.4 s) and 9 more (7.1 s); beyond
-  // 8 a worker's own link takes 8 s at the least. So allreduce leads throughout.
-  const Contest contest(job, eight(100), space_of, {});
-  const std::vector<Stretch> servers = contest.over_servers(32);
-  ASSERT_EQ(servers.size(), 1u);
-  EXPECT_EQ(servers.front().lead, Lead::kFirst);
-}
-
-TEST(Contest, SolvesForTheLinkAtWhichMessagesCostAsMuchAsBytes) {
-  // 8 workers, 4 separate servers, no others. A message costs 1 s. Halving-doubling: 6 s + 700/B; servers: pull and
-  // push, 2 x (1 s + 800/B). They cross at 900/B = 4 s.
-  const AdvisedJob job = one_tensor_job();
-  Network network = eight(100);
-  network.alpha = 1;
-  const auto space_of = [](int) {
-    SearchSpace space = kSpace;
-    space.servers = {4};
-    space.colocated = false;
-    return space;
-  };
-  const std::vector<Stretch> links = Contest(job, network, space_of, {}).over_links(1, 1e6);
-  ASSERT_EQ(links.size(), 2u);
-  EXPECT_EQ(links[0].lead, Lead::kFirst);
-  EXPECT_NEAR(links[0].to, 225, 0.01);
-  EXPECT_EQ(links[1].lead, Lead::kSecond);
-  // Errors make a stretch between them of which nothing can be said.
-  const std::vector<Stretch> unsure = Contest(job, network, space_of, {0.1, 0.1}).over_links(1, 1e6);
-  ASSERT_GE(unsure.size(), 3u);
-  EXPECT_EQ(unsure[1].lead, Lead::kNeither);
-  EXPECT_LT(unsure[1].from, 225);
-  EXPECT_GT(unsure[1].to, 225);
-}
-
-TEST(Contest, SolvesForTheWorkersAtWhichMessagesOfAllreduceAreTooMany) {
-  // So many servers that a worker's own link decides: 2 x (0.9 s + 4 s). Halving-doubling among 4 takes 2 x 2 x 0.9 s +
-  // 6 s, which is less by 0.2 s; a ring of 5 takes 8 x 0.9 s + 6.4 s.
-  const AdvisedJob job = one_tensor_job();
-  Network network = eight(100);
-  network.alpha = 0.9;
-  const auto space_of = [](int) {
-    SearchSpace space = kSpace;
-    space.servers = {1000};
-    space.colocated = false;
-    return space;
-  };
-  const std::vector<Stretch> workers = Contest(job, network, space_of, {}).over_workers(64);
-  ASSERT_EQ(workers.size(), 2u);
-  EXPECT_EQ(workers[0].lead, Lead::kFirst);
-  EXPECT_EQ(workers[0].to, 4);
-  EXPECT_EQ(workers[1].from, 5);
-  EXPECT_EQ(workers[1].to, 64);
 }
 
 }  // namespace

@@ -1,0 +1,171 @@
+#include "experiments/lab/predict/simulated_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "experiments/lab/predict/advice.h"
+#include "experiments/lab/predict/simulated_step.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using prediction::Candidate;
+using prediction::Exchange;
+using prediction::Way;
+using testing::Contains;
+using testing::Field;
+using testing::HasSubstr;
+
+// Carries runs out in this process.
+class Runs {
+ public:
+  JobRunner runner() {
+    return [this](const ResolvedRun& config) {
+      Console quiet(true);
+      return run_job(config, Survey(), solo_, interrupts_, quiet);
+    };
+  }
+
+ private:
+  SoloTimes solo_;
+  Interrupts interrupts_;
+};
+
+AdviseRequest drawn_request(std::mt19937& random) {
+  const auto one_of = [&](const auto& values) { return values[random() % std::size(values)]; };
+  const std::string names[] = {"resnet18", "resnet50", "torchvision-inception3"};
+  const char* rates[] = {"1gbit+50us", "3gbit+50us", "10gbit+20us", "25gbit+50us", "40gbit+5us"};
+  const int workers[] = {2, 3, 4, 6};
+  AdviseRequest request;
+  request.job.profile_name = one_of(names);
+  request.job.profile = *prediction::built_in_profile(request.job.profile_name);
+  request.job.workers = {one_of(workers)};
+  request.job.workers_per_host = random() % 3 == 0 ? 2 : 1;
+  request.job.batch_size = 32;
+  request.job.step_seconds = static_cast<double>(50 + random() % 200) / 1000;
+  request.job.link = *LinkShape::parse(one_of(rates));
+  request.shardings = {prediction::Sharding::kEven, prediction::Sharding::kWhole};
+  request.bucket_bytes = {5e6, 25e6};
+  request.search_seconds = 3600;
+  return request;
+}
+
+std::string text_of(const AdviseRequest& request) {
+  return fmt::format("{}, {} workers, {} a host, {}, {} s", request.job.profile_name, request.job.workers.front(),
+                     request.job.workers_per_host, request.job.link.to_string(), request.job.step_seconds);
+}
+
+Result<prediction::SearchResult> forms_of(const AdviseRequest& request) {
+  const int workers = request.job.workers.front();
+  return search(request.advised_job(), request.job.network(workers), request.space(workers));
+}
+
+// The samples a second of a command, run as a person would.
+double rate_of(const std::vector<std::string>& words, const JobRunner& run) {
+  const Result<RunRequest> request = run_of(words);
+  EXPECT_TRUE(request.ok()) << request.status().message();
+  const Result<RunReport> report = simulated_run(*request, run);
+  EXPECT_TRUE(report.ok()) << report.status().message();
+  return report->window->samples_per_second;
+}
+
+// What is drawn has the same seed at every call.
+TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) {
+  constexpr int kSettings = 10;
+  Runs runs;
+  const JobRunner run = runs.runner();
+  std::mt19937 random(5);
+  for (int setting = 0; setting < kSettings; ++setting) {
+    const AdviseRequest request = drawn_request(random);
+    SCOPED_TRACE(text_of(request));
+    const int workers = request.job.workers.front();
+    const auto forms = forms_of(request);
+    ASSERT_TRUE(forms.ok());
+    const Result<SimulatedSearch> found = simulate_ways(request, workers, *forms, run, SteadyClock());
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(found->left, 0);
+    ASSERT_GE(found->ways.size(), 2u);
+    // Where a lead is claimed, the commands of both have it, too.
+    const SimulatedWay& best = found->ways.front();
+    const double best_rate = rate_of(best.words, run);
+    EXPECT_DOUBLE_EQ(best_rate, best.samples_per_second);
+    const SimulatedWay& other = found->ways[1 + random() % (found->ways.size() - 1)];
+    const double other_rate = rate_of(other.words, run);
+    EXPECT_DOUBLE_EQ(other_rate, other.samples_per_second);
+    EXPECT_GE(best_rate, other_rate);
+    // No way that was not simulated, since it cannot win, does.
+    std::vector<Candidate> all = forms->best;
+    all.insert(all.end(), forms->others.begin(), forms->others.end());
+    std::ranges::shuffle(all, random);
+    const SimulatedWay* const synchronous[] = {found->synchronous(false), found->synchronous(true)};
+    for (const Candidate& candidate : std::span(all).first(std::min<std::size_t>(4, all.size()))) {
+      if (candidate.way.asynchronous) continue;
+      const double rate = rate_of(words_of(request.job, workers, candidate.way), run);
+      const double fastest = std::max(synchronous[0] ? synchronous[0]->samples_per_second : 0,
+                                      synchronous[1] ? synchronous[1]->samples_per_second : 0);
+      EXPECT_LE(rate, fastest * (1 + kLeastLead)) << command_of(words_of(request.job, workers, candidate.way));
+      const double least = static_cast<double>(workers) * request.job.batch_size / rate / workers;
+      EXPECT_GE(least, candidate.least * 0.98) << command_of(words_of(request.job, workers, candidate.way));
+    }
+  }
+}
+
+AdviseRequest resnet_request(int workers, int workers_per_host) {
+  std::mt19937 random(1);
+  AdviseRequest request = drawn_request(random);
+  request.job.profile_name = "resnet50";
+  request.job.profile = *prediction::built_in_profile("resnet50");
+  request.job.workers = {workers};
+  request.job.workers_per_host = workers_per_host;
+  request.job.step_seconds = 0.1;
+  request.job.link = *LinkShape::parse("10gbit+50us");
+  request.bucket_bytes = {25e6};
+  request.shardings = {prediction::Sharding::kEven};
+  return request;
+}
+
+TEST(SimulatedSearch, SaysWhatTheSimulatedClusterRefuses) {
+  Runs runs;
+  const AdviseRequest request = resnet_request(4, 2);
+  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner(), SteadyClock());
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_THAT(found->refused, Contains(Field(&RefusedWay::why, HasSubstr("--compress"))));
+  const auto averages = [](const SimulatedWay& one) { return one.addition.name.starts_with("weights averaged"); };
+  EXPECT_TRUE(std::ranges::any_of(found->ways, averages)) << "it is simulated";
+  const auto on_own_hosts = [](const SimulatedWay& one) {
+    return one.way.plan.exchange == Exchange::kServers && !one.way.plan.colocated;
+  };
+  EXPECT_TRUE(std::ranges::any_of(found->ways, on_own_hosts)) << "beside hosts with several workers, too";
+}
+
+// A ring inside one host needs no network.
+TEST(SimulatedSearch, ChargesNoLinkForWhatStaysOnAHost) {
+  Runs runs;
+  const AdviseRequest request = resnet_request(4, 4);
+  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner(), SteadyClock());
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  ASSERT_NE(found->synchronous(false), nullptr);
+  EXPECT_LT(found->synchronous(false)->step, 1.05 * request.job.step_seconds);
+  for (const Candidate& candidate : forms_of(request)->best) {
+    if (candidate.way.plan.exchange == Exchange::kServers) continue;
+    EXPECT_LT(candidate.prediction.step, 1.05 * request.job.step_seconds) << "the form's";
+  }
+}
+
+TEST(SimulatedSearch, EndsAtItsTimeWithOneWayOfEachModeAndPlace) {
+  Runs runs;
+  AdviseRequest request = resnet_request(4, 1);
+  request.search_seconds = 1e-9;
+  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner(), SteadyClock());
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->ways.size(), 3u);
+  EXPECT_NE(found->synchronous(false), nullptr);
+  EXPECT_NE(found->synchronous(true), nullptr);
+  EXPECT_GT(found->left, 0);
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
