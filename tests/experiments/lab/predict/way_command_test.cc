@@ -40,6 +40,13 @@ TEST(WordsOfAWay, AskForItsRun) {
                              Not(HasSubstr("'"))));
 }
 
+// A batch of all of them is more than generated data usually has.
+TEST(WordsOfAWay, NeedNoTrainingSamplesForManyWorkers) {
+  const prediction::Way ring{.plan = {.exchange = Exchange::kRing, .bucket_bytes = 5e6}};
+  const Result<RunRequest> request = run_of(words_of(job_of(1), 1024, ring));
+  EXPECT_TRUE(request.ok()) << request.status().message();
+}
+
 TEST(WordsOfAWay, PutServersOnHostsOfTheirOwnWhereWorkersShareThem) {
   const prediction::Way servers{.plan = {.exchange = Exchange::kServers, .servers = 2}};
   const Result<RunRequest> request = run_of(words_of(job_of(2), 4, servers));
