@@ -64,6 +64,12 @@ std::string asynchronous_sentence(const Advised& advised, const SimulatedWay& on
                     one.staleness);
 }
 
+// Of what a way has beside its exchange.
+std::string addition_sentence(const Advised& advised, const SimulatedWay& one) {
+  return fmt::format("Not like the synchronous ways, a sample may teach less: {}, {}.", advised.name(one),
+                     advised.figure(one));
+}
+
 std::string memory_sentence(const Advised& advised, const prediction::SearchResult& found) {
   const AdviseRequest& request = advised.request;
   const std::string limit = fmt::format(
@@ -124,6 +130,9 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
   }
   if (const SimulatedWay* asynchronous = search.asynchronous()) {
     sentences.push_back(asynchronous_sentence(advised, *asynchronous, best));
+  }
+  for (const SimulatedWay& one : search.ways) {
+    if (!one.addition.name.empty()) sentences.push_back(addition_sentence(advised, one));
   }
   if (request.memory_bytes) sentences.push_back(memory_sentence(advised, found));
   add_not_simulated(advised, sentences);

@@ -36,7 +36,7 @@ class Tries {
         end_(clock.now() + from_seconds(request.search_seconds)) {}
 
   Status of(const Candidate& candidate) {
-    if (is_beaten(candidate)) {
+    if (has_like(candidate.way) && is_beaten(candidate)) {
       ++search_.beaten;
       return {};
     }

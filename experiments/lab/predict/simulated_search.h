@@ -46,8 +46,8 @@ struct SimulatedSearch {
 
 // Runs the best way of each kind first, synchronous ones before others, then what these could have besides, then all
 // other ways, for as long as the request's time lasts by `clock`: each unless its least score is no better than that of
-// a way that ran. Time or not, the first of allreduce, of servers on hosts of their own and of those on workers' hosts
-// run. Fails with why a run failed, and with cancelled if it was interrupted.
+// a way that ran. Time or not, and beaten or not, the first of allreduce, of servers on hosts of their own and of those
+// on workers' hosts run. Fails with why a run failed, and with cancelled if it was interrupted.
 Result<SimulatedSearch> simulate_ways(const AdviseRequest& request, int workers, const prediction::SearchResult& found,
                                       const JobRunner& run, const Clock& clock);
 
