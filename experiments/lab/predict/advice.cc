@@ -64,7 +64,7 @@ std::string asynchronous_sentence(const Advised& advised, const SimulatedWay& on
                     one.staleness);
 }
 
-// Of what a way has beside its exchange.
+// A way that has something beside its exchange is told apart.
 std::string addition_sentence(const Advised& advised, const SimulatedWay& one) {
   return fmt::format("Not like the synchronous ways, a sample may teach less: {}, {}.", advised.name(one),
                      advised.figure(one));
