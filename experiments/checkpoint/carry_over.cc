@@ -16,6 +16,7 @@
 #include "experiments/checkpoint/part_writer.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "ps/server/shard_state.h"
+#include "ps/tables/row_partition.h"
 #include "worker/data/batch_loader.h"
 
 namespace syncopate::experiments {
@@ -134,7 +135,10 @@ std::string differences_text(const std::vector<std::string>& differences) {
   return text;
 }
 
-bool is_adam(const ResolvedRun& config) { return optimizer_of(config).kind == OptimizerKind::kAdam; }
+bool is_adam(const ResolvedRun& config) {
+  const OptimizerKind kind = optimizer_of(config).kind;
+  return kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamW;
+}
 
 // Returns how many updates a chunk has made once all workers have trained `step` steps, and how many pushes each of
 // them has made.
@@ -150,12 +154,11 @@ ps::ChunkCounts counts_at(std::int64_t step, const ResolvedRun& config) {
 
 // Moments of adam are weighted means that begin at zero: after n updates, a bias correction of 1 - beta^n makes up for
 // that. Where the number changes, they are scaled so that what the correction makes of them stays the same.
-void rescale(std::string_view name, float beta, std::int64_t before, std::int64_t after, Range piece,
-             TrainingState& state) {
+void rescale(std::span<float> moments, float beta, std::int64_t before, std::int64_t after) {
   if (before < 1 || after < 1 || before == after) return;
   const auto weight = [&](std::int64_t updates) { return 1 - std::pow(static_cast<double>(beta), updates); };
   const auto factor = static_cast<float>(weight(after) / weight(before));
-  for (float& value : state.within(name, piece)) value *= factor;
+  for (float& value : moments) value *= factor;
 }
 
 // How many updates the weights of a piece have had.
@@ -167,6 +170,32 @@ std::int64_t updates_of_piece(const TrainingState& state, std::size_t begin, std
     updates = counts != state.counts.end() && !counts->second.empty() ? counts->second.front() : steps;
   }
   return updates;
+}
+
+// By shard, how many updates a table has had; of a run without servers, one for all rows.
+std::vector<std::int64_t> updates_of_table(const TrainingState& state, std::size_t table, std::int64_t steps) {
+  std::vector<std::int64_t> updates;
+  for (std::size_t shard = 0;; ++shard) {
+    const auto counts = state.counts.find(ps::shard_part::table_on(table, shard));
+    if (counts == state.counts.end() || counts->second.size() < 2) break;
+    updates.push_back(counts->second[1]);  // behind the number of shards
+  }
+  return updates.empty() ? std::vector{steps} : updates;
+}
+
+// The same for the rows of tables, which have weights, first and second moments behind each other.
+void rescale_rows(const OptimizerConfig& optimizer, std::int64_t steps, std::int64_t after, TrainingState& state) {
+  for (auto& [table, rows] : state.rows) {
+    const std::vector<std::int64_t> updates = updates_of_table(state, table, steps);
+    const std::size_t width = rows.row_floats / 3;
+    if (rows.values.size() != rows.keys.size() * 3 * width) continue;  // restoring says what is wrong
+    for (std::size_t i = 0; i < rows.keys.size(); ++i) {
+      const std::int64_t before = updates[ps::shard_of_row(table, rows.keys[i], updates.size())];
+      const std::span<float> moments = std::span(rows.values).subspan(i * rows.row_floats + width, 2 * width);
+      rescale(moments.first(width), optimizer.beta1, before, after);
+      rescale(moments.last(width), optimizer.beta2, before, after);
+    }
+  }
 }
 
 void drop_foreign_parts(const ResolvedRun& config, TrainingState& state) {
@@ -290,10 +319,11 @@ Result<std::string> carry_over(const Checkpoint& from, const StateForms& forms, 
     for (std::size_t i = 0; i < std::size(state_part::kOptimizer); ++i) {
       const char* const name = state_part::kOptimizer[i];
       for (const Range& piece : state.pieces(name)) {
-        rescale(name, i == 0 ? optimizer.beta1 : optimizer.beta2,
-                updates_of_piece(state, piece.begin, from.manifest().step), after, piece, state);
+        rescale(state.within(name, piece), i == 0 ? optimizer.beta1 : optimizer.beta2,
+                updates_of_piece(state, piece.begin, from.manifest().step), after);
       }
     }
+    rescale_rows(optimizer, from.manifest().step, after, state);
   }
   state.counts.clear();
   state.step = plan.step;

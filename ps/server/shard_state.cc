@@ -191,7 +191,7 @@ std::optional<std::int64_t> pushes_applied(const std::map<std::string, std::vect
     const bool is_chunk = name.starts_with("chunk@") && entry.size() >= kChunkCounts;
     const bool is_table = name.starts_with("table") && entry.size() >= kTableCounts;
     if (is_chunk && is_count(entry[0]) && is_count(entry[1])) look_at(entry[0] * pushes_an_update + entry[1]);
-    if (is_table && is_count(entry[1])) look_at(entry[1]);
+    if (is_table && is_count(entry[1])) look_at(entry[1] * pushes_an_update);
   }
   return least;
 }

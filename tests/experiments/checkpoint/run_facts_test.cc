@@ -37,6 +37,16 @@ TEST(WorkDone, CountsWhatAnUpdateIsTheMeanOf) {
   EXPECT_EQ(batches_done(manifest, config_of("softsync:2")), 20 * 2 + 1) << "with what is in the sum";
 }
 
+TEST(WorkDone, CountsABatchOfEachWorkerForAnUpdateOfATableByAll) {
+  StoredPart part = shard("shard-0", 20, 20);
+  TrainingState state;
+  ps::put_table_counts(0, 0, 1, {.version = 20, .clocks = ps::Clocks(4)}, state);
+  part.counts.insert(state.counts.begin(), state.counts.end());
+  const Manifest manifest{.step = 20, .parts = {part}};
+  EXPECT_EQ(batches_done(manifest, config_of("sync")), 20 * 4);
+  EXPECT_EQ(batches_done(manifest, config_of("async")), 20);
+}
+
 TEST(WorkDone, GoesByTheStepWhereNoShardHasCounted) {
   EXPECT_EQ(batches_done({.step = 9, .parts = {{.writer = "worker-0"}}}, config_of("async")), 36);
   EXPECT_EQ(batches_done({.step = 9, .parts = {shard("shard-0", -5, -5)}}, config_of("async")), 36)

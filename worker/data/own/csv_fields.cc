@@ -2,6 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include "worker/data/text_lines.h"
+
 namespace syncopate::worker {
 namespace {
 
@@ -51,6 +58,21 @@ std::string split_csv(std::string_view line, char separator, std::vector<std::st
     if (end == std::string_view::npos) return {};
     rest.remove_prefix(end + 1);
   }
+}
+
+std::optional<double> number_of_field(std::string_view field) {
+  if (field.starts_with('+')) field.remove_prefix(1);
+  const std::optional<double> number = parse_number<double>(field);
+  if (!number || !std::isfinite(static_cast<float>(*number))) return std::nullopt;
+  return number;
+}
+
+bool means_missing(std::string_view field) {
+  constexpr std::array<std::string_view, 15> kMarks{"",     "na",  "n/a",     "#n/a", "<na>", "nan", "-nan", "null",
+                                                    "none", "nil", "missing", "?",    "-",    "--",  "."};
+  std::string lower(field);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(kMarks, lower) != kMarks.end();
 }
 
 }  // namespace syncopate::worker

@@ -1,6 +1,7 @@
 // CsvLine: the fields of one line of a table.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,5 +18,10 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
 // and a double quote as two; quoted fields end on their line. Blanks around a field are left out. Returns what is
 // wrong; empty: nothing.
 std::string split_csv(std::string_view line, char separator, std::vector<std::string>& fields);
+
+// Returns a number as tables have it: also with a plus, and never "nan" or one that a float cannot hold.
+std::optional<double> number_of_field(std::string_view field);
+// Whether a field is what programs write where a value is missing: "NA", "nan", "null", "?" and their like.
+bool means_missing(std::string_view field);
 
 }  // namespace syncopate::worker

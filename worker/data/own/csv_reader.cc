@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -20,14 +19,6 @@ namespace syncopate::worker {
 namespace {
 
 std::string shown_field(std::string_view field) { return printable(field, kLongestShown); }
-
-// A number as tables have it: also with a plus, and never "nan" or one that a float cannot hold.
-std::optional<double> number_of_field(std::string_view field) {
-  if (field.starts_with('+')) field.remove_prefix(1);
-  const std::optional<double> number = parse_number<double>(field);
-  if (!number || !std::isfinite(static_cast<float>(*number))) return std::nullopt;
-  return number;
-}
 
 bool is_whole_text(std::string_view field) {
   if (field.starts_with('+')) field.remove_prefix(1);
@@ -122,7 +113,7 @@ class TableLines {
               line, column,
               fmt::format("is '{}', expected a finite number; --ignore leaves a column out", shown_field(field)));
         }
-        values_.push_back(static_cast<float>(*number));
+        values_.push_back(*number);
       }
     }
     return {};
@@ -163,7 +154,7 @@ class TableLines {
 
   const TableHeader& header_;
   const std::string& path_;
-  std::vector<float> values_;
+  std::vector<double> values_;
   TargetColumn target_;
 };
 

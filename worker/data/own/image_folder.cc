@@ -1,11 +1,13 @@
 #include "worker/data/own/image_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "worker/data/file_bytes.h"
@@ -59,6 +61,10 @@ Result<std::vector<ImagePath>> images_in(const std::string& folder) {
     SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<fs::path> files, entries_of(of_class.string()));
     const std::size_t before = images.size();
     for (const fs::path& file : files) {
+      if (has_folder(file)) {
+        return Status::data_loss(
+            fmt::format("{}: a folder within that of a class; expected images alone", file.string()));
+      }
       SYNCOPATE_RETURN_IF_ERROR(check_no_other_image(file.string()));
       if (is_image_name(file.string())) images.push_back({file.string(), of_class.filename().string()});
     }
@@ -141,6 +147,39 @@ Result<OwnSamples> read_images(const std::string& folder, const std::vector<Imag
   return samples;
 }
 
+// The folders of the parts; without `train` there are none.
+struct Parts {
+  std::string train, test;
+};
+
+// A folder "train" that has images of its own, beside others, is a class.
+Result<Parts> parts_in(const std::string& folder) {
+  constexpr std::array<std::string_view, 4> kTest{"test", "val", "valid", "validation"};
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, entries_of(folder));
+  Parts parts;
+  std::vector<std::string> tests, others;
+  for (const fs::path& entry : entries) {
+    if (!has_folder(entry)) continue;
+    const std::string name = entry.filename().string();
+    if (name == "train") {
+      SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<fs::path> within, entries_of(entry.string()));
+      if (std::ranges::any_of(within, has_folder)) parts.train = entry.string();
+    } else {
+      (std::ranges::find(kTest, name) != kTest.end() ? tests : others).push_back(name);
+    }
+  }
+  if (parts.train.empty()) return parts;
+  if (tests.size() + others.size() > 1 || !others.empty()) {
+    tests.insert(tests.end(), others.begin(), others.end());
+    return Status::data_loss(
+        fmt::format("{0}: has train/ and {1}/ with it, expected one test part beside it, test/ or val/; to "
+                    "leave the others out, name both parts: --dataset={0}/train --test-data={0}/{2}",
+                    folder, fmt::join(tests, "/, "), tests.front()));
+  }
+  if (!tests.empty()) parts.test = folder + "/" + tests.front();
+  return parts;
+}
+
 }  // namespace
 
 Result<OwnFiles> read_image_folder(const std::string& given, const OwnOptions& options) {
@@ -149,19 +188,17 @@ Result<OwnFiles> read_image_folder(const std::string& given, const OwnOptions& o
     return Status::invalid_argument(
         fmt::format("--target={}: the class of an image is the folder that it lies in; leave it out", options.target));
   }
-  const bool has_parts = has_folder(folder + "/train");
-  std::string test_folder = folder + "/test";
-  if (has_parts && !has_folder(test_folder)) test_folder = folder + "/val";
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<ImagePath> train, images_in(has_parts ? folder + "/train" : folder));
+  SYNCOPATE_ASSIGN_OR_RETURN(const Parts parts, parts_in(folder));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<ImagePath> train, images_in(parts.train.empty() ? folder : parts.train));
   std::vector<ImagePath> test;
-  if (has_parts && has_folder(test_folder)) {
-    SYNCOPATE_ASSIGN_OR_RETURN(test, images_in(test_folder));
+  if (!parts.test.empty()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(test, images_in(parts.test));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const bool colour, any_is_colour(train));
   OwnFiles files;
   SYNCOPATE_ASSIGN_OR_RETURN(files.samples, read_images(folder, train, colour, options));
   if (test.empty()) return files;
-  SYNCOPATE_ASSIGN_OR_RETURN(files.test, read_images(test_folder, test, colour, options));
+  SYNCOPATE_ASSIGN_OR_RETURN(files.test, read_images(parts.test, test, colour, options));
   return files;
 }
 

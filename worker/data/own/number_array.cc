@@ -160,8 +160,8 @@ NumberArray array_of(std::vector<Number> values, ImageShape shape, NumberType ty
 
 }  // namespace
 
-NumberArray NumberArray::of(std::vector<float> values, ImageShape shape) {
-  NumberArray array = array_of(std::move(values), shape, NumberType::kFloat);
+NumberArray NumberArray::of(std::vector<double> values, ImageShape shape) {
+  NumberArray array = array_of(std::move(values), shape, NumberType::kDouble);
   array.shape_ = shape;
   array.strides_ = {shape.values(), shape.width * shape.channels, shape.channels, 1};
   return array;
@@ -174,25 +174,37 @@ NumberArray NumberArray::of(std::vector<std::uint8_t> values, ImageShape shape) 
   return array;
 }
 
-template <typename Number>
-void NumberArray::read_as(std::int64_t sample, std::span<float> to) const {
-  std::size_t next = 0;
-  for (int y = 0; y < shape_.height; ++y) {
-    for (int x = 0; x < shape_.width; ++x) {
-      const std::int64_t pixel = sample * strides_[0] + y * strides_[1] + x * strides_[2];
-      for (int c = 0; c < shape_.channels; ++c) {
-        const auto index = static_cast<std::size_t>(pixel + c * strides_[3]);
-        to[next++] = static_cast<float>(stored<Number>(bytes_.data() + index * sizeof(Number), big_endian_));
+template <typename Visit>
+void NumberArray::visit(std::int64_t sample, Visit visit) const {
+  assert(sample >= 0 && sample < size_);
+  with_type(type_, [&](auto number) {
+    using Number = decltype(number);
+    for (int y = 0; y < shape_.height; ++y) {
+      for (int x = 0; x < shape_.width; ++x) {
+        const std::int64_t pixel = sample * strides_[0] + y * strides_[1] + x * strides_[2];
+        for (int c = 0; c < shape_.channels; ++c) {
+          const auto index = static_cast<std::size_t>(pixel + c * strides_[3]);
+          const Number found = stored<Number>(bytes_.data() + index * sizeof(Number), big_endian_);
+          visit(type_ == NumberType::kHalf ? number_of_half(static_cast<std::uint16_t>(found))
+                                           : static_cast<double>(found),
+                static_cast<std::size_t>(c));
+        }
       }
     }
-  }
+  });
 }
 
-void NumberArray::read(std::int64_t sample, std::span<float> to) const {
-  assert(sample >= 0 && sample < size_ && to.size() == static_cast<std::size_t>(shape_.values()));
-  with_type(type_, [&](auto number) { read_as<decltype(number)>(sample, to); });
-  if (type_ != NumberType::kHalf) return;
-  for (float& value : to) value = static_cast<float>(number_of_half(static_cast<std::uint16_t>(value)));
+void NumberArray::read(std::int64_t sample, std::span<double> to) const {
+  assert(to.size() == static_cast<std::size_t>(shape_.values()));
+  visit(sample, [next = to.begin()](double value, std::size_t /*channel*/) mutable { *next++ = value; });
+}
+
+void NumberArray::read_scaled(std::int64_t sample, std::span<const double> shift, std::span<const double> factor,
+                              std::span<float> to) const {
+  assert(to.size() == static_cast<std::size_t>(shape_.values()));
+  visit(sample, [&, next = to.begin()](double value, std::size_t channel) mutable {
+    *next++ = static_cast<float>((value - shift[channel]) * factor[channel]);
+  });
 }
 
 double NumberArray::number(std::size_t index) const {

@@ -42,22 +42,27 @@ class NumberArray {
                                     NumberType type, bool big_endian, const std::vector<std::int64_t>& lengths,
                                     bool columns_first = false);
   // Takes values in the order (sample, height, width, channel).
-  static NumberArray of(std::vector<float> values, ImageShape shape);
+  static NumberArray of(std::vector<double> values, ImageShape shape);
   static NumberArray of(std::vector<std::uint8_t> values, ImageShape shape);
 
   std::int64_t size() const { return size_; }  // samples
   ImageShape shape() const { return shape_; }  // of one; values alone have the shape 1x1xN
   bool whole() const { return is_whole(type_); }
 
-  // Writes the values of a sample in the order (height, width, channel).
-  void read(std::int64_t sample, std::span<float> to) const;
+  // Writes the values of a sample in the order (height, width, channel), as they are: what is large beside its
+  // differences, as a time in seconds since 1970 is, keeps them.
+  void read(std::int64_t sample, std::span<double> to) const;
+  // The same, of each channel `factor` times what the value has beyond `shift`.
+  void read_scaled(std::int64_t sample, std::span<const double> shift, std::span<const double> factor,
+                   std::span<float> to) const;
   // Returns the only value of a sample. Requires shape().values() == 1.
   double value(std::int64_t sample) const { return number(static_cast<std::size_t>(sample * strides_[0])); }
 
  private:
   double number(std::size_t index) const;
-  template <typename Number>
-  void read_as(std::int64_t sample, std::span<float> to) const;
+  // Calls visit(value, channel) for the values of a sample, in that order.
+  template <typename Visit>
+  void visit(std::int64_t sample, Visit visit) const;
 
   std::shared_ptr<const void> holds_;
   std::span<const std::uint8_t> bytes_;

@@ -120,8 +120,17 @@ Result<OwnFiles> read_npz(const std::string& path, const OwnOptions& options) {
   if (options.target.empty() && archive.has("x_train") && archive.has("y_train")) {
     OwnFiles files;
     SYNCOPATE_ASSIGN_OR_RETURN(files.samples, archive.samples("x_train", "y_train"));
-    if (!archive.has("x_test") || !archive.has("y_test")) return files;
-    SYNCOPATE_ASSIGN_OR_RETURN(files.test, archive.samples("x_test", "y_test"));
+    std::vector<std::string> parts;
+    for (const char* part : {"test", "val", "valid", "validation"}) {
+      const bool has_values = archive.has(fmt::format("x_{}", part)),
+                 has_labels = archive.has(fmt::format("y_{}", part));
+      if (has_values != has_labels) return wrong(fmt::format("has only one of x_{0} and y_{0}", part));
+      if (has_values) parts.emplace_back(part);
+    }
+    if (parts.size() > 1)
+      return wrong("several parts beside x_train could be the test, expected x_test and y_test alone");
+    if (parts.empty()) return files;
+    SYNCOPATE_ASSIGN_OR_RETURN(files.test, archive.samples("x_" + parts.front(), "y_" + parts.front()));
     return files;
   }
   const std::string target =

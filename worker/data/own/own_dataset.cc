@@ -39,8 +39,7 @@ class OwnDataset final : public Dataset {
 
   void read(std::int64_t index, std::int64_t /*epoch*/, const SampleRoom& to) const override {
     const std::int64_t sample = part_.samples[static_cast<std::size_t>(index)];
-    part_.values->read(sample, to.values);
-    scale_->apply(to.values);
+    scale_->read(*part_.values, sample, to.values);
     const auto at = static_cast<std::size_t>(sample);
     to.labels[0] = form_.regression ? 0 : part_.target->labels[at];
     if (form_.regression) to.targets[0] = target_scale_.scaled(part_.target->numbers[at]);
@@ -71,10 +70,11 @@ Status check_labels(const OwnSamples& samples) {
 }
 
 Status check_finite(const OwnSamples& samples) {
-  std::vector<float> values(static_cast<std::size_t>(samples.values.shape().values()));
+  std::vector<double> values(static_cast<std::size_t>(samples.values.shape().values()));
   for (std::int64_t sample = 0; sample < samples.values.size(); ++sample) {
     samples.values.read(sample, values);
-    const auto wrong = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+    const auto wrong =
+        std::ranges::find_if(values, [](double value) { return !std::isfinite(static_cast<float>(value)); });
     if (wrong == values.end()) continue;
     return Status::data_loss(fmt::format("{}: value {} of sample {} is {}, expected a finite number", samples.path,
                                          wrong - values.begin(), sample, *wrong));

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "common/text/printable_text.h"
+#include "worker/data/own/csv_fields.h"
 
 namespace syncopate::worker {
 namespace {
@@ -44,6 +46,46 @@ Status check_classes(std::size_t classes, const TargetColumn& column) {
   if (classes > 1) return {};
   return Status::data_loss(
       fmt::format("{}: '{}' has one value, expected two classes or more", column.path, printable(column.name, 80)));
+}
+
+// Texts of a table may be numbers; those of arrays are what their type says.
+std::optional<double> number_in(const TargetColumn& column, std::int64_t sample) {
+  const auto at = static_cast<std::size_t>(sample);
+  if (column.texts.empty()) return column.numbers[at];
+  return column.is_table ? number_of_field(column.texts[at]) : std::nullopt;
+}
+
+// Numbers among which a few texts stand are numbers still: classes would be made of a value that is missing or
+// misspelt. They may be classes where the texts are words and the numbers few and whole, as 0, 1, 2 and "more" are.
+Status check_no_text_among_numbers(const Columns& columns, Task task) {
+  if (task == Task::kClasses) return {};
+  std::set<double> numbers;
+  bool are_whole = true, all_missing = true;
+  std::optional<std::pair<const TargetColumn*, std::int64_t>> text;
+  for (const TargetColumn* column : columns) {
+    for (std::int64_t sample = 0; sample < column->size(); ++sample) {
+      if (const std::optional<double> number = number_in(*column, sample)) {
+        numbers.insert(*number);
+        are_whole = are_whole && *number == std::floor(*number);
+        continue;
+      }
+      all_missing = all_missing && means_missing(column->texts[static_cast<std::size_t>(sample)]);
+      if (!text) text = {column, sample};
+    }
+  }
+  if (!text) return {};
+  const bool may_be_classes = numbers.empty() || (are_whole && numbers.size() <= kMostAutoClasses && !all_missing);
+  if (may_be_classes && task == Task::kAuto) return {};
+  const std::string& wrong = text->first->texts[static_cast<std::size_t>(text->second)];
+  const std::string place = place_of(*text->first, text->second);
+  if (numbers.empty()) {
+    return Status::invalid_argument(
+        fmt::format("--task=regression: {} is '{}', expected numbers", place, printable(wrong, 80)));
+  }
+  return Status::data_loss(
+      fmt::format("{} is '{}', expected a number as others are: leave the line out of the file, or say "
+                  "--task=classes if each text is a class",
+                  place, printable(wrong, 80)));
 }
 
 std::vector<std::string> texts_of_column(const TargetColumn& column) {
@@ -100,17 +142,15 @@ std::string place_of(const TargetColumn& column, std::int64_t sample) {
 
 Result<std::vector<TargetValues>> target_values(const Columns& columns, Task task) {
   if (has_texts(columns)) {
-    if (task != Task::kRegression) return classes_of_texts(columns);
-    return Status::invalid_argument(fmt::format("--task=regression: {}: '{}' has texts, expected numbers",
-                                                columns.front()->path, printable(columns.front()->name, 80)));
+    SYNCOPATE_RETURN_IF_ERROR(check_no_text_among_numbers(columns, task));
+    return classes_of_texts(columns);
   }
   for (const TargetColumn* column : columns) SYNCOPATE_RETURN_IF_ERROR(check_numbers(*column));
   const bool are_whole = std::ranges::all_of(columns, [](const TargetColumn* column) { return column->whole; });
   if (task == Task::kClasses || (task == Task::kAuto && are_whole)) return classes_of_numbers(columns, task);
   std::vector<TargetValues> values;
   for (const TargetColumn* column : columns) {
-    values.push_back(
-        {.regression = true, .labels = {}, .names = {}, .numbers = {column->numbers.begin(), column->numbers.end()}});
+    values.push_back({.regression = true, .labels = {}, .names = {}, .numbers = column->numbers});
   }
   return values;
 }

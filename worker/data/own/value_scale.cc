@@ -32,10 +32,10 @@ ValueScale ValueScale::of(const NumberArray& values, std::span<const std::int64_
   scale.factor_.assign(channels, 1);
   if (normalisation == Normalisation::kNone) return scale;
   std::vector<Moments> moments(channels);
-  std::vector<float> sample(static_cast<std::size_t>(values.shape().values()));
+  std::vector<double> sample(static_cast<std::size_t>(values.shape().values()));
   for (const std::int64_t index : samples) {
     values.read(index, sample);
-    for (std::size_t i = 0; i < sample.size(); ++i) moments[i % channels].add(static_cast<double>(sample[i]));
+    for (std::size_t i = 0; i < sample.size(); ++i) moments[i % channels].add(sample[i]);
   }
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const Moments& of = moments[channel];
@@ -45,14 +45,6 @@ ValueScale ValueScale::of(const NumberArray& values, std::span<const std::int64_
     scale.factor_[channel] = width > 0 ? 1 / width : 0;
   }
   return scale;
-}
-
-void ValueScale::apply(std::span<float> values) const {
-  const std::size_t channels = shift_.size();
-  for (std::size_t i = 0, channel = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>((static_cast<double>(values[i]) - shift_[channel]) * factor_[channel]);
-    if (++channel == channels) channel = 0;
-  }
 }
 
 }  // namespace syncopate::worker

@@ -14,7 +14,11 @@ class ValueScale {
   // Takes the moments or the range of these samples. What is the same in all of them stays at 0.
   static ValueScale of(const NumberArray& values, std::span<const std::int64_t> samples, Normalisation normalisation);
 
-  void apply(std::span<float> values) const;
+  // Writes the values of a sample as the model sees them. They become floats last: what is large beside its differences
+  // would lose these.
+  void read(const NumberArray& values, std::int64_t sample, std::span<float> to) const {
+    values.read_scaled(sample, shift_, factor_, to);
+  }
 
  private:
   std::vector<double> shift_, factor_;  // by channel: (value - shift) * factor

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "tests/worker/data/own/own_data.h"
@@ -93,6 +94,39 @@ TEST_F(ImageFolder, HasAClassForEachFolderAndBothParts) {
   EXPECT_EQ(sample.labels, std::vector<int>{1});
 }
 
+TEST_F(ImageFolder, HasOneTestPartOfAnyUsualNameAndNothingElseBeside) {
+  const Bytes png = png_of(4, 5, PNG_FORMAT_GRAY, shades(4, 5, 1));
+  const auto write_part = [&](const std::string& part) {
+    for (const char* name : {"a/1.png", "b/1.png"}) folder_.write(fmt::format("set/{}/{}", part, name), png);
+  };
+  write_part("train");
+  for (const char* part : {"test", "val", "valid", "validation"}) {
+    write_part(part);
+    const Result<DatasetPair> pair = open();
+    ASSERT_TRUE(pair.ok()) << pair.status().message();
+    EXPECT_EQ(pair->train->size(), 2) << part;
+    EXPECT_EQ(pair->test->size(), 2) << part;
+    std::filesystem::remove_all(folder_.path(fmt::format("set/{}", part)));
+  }
+  write_part("test");
+  write_part("valid");
+  EXPECT_THAT(refusal(), HasSubstr("set: has train/ and test/, valid/ with it, expected one test part"));
+  std::filesystem::remove_all(folder_.path("set/valid"));
+  write_part("extra");
+  EXPECT_THAT(refusal(), HasSubstr("set/train --test-data=" + folder_.path("set/test")));
+  EXPECT_TRUE(open_dataset(folder_.path("set/train"), "nowhere", 1, {.test_data = folder_.path("set/test")}).ok());
+}
+
+TEST_F(ImageFolder, MayHaveAClassThatIsCalledTrain) {
+  const Bytes png = png_of(4, 5, PNG_FORMAT_GRAY, shades(4, 5, 1));
+  for (const char* name : {"bus/1.png", "bus/2.png", "train/1.png", "train/2.png"}) {
+    folder_.write(fmt::format("set/{}", name), png);
+  }
+  const Result<DatasetPair> pair = open();
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  EXPECT_THAT(pair->train->class_names(), ElementsAre("bus", "train"));
+}
+
 TEST_F(ImageFolder, ReadsJpegAndGivesGreyImagesThreeChannelsAmongColouredOnes) {
   const Bytes colour(5 * 4 * 3, 90), grey(5 * 4, 90);
   folder_.write("set/a/1.jpg", jpeg_of(5, 4, 3, colour));
@@ -152,6 +186,9 @@ TEST_F(ImageFolder, IsRefusedWithTheFile) {
   EXPECT_THAT(refusal(), HasSubstr("set/b/1.png: is neither a PNG nor a JPEG"));
   folder_.write("set/b/1.png", png);
   EXPECT_THAT(refusal({.target = "class"}), HasSubstr("--target=class: the class of an image is the folder"));
+  folder_.write("set/b/more/1.png", png);
+  EXPECT_THAT(refusal(), HasSubstr("set/b/more: a folder within that of a class"));
+  std::filesystem::remove_all(folder_.path("set/b/more"));
   folder_.write("set/b/2.webp", png);
   EXPECT_THAT(refusal(), HasSubstr("set/b/2.webp: is an image of another kind"));
 }

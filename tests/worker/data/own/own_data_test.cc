@@ -123,7 +123,7 @@ TEST_F(OwnData, WithManyWholeNumbersMustSayWhatTheyAre) {
   EXPECT_TRUE(open(path, {.task = Task::kRegression})->train->form().regression);
   EXPECT_THAT(refusal(open(path, {.task = Task::kClasses})), HasSubstr("a class that no training sample has"));
   EXPECT_THAT(refusal(open(table("a,kind\n1,x\n2,y\n"), {.task = Task::kRegression}), Code::kInvalidArgument),
-              HasSubstr("--task=regression: " + path + ": 'kind' has texts"));
+              HasSubstr("--task=regression: " + path + ": line 2: column 'kind' is 'x', expected numbers"));
 }
 
 TEST_F(OwnData, AreSplitByTheSeedAlone) {
@@ -149,6 +149,50 @@ TEST_F(OwnData, AreNormalisedByTheTrainingPartAlone) {
   EXPECT_FLOAT_EQ(std::prev(samples.end())->second, static_cast<float>(8 / deviation));
   const auto ranged = samples_of(open(train, {.test_data = test, .normalisation = Normalisation::kMinMax}));
   EXPECT_FLOAT_EQ(std::prev(ranged.end())->first[0], 1.5f);
+}
+
+// Seconds since 1970, of which single precision tells apart those that are 128 seconds from each other.
+TEST_F(OwnData, ThatAreLargeBesideTheirDifferencesKeepThese) {
+  const std::string train =
+      table("time,y\n1700000000,1700000000.5\n1700000010,1700000002.5\n1700000020,1700000004.5\n");
+  const std::string test = write_text(folder_, "test.csv", "time,y\n1700000025,1700000002.5\n");
+  const auto samples = samples_of(open(train, {.test_data = test}));
+  const double deviation = std::sqrt(200.0 / 3), of_target = std::sqrt(8.0 / 3);
+  ASSERT_EQ(samples.size(), 4u);
+  EXPECT_FLOAT_EQ(samples.begin()->first[0], static_cast<float>(-10 / deviation));
+  EXPECT_FLOAT_EQ(samples.begin()->second, static_cast<float>(-2 / of_target));
+  EXPECT_FLOAT_EQ(std::prev(samples.end())->first[0], static_cast<float>(15 / deviation));
+  EXPECT_NEAR(std::prev(samples.end())->second, 0, 1e-6);
+  const auto ranged = samples_of(open(train, {.test_data = test, .normalisation = Normalisation::kMinMax}));
+  EXPECT_FLOAT_EQ(std::next(ranged.begin())->first[0], 0.5f);
+  const std::vector<std::int64_t> nanoseconds{1700000000'000'000'000, 1700000010'000'000'000};
+  const Bytes times = npy<std::int64_t>("<i8", "(2, 1)", nanoseconds), labels = npy<std::int8_t>("|i1", "(2,)", {0, 1});
+  const auto of_numpy = samples_of(
+      open(folder_.write("times.npz",
+                         npz({{"x_train", times}, {"y_train", labels}, {"x_test", times}, {"y_test", labels}}, false)),
+           OwnOptions()));
+  EXPECT_FLOAT_EQ(of_numpy.begin()->first[0], -1.0f);
+  EXPECT_FLOAT_EQ(std::prev(of_numpy.end())->first[0], 1.0f);
+}
+
+TEST_F(OwnData, WithATextAmongNumbersOfTheTargetAreRefusedWithItsLine) {
+  for (const char* text : {"NA", "nan", "N/A", "null", "?", "-", "1e39"}) {
+    EXPECT_THAT(
+        refused(fmt::format("a,price\n1,1.5\n2,{}\n3,2.5\n", text)),
+        HasSubstr(fmt::format("table.csv: line 3: column 'price' is '{}', expected a number as others are", text)));
+  }
+  EXPECT_THAT(refused("a,price\n1,1.5\n2,5 EUR\n3,2.5\n"), HasSubstr("line 3: column 'price' is '5 EUR'"));
+  EXPECT_THAT(refused("a,kind\n1,0\n2,1\n3,NA\n4,1\n"), HasSubstr("line 4: column 'kind' is 'NA'")) << "classes";
+  EXPECT_THAT(refused("a,price\n1,1.5\n2,\n"), HasSubstr("line 3: column 'price' is empty"));
+  const std::string whole = table("a,price\n1,1.5\n2,2.5\n3,3.5\n");
+  EXPECT_THAT(refusal(open(whole, {.test_data = write_text(folder_, "test.csv", "a,price\n1,NA\n")})),
+              HasSubstr("test.csv: line 2: column 'price' is 'NA'"));
+  const std::string mixed = table("a,price\n1,7\n2,few\n3,8\n4,few\n5,7\n6,8\n");
+  EXPECT_THAT(refusal(open(mixed, {.task = Task::kRegression})), HasSubstr("line 3: column 'price' is 'few'"));
+  EXPECT_THAT(open(mixed)->train->class_names(), ElementsAre("7", "8", "few")) << "few whole numbers and words";
+  EXPECT_THAT(open(table("a,part\n1,none\n2,left\n3,none\n4,left\n"))->train->class_names(),
+              ElementsAre("left", "none"));
+  EXPECT_EQ(open(table("a,kind\n1,0\n2,NA\n3,NA\n4,0\n5,0\n"), {.task = Task::kClasses})->train->form().classes, 2);
 }
 
 TEST_F(OwnData, OfTwoFilesMustFitEachOther) {
@@ -218,6 +262,22 @@ TEST_F(OwnData, OfAnArchiveAreFoundByTheirNames) {
   const std::string path = folder_.write("b.npz", npz({{"p", values}, {"q", values}, {"y", values}}, false));
   EXPECT_THAT(refusal(open(path), Code::kInvalidArgument), HasSubstr("several could be the values; it has p, q, y"));
   EXPECT_THAT(refusal(open(path, {.target = "z"}), Code::kInvalidArgument), HasSubstr("--target=z: there is no such"));
+}
+
+TEST_F(OwnData, OfAnArchiveHaveOneTestPart) {
+  const Bytes values = npy<float>("<f4", "(2, 1)", {1, 2}), labels = npy<std::int8_t>("|i1", "(2,)", {0, 1});
+  const std::vector<std::pair<std::string, Bytes>> train{{"x_train", values}, {"y_train", labels}};
+  const auto opened = [&](std::vector<std::pair<std::string, Bytes>> more) {
+    more.insert(more.begin(), train.begin(), train.end());
+    return open(folder_.write("parts.npz", npz(more, false)));
+  };
+  EXPECT_EQ(opened({{"x_val", values}, {"y_val", labels}})->test->size(), 2);
+  EXPECT_EQ(opened({{"x_test", values}, {"y_test", labels}})->train->size(), 2);
+  EXPECT_THAT(refusal(opened({{"x_test", values}}), Code::kInvalidArgument),
+              HasSubstr("only one of x_test and y_test"));
+  EXPECT_THAT(refusal(opened({{"x_test", values}, {"y_test", labels}, {"x_val", values}, {"y_val", labels}}),
+                      Code::kInvalidArgument),
+              HasSubstr("several parts beside x_train"));
 }
 
 TEST_F(OwnData, OfNumPyThatAreWrongAreRefused) {
