@@ -78,12 +78,18 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
   }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "version", "config", "like", "plot", "started-by", "modes", "vary", "rate-rule",
-                             "tune-rate", "jobs", "price-worker", "price-server"});
+  known.insert(known.end(), {"help", "version", "config", "like", "plot", "started-by"});
+  known.insert(known.end(), kOfCompare.begin(), kOfCompare.end());
   for (const OptionSpec& option : submit_options()) known.push_back(option.name);
   const std::string flag = argument.substr(0, argument.find('='));
-  const std::string nearest = nearest_name(
-      flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-')), known);
+  const std::string name =
+      flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-'));
+  const std::string nearest = nearest_name(name, known);
+  if (nearest == name && std::ranges::count(submit_options(), name, &OptionSpec::name) > 0) {
+    return Status::invalid_argument(
+        fmt::format("{}: an option of submit, which must be the first word; a run has none of that name{}", flag,
+                    name == "gpus" ? ", and trains on GPUs with --device=cuda, one of each worker" : ""));
+  }
   return Status::invalid_argument(fmt::format(
       "{}: no such flag; {}", flag, nearest.empty() ? "--help lists all" : fmt::format("did you mean --{}?", nearest)));
 }

@@ -8,6 +8,7 @@
 #include "experiments/lab/report/csv_text.h"
 #include "experiments/lab/report/html_page.h"
 #include "experiments/lab/report/html_text.h"
+#include "experiments/lab/report/results_folder.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -50,7 +51,8 @@ std::string reproduction_csv(const std::vector<Reproduction>& tables) {
 }
 
 Status write_reproduction(const std::vector<Reproduction>& tables, const std::string& folder) {
-  SYNCOPATE_RETURN_IF_ERROR(make_folder(folder));
+  SYNCOPATE_ASSIGN_OR_RETURN(const ResultsFolder taken,
+                             ResultsFolder::take(folder, [&] { return check_holds_nothing(folder); }));
   SYNCOPATE_RETURN_IF_ERROR(write_whole_file(folder + "/reproduction.csv", reproduction_csv(tables)));
   return write_whole_file(folder + "/reproduction.html", reproduction_html(tables));
 }

@@ -2,27 +2,66 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/text/format.h"
 
 namespace syncopate::experiments {
 
+namespace {
+
 // The first loss is that of one batch, the last of another set: only a growth that no batch explains is told.
 constexpr double kGrown = 2;
 
+double error_of_share(double share, std::int64_t of) {
+  return std::sqrt(share * (1 - share) / static_cast<double>(of));
+}
+
+// Returns what cannot be told from guessing; empty: it can, or is not known.
+std::string guessed(const RunReport& report, const Guessing& guessing) {
+  if (guessing.labels <= 0) return {};
+  const std::string count = format_count(static_cast<double>(guessing.labels));
+  const TestFigures& figures = report.final_figures;
+  switch (guessing.judgement) {
+    case worker::Judgement::kAccuracy: {
+      if (guessing.classes < 2 || !report.final_test_accuracy) return {};
+      const double one_of_all = 1.0 / guessing.classes;
+      const double commonest = static_cast<double>(guessing.most) / static_cast<double>(guessing.labels);
+      const double chance = std::max(one_of_all, commonest);
+      if (*report.final_test_accuracy > chance + 2 * error_of_share(chance, guessing.labels)) return {};
+      return fmt::format("a test accuracy of {:.2f} % of {} labels cannot be told from {} ({:.2f} %)",
+                         100 * *report.final_test_accuracy, count,
+                         commonest > one_of_all ? "always saying the commonest class"
+                                                : fmt::format("guessing among {} classes", guessing.classes),
+                         100 * chance);
+    }
+    case worker::Judgement::kClicks: {
+      // Mann and Whitney 1947, for as many clicks as others, where the error is least.
+      const auto labels = static_cast<double>(guessing.labels);
+      if (!figures.auc || *figures.auc > 0.5 + 2 * std::sqrt((labels + 1) / (3 * labels * labels))) return {};
+      return fmt::format("an AUC of {:.4f} of {} test samples cannot be told from guessing (0.5)", *figures.auc, count);
+    }
+    case worker::Judgement::kRanking: {
+      constexpr double kChance = 10.0 / worker::kRankedItems;
+      if (!figures.hit_rate || *figures.hit_rate > kChance + 2 * error_of_share(kChance, guessing.labels)) return {};
+      return fmt::format("an HR@10 of {:.4f} of {} rankings cannot be told from guessing ({})", *figures.hit_rate,
+                         count, kChance);
+    }
+    case worker::Judgement::kRegression:
+      if (!figures.r2 || *figures.r2 > 0) return {};
+      return fmt::format("an R2 of {:.4f} of {} test samples is not above that of always saying the mean (0)",
+                         *figures.r2, count);
+  }
+  return {};
+}
+
+}  // namespace
+
 std::vector<std::string> learning_words(const RunReport& report, const std::optional<Guessing>& guessing) {
   std::vector<std::string> words;
-  if (guessing && guessing->classes > 1 && guessing->labels > 0 && report.final_test_accuracy) {
-    const double chance = 1.0 / guessing->classes;
-    const double error = std::sqrt(chance * (1 - chance) / static_cast<double>(guessing->labels));
-    if (*report.final_test_accuracy <= chance + 2 * error) {
-      words.push_back(
-          fmt::format("nothing shows that it has learnt: a test accuracy of {:.2f} % of {} labels cannot be told from "
-                      "guessing among {} classes ({:.2f} %)",
-                      100 * *report.final_test_accuracy, format_count(static_cast<double>(guessing->labels)),
-                      guessing->classes, 100 * chance));
-    }
+  if (const std::string what = guessing ? guessed(report, *guessing) : ""; !what.empty()) {
+    words.push_back("nothing shows that it has learnt: " + what);
   }
   const bool of_test = report.final_test_loss.has_value();
   const std::optional<double> last = of_test ? report.final_test_loss : report.final_train_loss;

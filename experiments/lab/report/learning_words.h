@@ -7,18 +7,22 @@
 #include <vector>
 
 #include "experiments/lab/report/run_report.h"
+#include "worker/data/dataset.h"
 
 namespace syncopate::experiments {
 
-// What guessing comes to on a test set that is judged by accuracy.
+// What says to what guessing comes on a test set.
 struct Guessing {
   int classes = 0;
-  std::int64_t labels = 0;  // in the test set
+  std::int64_t labels = 0;  // in the test set; of rankings, these
+  std::int64_t most = 0;    // labels of the commonest class there; 0: not known
+  worker::Judgement judgement = worker::Judgement::kAccuracy;
 };
 
-// Returns a sentence for each: the accuracy is not above that of guessing one of the classes, by more than two standard
-// errors of so many labels; the loss has ended at more than twice that of the first step. Empty if neither is so, or
-// not known.
+// Returns a sentence for each: the figure that the test set is judged by is not above that of guessing, by more than
+// two standard errors of so many labels; the loss has ended at more than twice that of the first step. Empty if neither
+// is so, or not known. Guessing: one of the classes, or always the commonest; half of all pairs of clicks in order; ten
+// of each hundred in the first ten; always the mean of the targets (an R2 of 0).
 std::vector<std::string> learning_words(const RunReport& report, const std::optional<Guessing>& guessing);
 
 }  // namespace syncopate::experiments

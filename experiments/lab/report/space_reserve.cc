@@ -9,13 +9,18 @@
 #include <cstring>
 #include <vector>
 
+#include "common/random.h"
+
 namespace syncopate::experiments {
 namespace {
 
 bool write_all(int file, std::size_t bytes) {
-  const std::vector<char> block(std::size_t{1} << 20, ' ');
+  // No two blocks are alike, and none can be made smaller: a file system that compresses gives it all the same.
+  Random random(static_cast<std::uint64_t>(::getpid()), static_cast<std::uint64_t>(file));
+  std::vector<std::uint64_t> block(std::size_t{1} << 17);
   while (bytes > 0) {
-    const ssize_t written = ::write(file, block.data(), std::min(bytes, block.size()));
+    for (std::uint64_t& word : block) word = random.next();
+    const ssize_t written = ::write(file, block.data(), std::min(bytes, block.size() * sizeof(block[0])));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return false;
     bytes -= static_cast<std::size_t>(written);

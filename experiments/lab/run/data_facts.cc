@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,18 @@ std::string sum_of(const worker::DatasetPair& data) {
   return checksum_text(sum.value());
 }
 
+Guessing guessing_on(const worker::Dataset& test) {
+  const worker::SampleForm& form = test.form();
+  Guessing guessing{.classes = form.classes, .labels = test.size() * form.labels, .judgement = test.judgement()};
+  if (guessing.judgement == worker::Judgement::kRanking) guessing.labels = test.size() / worker::kRankedItems;
+  std::map<int, std::int64_t> counts;
+  for (std::int64_t sample = 0; form.labels == 1 && sample < test.size(); ++sample) {
+    const std::optional<int> label = test.fixed_label(sample);
+    if (label) guessing.most = std::max(guessing.most, ++counts[*label]);
+  }
+  return guessing;
+}
+
 }  // namespace
 
 Result<DataFacts> data_facts_of(const ResolvedRun& config) {
@@ -69,10 +82,7 @@ Result<DataFacts> data_facts_of(const ResolvedRun& config) {
   }
   if (!data.ok()) return data.status();
   DataFacts facts{.train_samples = data->train->size(), .best_loss = data->test->best_loss()};
-  if (data->test->judgement() == worker::Judgement::kAccuracy) {
-    const worker::SampleForm& form = data->test->form();
-    facts.guessing = Guessing{.classes = form.classes, .labels = data->test->size() * form.labels};
-  }
+  facts.guessing = guessing_on(*data->test);
   if (!has_own_data(config)) return facts;
   facts.description = description_of(*data);
   if (config.checkpoint_every || config.resume) facts.sum = sum_of(*data);

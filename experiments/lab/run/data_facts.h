@@ -14,7 +14,7 @@ namespace syncopate::experiments {
 struct DataFacts {
   std::int64_t train_samples = 0;
   std::optional<double> best_loss = {};   // on the test set, if known
-  std::optional<Guessing> guessing = {};  // where it is judged by accuracy
+  std::optional<Guessing> guessing = {};  // on its test set
   // These are of a person's own data alone; else empty.
   std::string description = {};  // "120 samples to train, 30 to test; 4 values a sample; 3 classes: ..."
   std::string sum = {};          // a checksum of all samples; only where checkpoints are written or read

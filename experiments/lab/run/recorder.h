@@ -31,7 +31,7 @@ struct JobFacts {
   std::string data_sum = {};        // of own data: a checksum of all samples, by which a run that resumes knows them
   std::string data = {};            // what it learns from, of own data; else empty
   std::optional<double> best_loss;  // on the test set, if known
-  std::optional<Guessing> guessing = {};  // of what is judged by accuracy
+  std::optional<Guessing> guessing = {};  // on the test set
   std::int64_t first_step = 0;            // above 0 in a run that resumes from a checkpoint
   std::int64_t batches_done = 0;          // batches done by `first_step`, if workers share the job's batches
   std::int64_t samples_per_epoch = 0;

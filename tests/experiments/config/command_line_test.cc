@@ -92,9 +92,23 @@ TEST(CommandLine, EndsTrainingAtATargetOnlyOfOneRunThatHasOne) {
             std::string("--evaluate-every=often: interval must be ") + EvaluationInterval::forms());
 }
 
+TEST(CommandLine, RefusesASeedBehindWhichThereAreNotEnough) {
+  EXPECT_EQ(refusal({"--seed=9223372036854775807", "--repeat=2"}),
+            "--seed=9223372036854775807: --repeat=2 takes the seeds behind it, too, up to 9223372036854775807 at most; "
+            "use --seed=9223372036854775806 or less");
+  EXPECT_EQ(refusal({"--seed=9223372036854775806", "--repeat=2"}), "accepted");
+  EXPECT_EQ(refusal({"--seed=9223372036854775807"}), "accepted");
+}
+
 TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
   EXPECT_EQ(refusal({"--sevrers=2"}), "--sevrers: no such flag; did you mean --servers?");
   EXPECT_EQ(refusal({"--learning_rate", "0.1"}), "--learning_rate: no such flag; did you mean --learning-rate?");
+  EXPECT_EQ(
+      refusal({"--gpus=2"}),
+      "--gpus: an option of submit, which must be the first word; a run has none of that name, and trains on GPUs "
+      "with --device=cuda, one of each worker");
+  EXPECT_EQ(refusal({"--image", "x"}),
+            "--image: an option of submit, which must be the first word; a run has none of that name");
   EXPECT_EQ(refusal({"--qqqqqq"}), "--qqqqqq: no such flag; --help lists all");
   EXPECT_THAT(refusal({"campare"}), StartsWith("campare: no such command; "));
 }

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <string>
+#include <thread>
 
 #include "common/os/socket_address.h"
 #include "tests/support/run_program.h"
@@ -27,6 +28,39 @@ std::string bound_at(const char* host) {
   if (listen(socket.get(), 1) != 0) return "no listener";
   const SocketAddress bound = SocketAddress::of_socket(socket.get());
   return bound.port() == 0 ? "no port" : bound.host();
+}
+
+// The same for an address that no text stands for.
+std::string bound_to(const sockaddr* address, socklen_t size, int family) {
+  const FileDescriptor socket(::socket(family, SOCK_STREAM, 0));
+  if (bind(socket.get(), address, size) != 0) return fmt::format("errno {}", errno);
+  return SocketAddress::of_socket(socket.get()).host();
+}
+
+std::string bound_to_no_family() {
+  const sockaddr_in address{.sin_family = AF_UNSPEC, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+  return bound_to(reinterpret_cast<const sockaddr*>(&address), sizeof(address), AF_INET);
+}
+
+std::string bound_to_mapped_interfaces() {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr.s6_addr[10] = address.sin6_addr.s6_addr[11] = 0xff;
+  return bound_to(reinterpret_cast<const sockaddr*>(&address), sizeof(address), AF_INET6);
+}
+
+// Returns the device that a socket is tied to which listens and has never been bound.
+std::string tied_to() {
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
+  std::string failure;
+  // Not the first thread, as in a program that has many.
+  std::thread([&] {
+    if (listen(socket.get(), 1) != 0) failure = fmt::format("errno {}", errno);
+  }).join();
+  std::array<char, 16> device{};
+  socklen_t size = device.size();
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_BINDTODEVICE, device.data(), &size) != 0) return "no option";
+  return failure.empty() ? std::string(device.data()) : failure;
 }
 
 std::string bound_to_a_name() {
@@ -70,6 +104,18 @@ TEST(LoopbackBinds, MakesAllInterfacesTheLoopbackOne) {
   EXPECT_EQ(carried_out_below([] { return bound_at("0.0.0.0"); }), "127.0.0.1");
   const bool has_ipv6 = bound_at("::1") == "::1";
   if (has_ipv6) EXPECT_EQ(carried_out_below([] { return bound_at("::"); }), "::1");
+}
+
+TEST(LoopbackBinds, MakesWhatMeansAllInterfacesTheLoopbackOne) {
+  EXPECT_EQ(bound_to_no_family(), "0.0.0.0") << "as it is elsewhere";
+  EXPECT_EQ(carried_out_below(bound_to_no_family), "127.0.0.1");
+  if (bound_at("::1") == "::1")
+    EXPECT_THAT(carried_out_below(bound_to_mapped_interfaces), testing::EndsWith("127.0.0.1"));
+}
+
+TEST(LoopbackBinds, TiesWhatListensWithoutAnAddressToTheLoopbackDevice) {
+  EXPECT_EQ(tied_to(), "") << "as it is elsewhere";
+  EXPECT_EQ(carried_out_below(tied_to), "lo");
 }
 
 TEST(LoopbackBinds, LeavesEveryOtherAddressAsItIs) {

@@ -4,13 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
+#include "common/text/number.h"
 #include "experiments/config/command_line.h"
+#include "experiments/config/resolution.h"
 #include "experiments/lab/demo/demo_answers.h"
 #include "experiments/lab/demo/demo_text.h"
 #include "tests/experiments/lab/demo/small_demo.h"
@@ -130,6 +137,78 @@ TEST(EveryDemo, AsksWhereToLookAndClaimsNothingThere) {
     }
     EXPECT_EQ(look.find(';'), std::string::npos) << name << ": " << look;
   }
+}
+
+// The numbers that stand before one of `units`, as digits or as a word: 16 in "Sixteen workers" and in "16 workers".
+std::vector<double> numbers_before(const std::string& text, const std::set<std::string>& units) {
+  const std::vector<std::string> spelt{"one",   "two",   "three", "four", "five",    "six",
+                                       "seven", "eight", "nine",  "ten",  "sixteen", "thirty-two"};
+  const std::vector<double> values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 32};
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) {
+    while (!word.empty() && std::ispunct(static_cast<unsigned char>(word.back())) != 0) word.pop_back();
+    std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    words.push_back(word);
+  }
+  const auto number = [&](const std::string& word) -> std::optional<double> {
+    const auto found = std::ranges::find(spelt, word);
+    if (found != spelt.end()) return values[static_cast<std::size_t>(found - spelt.begin())];
+    return parse_number<double>(word);
+  };
+  std::vector<double> numbers;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (!units.contains(words[i])) continue;
+    // "four, sixteen or thirty-two workers" has three.
+    for (std::size_t at = i; at > 0; --at) {
+      if (words[at - 1] == "or" || words[at - 1] == "and") continue;
+      const std::optional<double> value = number(words[at - 1]);
+      if (!value) break;
+      numbers.push_back(*value);
+    }
+  }
+  return numbers;
+}
+
+// What the question and the titles of plots say of a job is so in its runs.
+TEST(EveryDemo, AsksAboutTheJobsThatItRuns) {
+  int checked = 0;
+  for (const auto& [name, text] : demo_texts()) {
+    const Result<Demo> demo = open_demo(std::string(name));
+    std::set<double> workers, servers, batches, epochs, rates, steps;
+    for (const DemoRun& run : demo->runs) {
+      const Result<CommandLine> line = line_of(run);
+      ASSERT_TRUE(line.ok()) << name;
+      std::vector<RunRequest> configs{line->config};
+      for (const ComparedRun& row : line->runs) configs.push_back(row.config);
+      for (const RunRequest& request : configs) {
+        const ResolvedRun config = presumed(request);
+        workers.insert(config.workers);
+        servers.insert(config.servers);
+        batches.insert(config.batch_size);
+        batches.insert(config.batch_size * config.workers);
+        epochs.insert(static_cast<double>(config.epochs));
+        if (config.shape) rates.insert(static_cast<double>(config.shape->bits_per_second));
+        if (config.compute.step) steps.insert(std::round(seconds(*config.compute.step) * 1e3));
+      }
+    }
+    std::string said = demo->title + " " + demo->question;
+    for (const DemoPlot& plot : demo->plots) said += " . " + plot.title;
+    const auto expect_run = [&](const std::set<std::string>& units, const std::set<double>& run, double factor) {
+      for (const double number : numbers_before(said, units)) {
+        EXPECT_TRUE(run.contains(number * factor)) << name << ": " << number << " " << *units.begin();
+        ++checked;
+      }
+    };
+    expect_run({"workers", "gpus"}, workers, 1);
+    expect_run({"servers"}, servers, 1);
+    expect_run({"samples"}, batches, 1);
+    expect_run({"passes"}, epochs, 1);
+    expect_run({"mb/s"}, rates, 1e6);
+    if (name != "horovod") expect_run({"gb/s"}, rates, 1e9);  // whose question has the links of those who published
+    expect_run({"ms"}, steps, 1);
+  }
+  EXPECT_GE(checked, 20);
 }
 
 // Every figure has a value of its own, which follows from its path.

@@ -8,6 +8,7 @@
 #include "experiments/lab/predict/prediction_line.h"
 #include "experiments/lab/predict/reproduction_charts.h"
 #include "experiments/lab/report/chart_json.h"
+#include "experiments/lab/report/results_folder.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -89,12 +90,27 @@ TEST(ReproductionFiles, AreWrittenWhereTheyAreAskedFor) {
   EXPECT_THAT(testing_support::text_of(output + "/reproduction.csv"), HasSubstr("\"mxnet\",\"inception-v3\",256,"));
 }
 
+TEST(ReproductionFiles, AreWrittenOverNobodyElses) {
+  const testing_support::TemporaryFolder folder;
+  const std::string output = folder.path() / "forms";
+  const auto written = [&] { return prediction_text({"reproduce", "--output=" + output, "mxnet"}).status(); };
+  {
+    const auto taken = ResultsFolder::take(output, [] { return Status(); });
+    ASSERT_TRUE(taken.ok());
+    EXPECT_THAT(written().message(), HasSubstr(output));
+  }
+  EXPECT_TRUE(written().ok());
+  std::ofstream(output + "/reproduction.csv") << "mine";
+  EXPECT_EQ(written().code(), Code::kInvalidArgument);
+  EXPECT_EQ(testing_support::text_of(output + "/reproduction.csv"), "mine");
+}
+
 TEST(ReproductionFiles, FailWhereTheFolderIsAFile) {
   const testing_support::TemporaryFolder folder;
   const std::string path = folder.path() / "file";
   std::ofstream(path) << "x";
   const Status status = prediction_text({"reproduce", "ring", "--output=" + path}).status();
-  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr(path));
 }
 

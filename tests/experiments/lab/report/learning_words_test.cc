@@ -34,6 +34,37 @@ TEST(LearningWords, SayOfAnAccuracyThatGuessingHasToo) {
   EXPECT_THAT(learning_words(learnt_report(0.118, 2.3, 2.2), std::nullopt), IsEmpty());
 }
 
+TEST(LearningWords, SayOfAnAccuracyThatTheCommonestClassHasToo) {
+  const Guessing two{.classes = 2, .labels = 1000, .most = 930};
+  EXPECT_THAT(learning_words(learnt_report(0.93, 0.7, 0.3), two),
+              ElementsAre("nothing shows that it has learnt: a test accuracy of 93.00 % of 1,000 labels cannot be told "
+                          "from always saying the commonest class (93.00 %)"));
+  EXPECT_THAT(learning_words(learnt_report(0.95, 0.7, 0.2), two), IsEmpty()) << "by 2.5 standard errors";
+}
+
+TEST(LearningWords, SayOfOtherFiguresThatGuessingHasToo) {
+  RunReport report;
+  report.final_figures = {.auc = 0.503, .hit_rate = 0.11, .ndcg = 0.05, .r2 = -0.02, .rmse = 7};
+  const auto words_of = [&](worker::Judgement judgement) {
+    return learning_words(report, Guessing{.classes = 2, .labels = 1000, .judgement = judgement});
+  };
+  EXPECT_THAT(
+      words_of(worker::Judgement::kClicks),
+      ElementsAre("nothing shows that it has learnt: an AUC of 0.5030 of 1,000 test samples cannot be told from "
+                  "guessing (0.5)"));
+  EXPECT_THAT(words_of(worker::Judgement::kRanking),
+              ElementsAre("nothing shows that it has learnt: an HR@10 of 0.1100 of 1,000 rankings cannot be told from "
+                          "guessing (0.1)"));
+  EXPECT_THAT(words_of(worker::Judgement::kRegression),
+              ElementsAre("nothing shows that it has learnt: an R2 of -0.0200 of 1,000 test samples is not above that "
+                          "of always saying the mean (0)"));
+  report.final_figures = {.auc = 0.54, .hit_rate = 0.13, .ndcg = 0.05, .r2 = 0.01, .rmse = 7};
+  for (const auto judgement :
+       {worker::Judgement::kClicks, worker::Judgement::kRanking, worker::Judgement::kRegression}) {
+    EXPECT_THAT(words_of(judgement), IsEmpty());
+  }
+}
+
 TEST(LearningWords, SayOfALossThatHasGrown) {
   EXPECT_THAT(learning_words(learnt_report(0.5, 2.3, 41.5), kTen),
               ElementsAre("the loss has grown: 41.5 on the test set at the end, 2.3 in the first step"));

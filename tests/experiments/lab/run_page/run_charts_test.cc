@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "experiments/lab/run_page/curve_charts.h"
 #include "experiments/lab/run_page/run_page.h"
@@ -208,6 +211,16 @@ TEST(RunPage, EscapesWhatTheFilesSay) {
   run.recorded.summary.events = {"<script>alert(1)</script>"};
   run.environment.host = "</table>";
   EXPECT_THAT(run_html(run), AllOf(HasSubstr("&lt;script&gt;alert(1)"), HasSubstr("&lt;/table&gt;")));
+}
+
+TEST(RunFacts, NameAnEfficiencyByWhatIsDividedByWhat) {
+  const std::vector<std::vector<std::string>> rows = run_facts_rows(two_workers(40));
+  const auto value_of = [&](const std::string& what) {
+    const auto row = std::ranges::find(rows, what, [](const auto& each) { return each.front(); });
+    return row == rows.end() ? "no such row" : row->back();
+  };
+  EXPECT_THAT(value_of("efficiency: ideal step over measured step"), HasSubstr("60.0 %")) << "6 ms over 10 ms";
+  EXPECT_EQ(value_of("ideal throughput"), "21,333 samples/s") << "2 workers, 64 samples each, 6 ms";
 }
 
 }  // namespace
