@@ -68,16 +68,15 @@ TEST(Study, IsTheSameHoweverManyCellsRunAtOnce) {
 
 // The title names what all rows have in common, and of what is varied no value.
 TEST(Study, HasATitleThatEveryRowHolds) {
-  const auto job_of = [](const std::string& links) {
-    Program program(study({"--compute=5ms", "--vary=shape=" + links, "--modes=allreduce", "--steps=4"}));
+  const auto job_of = [](const Flags& links) {
+    Program program(study(links + Flags{"--compute=5ms", "--modes=allreduce", "--steps=4"}));
     const ProgramEnd end = program.wait();
     EXPECT_EQ(end.exit_code, 0) << end.err;
     return report_of(program)["job"].get<std::string>();
   };
-  EXPECT_THAT(job_of("1gbit,10gbit"), AllOf(HasSubstr("shape varied"), Not(HasSubstr("Gb/s"))));
-  Program single(study({"--compute=5ms", "--shape=1gbit", "--modes=allreduce", "--steps=4"}));
-  EXPECT_EQ(single.wait().exit_code, 0) << single.errors();
-  EXPECT_THAT(report_of(single)["job"].get<std::string>(), HasSubstr("link: 1 Gb/s"));
+  EXPECT_THAT(job_of({"--vary=shape=1gbit,10gbit"}), AllOf(HasSubstr("shape varied"), Not(HasSubstr("Gb/s"))));
+  EXPECT_THAT(job_of({"--shape=1gbit", "--vary=workers=1,2"}),
+              AllOf(HasSubstr("workers varied"), HasSubstr("1 Gb/s each way")));
 }
 
 TEST(Study, GoesOnWhereItWasKilled) {
