@@ -8,6 +8,7 @@
 
 #include "common/hash.h"
 #include "common/random.h"
+#include "common/text/quantity.h"
 
 namespace syncopate::worker {
 namespace {
@@ -38,6 +39,14 @@ std::optional<T> number_of(std::string_view text, T low, T high) {
   return is_number && value >= low && value <= high ? std::optional(value) : std::nullopt;
 }
 
+// Milliseconds, also from a time with its unit.
+std::optional<double> milliseconds_of(std::string_view text) {
+  const std::optional<double> seconds = parse_time(text);
+  if (!seconds) return number_of(text, 0.0, kLongestMs);
+  const double rounded = std::round(*seconds * 1e9) / 1e6;
+  return rounded >= 0 && rounded <= kLongestMs ? std::optional(rounded) : std::nullopt;
+}
+
 }  // namespace
 
 Duration Slowdown::delay(Duration compute, Duration longest) const {
@@ -63,10 +72,10 @@ std::optional<Stragglers::Entry> Stragglers::parse_entry(std::string_view text) 
     if (amount == 1.0) return std::nullopt;
   } else if (text.starts_with('+')) {
     entry.kind = Kind::kFixed;
-    amount = number_of(text.substr(1), 0.0, kLongestMs);
+    amount = milliseconds_of(text.substr(1));
   } else if (constexpr std::string_view kExp = "exp:"; text.starts_with(kExp)) {
     entry.kind = Kind::kExponential;
-    amount = number_of(text.substr(kExp.size()), 0.0, kLongestMs);
+    amount = milliseconds_of(text.substr(kExp.size()));
   }
   if (!amount || *amount == 0) return std::nullopt;
   entry.amount = *amount;
@@ -82,7 +91,7 @@ Result<Stragglers> Stragglers::parse(std::string_view text) {
     if (!entry || (goes_on && text.empty())) {
       return Status::invalid_argument(
           fmt::format("'{}' must be a rank or all, then :FACTORx (above 1 to {}), :+MS or :exp:MS (above 0 to "
-                      "{}), or one of these behind :pP (P above 0 to 1), as in 3:4x,all:p0.1:+50",
+                      "{}, or a time as 50ms), or one of these behind :pP (P above 0 to 1), as in 3:4x,all:p0.1:+50",
                       entry ? text : item, kLargestFactor, kLongestMs));
     }
     stragglers.entries_.push_back(*entry);
