@@ -296,6 +296,7 @@ def shutdown() -> None:
     job = current("shutdown()")
     while job.closers:
         job.closers.pop()()
+    job.rejoiners.clear()
     job.at_end()
     if job.membership is not None:
         job.operate("shutdown", lambda: job.communicator.barrier())  # whoever is lost until here is not waited for

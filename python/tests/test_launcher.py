@@ -151,7 +151,7 @@ def events_of(run):
 @pytest.mark.parametrize(
     "flags, way, messages",
     [
-        (["--mode=allreduce"], "own", {"wait for bucket 0": 6, "update bucket 0": 6}),
+        (["--mode=allreduce"], "own", {"collective operation": 6, "update": 6}),
         (["--mode=allreduce", "--transport=sockets"], "torch", {"update": 6, "send to rank 1": 6, "receive from rank 1": 6}),
         (["--mode=ps", "--servers=2"], "own", {"update chunk 0": 12, "push of worker 1, chunk 0": 6, "answer, chunk 0": 12}),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Callable, ContextManager, Iterable, Optional, Tuple, Union
 
 import torch
@@ -93,6 +94,15 @@ class DistributedOptimizer(torch.optim.Optimizer):
         super().__init__(optimizer.param_groups, optimizer.defaults)
         self.optimizer = optimizer
         self._share()
+        # The exchange holds the job's threads and connections: it must end with this object, and not once Python collects
+        # cycles.
+        share = weakref.WeakMethod(self._share)
+
+        def on_loaded() -> None:
+            held = share()
+            if held is not None:
+                held()
+
         self._job = job
         names, parameters = trained(optimizer, named_parameters)
         options = {"bucket_bytes": str(int(bucket_mb * (1 << 20))), "compress": compress}
@@ -102,13 +112,13 @@ class DistributedOptimizer(torch.optim.Optimizer):
         if mode == "ps":
             options.update(servers=str(servers), consistency=consistency)
             self._exchange = Pushes(
-                job, optimizer, names, parameters, backward_passes_per_step, push, options, self._share
+                job, optimizer, names, parameters, backward_passes_per_step, push, options, on_loaded
             )
         else:
             rule = OwnUpdate(optimizer, names, parameters) if update == "own" else TorchUpdate(optimizer)
             options.update(mode=mode, update=update, on_nan=on_nan)
             self._exchange = Sums(
-                job, optimizer, names, parameters, backward_passes_per_step, rule, options, self._share
+                job, optimizer, names, parameters, backward_passes_per_step, rule, options, on_loaded
             )
         self._exchange.health = health
         job.closers.append(self._close)

@@ -41,12 +41,13 @@ def main(count, wire, *options):
         sy.shutdown()
         cycle(wire, options)
         sy.init(wire=wire)
+    sy.allreduce(torch.ones(1))  # all have connected, and left the job before
     before = counts()
     sy.shutdown()
     for _ in range(int(count)):
         cycle(wire, options)
     sy.init(wire=wire)
-    sy.allreduce(torch.ones(1))  # all have connected
+    sy.allreduce(torch.ones(1))
     after = counts()
     names = ("threads", "descriptors", "children", "bytes")
     print(", ".join(f"{name} {b - a:+}" for name, a, b in zip(names, before, after)))
