@@ -34,7 +34,8 @@ bool is_ahead(const SimulatedWay& best, const SimulatedWay& other) {
 }
 
 std::string best_sentence(const Advised& advised, const SimulatedWay& best, const SimulatedWay* other) {
-  std::string text = fmt::format("{} among synchronous ways: {}, {}.", advised.is_cheapest() ? "Cheapest" : "Fastest",
+  std::string text = fmt::format("{} among {}: {}, {}.", advised.is_cheapest() ? "Cheapest" : "Fastest",
+                                 advised.search.left > 0 ? "the synchronous ways that ran" : "synchronous ways",
                                  advised.name(best), advised.figure(best));
   if (other != nullptr) {
     const char* mode = other->way.plan.exchange == Exchange::kServers ? "servers" : "allreduce";
@@ -142,12 +143,9 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
 std::string how_sure(const ScaledJob& job) {
   return fmt::format(
       "How sure: these are runs in virtual time, and the same at every call: each command above says what its row "
-      "says. "
-      "They are of this project's own strategies, over links that are shared by --network=frames; processes of one "
-      "host share {} (--inside). "
-      "Steps are equally long, and sums, updates, loss of packets and other traffic take no time. A lead is claimed "
-      "from "
-      "{} on. docs/simulated_cluster.md says how far such steps are from real ones.\n",
+      "says. They are of this project's own strategies, over links that are shared by --network=frames; processes of "
+      "one host share {} (--inside). Steps are equally long, and sums, updates, loss of packets and other traffic take "
+      "no time. A lead is claimed from {} on. docs/simulated_cluster.md says how far such steps are from real ones.\n",
       job.inside.describe("inside it"), percent(kLeastLead));
 }
 

@@ -32,6 +32,11 @@ Result<PredictRequest> parse_predict_request(const std::vector<std::string>& wor
   SYNCOPATE_ASSIGN_OR_RETURN(request.bucket_bytes,
                              bytes_in("bucket-bytes", given["bucket-bytes"], 0, kMostBucketBytes, kBucketRange));
   SYNCOPATE_ASSIGN_OR_RETURN(request.simulate, network_in(given["simulate"]));
+  if (given.contains("inside") && !request.simulate) {
+    return Status::invalid_argument(fmt::format(
+        "--inside={}: the forms take what stays on a host to cost nothing; add --simulate=frames, or leave it out",
+        given["inside"]));
+  }
   return request;
 }
 

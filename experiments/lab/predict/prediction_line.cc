@@ -9,7 +9,6 @@
 
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/prediction_commands.h"
-#include "experiments/config/resolved_run.h"
 #include "experiments/lab/predict/advise_text.h"
 #include "experiments/lab/predict/predict_text.h"
 #include "experiments/lab/predict/reproduction_files.h"
@@ -18,8 +17,6 @@
 
 namespace syncopate::experiments {
 namespace {
-
-constexpr std::string_view kModel = "--model=";
 
 Result<std::vector<prediction::Reproduction>> tables_named(const std::string& name) {
   std::vector<std::string> names = prediction::reproduction_names();
@@ -70,14 +67,7 @@ bool is_prediction_line(int argc, const char* const* argv) {
 
 Result<std::string> prediction_text(const std::vector<std::string>& words, const JobRunner& run) {
   if (words.front() == "reproduce") return reproduce_text(words);
-  std::vector<std::string> options(words.begin() + 1, words.end());
-  // A model has one name in every command: a run takes a profile as --model.
-  for (std::string& option : options) {
-    if (!option.starts_with(kModel)) continue;
-    option.erase(0, kModel.size());
-    if (option.starts_with(kProfilePrefix)) option.erase(0, kProfilePrefix.size());
-    option.insert(0, "--profile=");
-  }
+  const std::vector<std::string> options(words.begin() + 1, words.end());
   if (words.front() == "advise") {
     SYNCOPATE_ASSIGN_OR_RETURN(const AdviseRequest request, parse_advise_request(options));
     return advise_text(request, run);

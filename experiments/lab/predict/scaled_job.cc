@@ -3,6 +3,7 @@
 #include "common/text/format.h"
 #include "experiments/config/cluster_description.h"
 #include "experiments/config/profile_choice.h"
+#include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -23,6 +24,19 @@ Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given)
   return prices;
 }
 
+// The model is --profile here and, by the same names, --model as in every other command.
+Status read_model(const GivenWords& given, ScaledJob& job) {
+  const auto model = given.find("model"), profile = given.find("profile");
+  if ((model == given.end()) == (profile == given.end())) {
+    return Status::invalid_argument(model == given.end() ? "--model is missing: the model, as in --model=resnet50"
+                                                         : "--model and --profile say the same: one of them is enough");
+  }
+  const auto& [option, name] = model != given.end() ? *model : *profile;
+  job.profile_name = name.starts_with(kProfilePrefix) ? name.substr(kProfilePrefix.size()) : name;
+  SYNCOPATE_ASSIGN_OR_RETURN(job.profile, open_profile("--" + option + "=", job.profile_name));
+  return {};
+}
+
 // A profile with times says how long a step takes, and of how many samples, unless both are given, as of another
 // device; others must be told.
 Status read_step(const GivenWords& given, ScaledJob& job) {
@@ -34,13 +48,13 @@ Status read_step(const GivenWords& given, ScaledJob& job) {
   }
   for (const char* name : {"batch-size", "step-time"}) {
     if (given.contains(name)) continue;
-    const std::string& profile = given.at("profile");
     return Status::invalid_argument(
         job.profile.has_times()
             ? fmt::format("--{} is missing: {} has times of its own; leave both --batch-size and --step-time out, or "
                           "give both, as of another device",
-                          name, profile)
-            : fmt::format("--{} is missing: {} has no times; give both --batch-size and --step-time", name, profile));
+                          name, job.profile_name)
+            : fmt::format("--{} is missing: {} has no times; give both --batch-size and --step-time", name,
+                          job.profile_name));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
   SYNCOPATE_ASSIGN_OR_RETURN(job.step_seconds, time_in("step-time", given.at("step-time"), 1e-6, 1e6));
@@ -84,20 +98,20 @@ double ScaledJob::samples_per_second(int count, double step) const {
 }
 
 const std::vector<std::string>& required_job_options() {
-  static const std::vector<std::string> names = {"profile", "workers"};
+  static const std::vector<std::string> names = {"workers"};
   return names;
 }
 
 const std::vector<std::string>& optional_job_options() {
-  static const std::vector<std::string> names = {"batch-size",       "step-time", "shape",        "cluster",
-                                                 "workers-per-host", "inside",    "price-worker", "price-server"};
+  static const std::vector<std::string> names = {"model",        "profile",     "batch-size",       "step-time",
+                                                 "shape",        "cluster",     "workers-per-host", "inside",
+                                                 "price-worker", "price-server"};
   return names;
 }
 
 Result<ScaledJob> read_scaled_job(const GivenWords& given) {
   ScaledJob job;
-  job.profile_name = given.at("profile");
-  SYNCOPATE_ASSIGN_OR_RETURN(job.profile, open_profile("--profile=", given.at("profile")));
+  SYNCOPATE_RETURN_IF_ERROR(read_model(given, job));
   SYNCOPATE_ASSIGN_OR_RETURN(job.workers, counts_in("workers", given.at("workers"), 1, kMostPredictedWorkers));
   if (const auto found = given.find("workers-per-host"); found != given.end()) {
     SYNCOPATE_ASSIGN_OR_RETURN(job.workers_per_host, number_in<int>("workers-per-host", found->second, 1, 1024, ""));

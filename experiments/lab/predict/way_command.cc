@@ -88,7 +88,7 @@ Result<RunRequest> run_of(const std::vector<std::string>& words) {
 }
 
 std::string command_of(const std::vector<std::string>& words) {
-  std::string command = "run_experiment";
+  std::string command = "./run_experiment";
   for (const std::string& word : words) command += " " + quoted(word);
   return command;
 }

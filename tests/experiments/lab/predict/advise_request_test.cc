@@ -54,7 +54,7 @@ TEST(AdviseRequest, ReadsItsOptions) {
 }
 
 TEST(AdviseRequest, SaysWhatIsWrong) {
-  EXPECT_EQ(parse_advise_request({}).status().message(), "advise: --profile is missing");
+  EXPECT_EQ(parse_advise_request({}).status().message(), "advise: --workers is missing");
   EXPECT_THAT(refused_advice({"--bucket-size=1"}), AllOf(StartsWith("advise: "), HasSubstr("mean --bucket-sizes?")));
   EXPECT_THAT(refused_advice({"--search-time=0"}), StartsWith("--search-time=0: must be 0.001 to 86400 seconds"));
   EXPECT_EQ(refused_advice({"--goal=best"}), "--goal=best: must be fastest or cheapest");

@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string advised(const std::vector<std::string>& words) {
+std::string advised(const std::vector<std::string>& words, const std::string& search_time = "3600") {
   using testing_support::operator+;
   Interrupts interrupts;
   SoloTimes solo;
@@ -21,7 +21,8 @@ std::string advised(const std::vector<std::string>& words) {
     Console quiet(true);
     return run_job(config, Survey(), solo, interrupts, quiet);
   };
-  const Result<std::string> text = prediction_text(std::vector<std::string>{"advise", "--search-time=3"} + words, run);
+  const Result<std::string> text =
+      prediction_text(std::vector<std::string>{"advise", "--search-time=" + search_time} + words, run);
   EXPECT_TRUE(text.ok()) << text.status().message();
   return text.ok() ? *text : "";
 }
@@ -40,7 +41,7 @@ TEST(AdviseText, ClaimsTheDifferenceThatTheRunsHave) {
   const std::string text = advised({"--profile=vgg16", "--workers=4", "--batch-size=64", "--step-time=0.416",
                                     "--shape=25gbit", "--sharding=whole", "--servers=4", "--bucket-sizes=25MB"});
   EXPECT_THAT(text, AllOf(HasSubstr("Fastest among synchronous ways: "), HasSubstr(" % more."),
-                          HasSubstr("  1. run_experiment --cluster=simulated --model=vgg16 --workers=4 ")));
+                          HasSubstr("  1. ./run_experiment --cluster=simulated --model=vgg16 --workers=4 ")));
   EXPECT_LT(text.find("allreduce, buckets"), text.find(". servers: 4"));
 }
 
@@ -53,6 +54,13 @@ TEST(AdviseText, SaysWhatDoesNotFit) {
   EXPECT_THAT(advised({"--profile=resnet50", "--workers=4", "--batch-size=4", "--step-time=2", "--shape=10gbit",
                        "--memory=100MB", "--servers=8"}),
               AllOf(HasSubstr("- No synchronous way fits into memory.\n"), Not(HasSubstr("the best of each"))));
+}
+
+TEST(AdviseText, ClaimsNothingOfWaysThatDidNotRun) {
+  const std::string text =
+      advised({"--model=resnet50", "--workers=4", "--batch-size=64", "--step-time=0.1", "--shape=10gbit"}, "0.001");
+  EXPECT_THAT(text, AllOf(HasSubstr("- Fastest among the synchronous ways that ran: "),
+                          HasSubstr("- Not simulated within --search-time=0.001: ")));
 }
 
 TEST(AdviseText, HasCostsAndAnotherOrderWhereTheCheapestIsWanted) {

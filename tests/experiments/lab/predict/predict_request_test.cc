@@ -44,12 +44,17 @@ TEST(PredictRequest, ReadsItsOptions) {
 }
 
 TEST(PredictRequest, SaysWhatIsWrong) {
-  EXPECT_EQ(refused({}), "predict: --profile is missing");
+  EXPECT_EQ(refused({}), "predict: --workers is missing");
+  EXPECT_EQ(refused({"--workers=4"}), "--model is missing: the model, as in --model=resnet50");
+  EXPECT_EQ(refused({"--workers=4", "--model=resnet50", "--profile=resnet50"}),
+            "--model and --profile say the same: one of them is enough");
+  EXPECT_THAT(refused({"--workers=4", "--model=profile:nope"}), StartsWith("--model=nope: no such profile"));
   EXPECT_THAT(refused(usual_with({"--workers=2"})), StartsWith("--workers: given twice"));
   EXPECT_THAT(refused(usual_with({"--server=2"})), AllOf(HasSubstr("no such option"), HasSubstr("mean --servers?")));
-  EXPECT_THAT(refused(usual_with({"4"})), StartsWith("predict: 4: no such option; there are --profile, --workers"));
+  EXPECT_THAT(refused(usual_with({"4"})), StartsWith("predict: 4: no such option; there are --workers, --model"));
   EXPECT_THAT(refused(usual_with({"--servers"})), StartsWith("--servers: needs a value"));
   EXPECT_EQ(refused(usual_with({"--servers=0"})), "--servers=0: must be 1 to 65536");
+  EXPECT_THAT(refused(usual_with({"--inside=1gbit"})), HasSubstr("add --simulate=frames, or leave it out"));
   EXPECT_EQ(refused(usual_with({"--sharding=odd"})), "--sharding=odd: must be even or whole");
   EXPECT_EQ(refused(usual_with({"--bucket-bytes=25Mb"})),
             "--bucket-bytes=25Mb: must be 0 to 1000000000000 bytes, as 25000000, 25MB or 24MiB");
