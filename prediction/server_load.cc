@@ -18,15 +18,21 @@ std::vector<double> bytes_on_servers(const ModelProfile& profile, const Exchange
 }
 
 double busiest_link_bytes(const ModelProfile& profile, const Network& network, const ExchangePlan& plan) {
-  if (plan.colocated && network.hosts() == 1) return 0;
-  const double all = profile.bytes();
-  const double of_host = std::min(network.workers_per_host, network.workers);
-  const double elsewhere = plan.colocated ? network.workers - of_host : network.workers;
-  const bool some_host_has_none = !plan.colocated || plan.servers < network.hosts();
-  double busiest = some_host_has_none ? of_host * all : 0;
-  for (const double bytes : bytes_on_servers(profile, plan)) {
-    const double of_its_workers = plan.colocated ? of_host * (all - bytes) : 0;
-    busiest = std::max(busiest, elsewhere * bytes + of_its_workers);
+  const std::vector<double> servers = bytes_on_servers(profile, plan);
+  double busiest = 0;
+  std::vector<double> on_hosts(static_cast<std::size_t>(network.hosts()));  // of those with workers
+  for (std::size_t server = 0; server < servers.size(); ++server) {
+    if (plan.colocated) {
+      on_hosts[server % on_hosts.size()] += servers[server];
+    } else {
+      busiest = std::max(busiest, network.workers * servers[server]);
+    }
+  }
+  int placed = 0;
+  for (const double held : on_hosts) {
+    const int own = std::min(network.workers_per_host, network.workers - placed);  // the last host may have fewer
+    placed += own;
+    busiest = std::max(busiest, (network.workers - own) * held + own * (profile.bytes() - held));
   }
   return busiest;
 }

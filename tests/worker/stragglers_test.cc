@@ -32,7 +32,7 @@ TEST(Stragglers, AreWrittenBackAsTheyWereRead) {
     EXPECT_EQ(parsed(text).to_string(), text);
   }
   EXPECT_EQ(parsed("0:p1:+20").to_string(), "0:+20");
-  EXPECT_EQ(parsed("0:+70ms,all:p0.5:exp:0.02s").to_string(), "0:+70,all:p0.5:exp:20") << "times with their units";
+  EXPECT_EQ(parsed("0:+1001ms,all:p0.5:exp:0.02s").to_string(), "0:+1001,all:p0.5:exp:20") << "times with their units";
 }
 
 TEST(Stragglers, SayWhatWouldBeRightForABadEntry) {
