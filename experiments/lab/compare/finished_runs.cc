@@ -138,7 +138,8 @@ std::optional<std::string> rate_note(const std::vector<ComparedRow>& rows) {
   if (least == nullptr || a_pass(*most) <= kAlike * a_pass(*least)) return std::nullopt;
   return fmt::format(
       "beware: rates a pass are unequal, {:.4g} of {} and {:.4g} of {}: what was learnt, and when a target was "
-      "reached, is a matter of rates as well as of modes; a comparison that trains its rows gives them the same",
+      "reached, is a matter of rates as well as of modes; a comparison that trains its rows gives them the same unless "
+      "it is asked for others",
       a_pass(*least), least->label, a_pass(*most), most->label);
 }
 

@@ -1,8 +1,5 @@
 #include "experiments/lab/report/comparison_figures.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -13,9 +10,6 @@
 
 namespace syncopate::experiments {
 namespace {
-
-// Exact figures that lie no further apart are called alike.
-constexpr double kAlike = 1e-3;
 
 using RunFigure = std::function<std::optional<double>(const RunReport&)>;
 
@@ -133,96 +127,10 @@ void judge(const ComparisonReport& report, ComparisonFigures& figures) {
     Difference& speed_of = figures.rows[row].speed;
     if (speed_of.pairs == 0) continue;
     speed_of.interval = {speed_of.estimate, speed_of.estimate};
-    speed_of.verdict = std::abs(speed_of.estimate - 1) <= kAlike ? Verdict::kNoDifferenceShown
-                       : speed_of.estimate > 1                   ? Verdict::kHigher
-                                                                 : Verdict::kLower;
+    speed_of.verdict = std::abs(speed_of.estimate - 1) <= kExactlyAlike ? Verdict::kNoDifferenceShown
+                       : speed_of.estimate > 1                          ? Verdict::kHigher
+                                                                        : Verdict::kLower;
   }
-}
-
-std::string judged_line(const ComparisonReport& report, const ComparisonFigures& figures) {
-  if (!report.in_rounds) return "Not judged: finished runs did not run in turns, so no round pairs them.";
-  if (figures.is_exact) {
-    return fmt::format(
-        "Judged as exact: rounds of each row are equal, since this simulation draws nothing that moves its times. Rows "
-        "within {:g} % of the first are called no different.",
-        100 * kAlike);
-  }
-  if (report.simulated && figures.most_rounds == 1) {
-    return "Not judged: 1 round; from 2 on (--repeat=2) it shows whether the simulation draws anything, and if not, it "
-           "is judged.";
-  }
-  if (figures.most_rounds < kFewestRounds) {
-    return fmt::format("Not judged: {} round{}; from {} on (--repeat={}) there are intervals and verdicts.",
-                       figures.most_rounds, figures.most_rounds == 1 ? "" : "s", kFewestRounds, 2 * kFewestRounds);
-  }
-  return fmt::format(
-      "Judged by differences within a round (t of logarithms, {}Holm over the rows): of comparisons of equal rows, at "
-      "most 1 in 20 calls any different. A difference is claimed only where 1 lies outside the interval.",
-      figures.most_rounds >= 10 ? "a tenth trimmed at each end, " : "");
-}
-
-// Names the row whose successive rounds were most alike, if its interval shows it.
-std::string alike_line(const ComparisonReport& report, const ComparisonFigures& figures) {
-  constexpr double kMuchAlike = 0.3;
-  std::size_t most = 0;
-  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
-    if (figures.rows[row].speed.autocorrelation > figures.rows[most].speed.autocorrelation) most = row;
-  }
-  if (figures.rows.empty() || figures.rows[most].speed.autocorrelation < kMuchAlike) return "";
-  return fmt::format(
-      "Successive rounds are alike: the ratio of {} hangs together with that of the round before (autocorrelation "
-      "{:.1f}), as where a machine is now slow, now fast for one row. Intervals are wider for it; more rounds narrow "
-      "them.",
-      report.rows[most].label, figures.rows[most].speed.autocorrelation);
-}
-
-// Returns the explanations of the columns.
-std::vector<std::string> column_lines(const ComparisonReport& report, const ComparisonFigures& figures) {
-  if (figures.most_rounds == 0) return {};
-  std::vector<std::string> lines = {
-      "Whole job: samples that the weights have learnt from, over the seconds from the first step's beginning to the "
-      "last "
-      "step's end. Window: where all workers train at once, after the warm-up. ms/step: of the median step; wait, MB "
-      "(sent "
-      "and received), staleness: of the mean step.",
-      "A/A noise: median difference between successive rounds of one row. Rate a pass: learning rate x its updates in "
-      "one "
-      "pass of the training set."};
-  if (report.target > 0) {
-    lines.emplace_back(
-        "Seconds to the target are of the rounds that reached it; resolution: how far apart the evaluations around it "
-        "lie.");
-  }
-  return lines;
-}
-
-// Returns one line for each kind of trouble: the worst run's, and how many runs had it.
-std::vector<std::string> machine_lines(const ComparisonReport& report) {
-  struct Trouble {
-    MachineTrouble worst;
-    std::string label;
-    std::size_t round = 0, runs = 0;
-  };
-  std::vector<Trouble> troubles;
-  std::size_t runs = 0;
-  for (const ComparedRow& row : report.rows) {
-    for (std::size_t round = 0; round < row.rounds.size(); ++round) {
-      if (!row.rounds[round] || !row.rounds[round]->machine) continue;
-      ++runs;
-      for (const MachineTrouble& trouble : troubles_of(*row.rounds[round]->machine)) {
-        auto same = std::ranges::find_if(troubles, [&](const auto& one) { return one.worst.kind == trouble.kind; });
-        if (same == troubles.end()) same = troubles.insert(troubles.end(), {trouble, row.label, round, 0});
-        if (trouble.size > same->worst.size) same->worst = trouble, same->label = row.label, same->round = round;
-        ++same->runs;
-      }
-    }
-  }
-  std::vector<std::string> lines;
-  for (const Trouble& trouble : troubles) {
-    lines.push_back(fmt::format("In {} of {} runs, at worst in {}, round {}: {}", trouble.runs, runs, trouble.label,
-                                trouble.round + 1, trouble.worst.text));
-  }
-  return lines;
 }
 
 }  // namespace
@@ -262,106 +170,6 @@ ComparisonFigures figures_of(const ComparisonReport& report) {
   }
   if (!figures.rows.empty()) judge(report, figures);
   return figures;
-}
-
-std::string words_of(Verdict verdict, const std::string& higher, const std::string& lower) {
-  switch (verdict) {
-    case Verdict::kHigher:
-      return higher;
-    case Verdict::kLower:
-      return lower;
-    case Verdict::kNoDifferenceShown:
-      return "no difference shown";
-    case Verdict::kNotJudged:
-      break;
-  }
-  return "not judged";
-}
-
-namespace {
-
-// Answers for virtual times, whose noise is what was asked for and not the machine's.
-std::string simulated_answer(const ComparisonReport& report, const ComparisonFigures& figures, std::size_t best) {
-  const double most = figures.rows[best].samples_per_second.mean;
-  double next = 0;
-  std::vector<std::string> alike;
-  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
-    const double its = figures.rows[row].samples_per_second.mean;
-    if (row == best || figures.rows[row].samples_per_second.count == 0) continue;
-    if (its >= (1 - kAlike) * most) alike.push_back(report.rows[row].label);
-    next = std::max(next, its);
-  }
-  const std::string& label = report.rows[best].label;
-  if (!alike.empty()) {
-    return fmt::format("Answer: in this simulation {} and {} are equally fast, within {:g} %.", label,
-                       fmt::join(alike, ", "), 100 * kAlike);
-  }
-  return fmt::format("Answer: {} is the fastest in this simulation; what comes next has {:.3g} % fewer samples/s.",
-                     label, 100 * (1 - next / most));
-}
-
-}  // namespace
-
-std::string answer_of(const ComparisonReport& report, const ComparisonFigures& figures) {
-  if (figures.rows.size() < 2 || figures.most_rounds == 0) return "";
-  const auto name = [&](std::size_t row) { return report.rows[row].label; };
-  const auto speed = [&](std::size_t row) { return figures.rows[row].samples_per_second; };
-  std::size_t best = 0;
-  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
-    if (speed(row).count > 0 && speed(row).mean > speed(best).mean) best = row;
-  }
-  if (speed(best).count == 0 || !(speed(best).mean > 0)) return "";
-  const std::string rounds = fmt::format("{} round{}", figures.most_rounds, figures.most_rounds == 1 ? "" : "s");
-  if (!report.in_rounds) {
-    return fmt::format(
-        "Answer: {} had the most samples/s, in runs that did not take turns: it need not be the fastest.", name(best));
-  }
-  if (figures.is_exact) return simulated_answer(report, figures, best);
-  if (figures.most_rounds < kFewestRounds) {
-    if (report.simulated) return simulated_answer(report, figures, best);
-    return fmt::format("Answer: {} had the most samples/s in {}, too few to say that it is the fastest.", name(best),
-                       rounds);
-  }
-  // Held against the best, whatever the table's baseline is.
-  std::vector<Series> against = {throughput_series(report.rows[best])};
-  std::vector<std::size_t> others;
-  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
-    if (row == best || speed(row).count == 0) continue;
-    against.push_back(throughput_series(report.rows[row]));
-    others.push_back(row);
-  }
-  const std::vector<Difference> judged = ratios(against);
-  std::vector<std::string> alike;
-  std::optional<std::size_t> next;
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    if (judged[i + 1].verdict != Verdict::kLower) alike.push_back(name(others[i]));
-    if (!next || judged[i + 1].estimate > judged[*next + 1].estimate) next = i;
-  }
-  if (!next) return "";
-  if (!alike.empty()) {
-    return fmt::format("Answer: {} had the most samples/s, but over {} no difference is shown from {}.", name(best),
-                       rounds, fmt::join(alike, ", "));
-  }
-  const Interval& lead = *judged[*next + 1].interval;
-  return fmt::format("Answer: {} is the fastest: {} comes next, with {:.4g} to {:.4g} % fewer samples/s over {}.",
-                     name(best), name(others[*next]), 100 * (1 - lead.high), 100 * (1 - lead.low), rounds);
-}
-
-std::vector<std::string> caveats(const ComparisonReport& report, const ComparisonFigures& figures) {
-  std::vector<std::string> lines = column_lines(report, figures);
-  lines.push_back(judged_line(report, figures));
-  if (const std::optional<Drift> drift = drift_of(report)) {
-    lines.push_back(fmt::format(
-        "The machine drifted: over {} rounds all rows became {:.2g} % {} from one to the next (by chance in {:.1g} of "
-        "cases). Ratios, taken within rounds, hardly feel that; samples/s do.",
-        drift->rounds, 100 * std::abs(drift->a_round - 1), drift->a_round < 1 ? "slower" : "faster", drift->p));
-  }
-  if (const std::string line = alike_line(report, figures); !line.empty()) lines.push_back(line);
-  for (const std::string& line : machine_lines(report)) lines.push_back(line);
-  for (const std::string& line : report.left_out) lines.push_back(line);
-  for (const std::string& line : report.notes) lines.push_back(line);
-  if (report.outcome != "completed") lines.push_back("Not completed: " + report.outcome);
-  return lines;
 }
 
 }  // namespace syncopate::experiments

@@ -10,6 +10,9 @@
 
 namespace syncopate::experiments {
 
+// Exact figures that lie no further apart, as a fraction, are called alike.
+inline constexpr double kExactlyAlike = 1e-3;
+
 // The figures of one row. They are empty, or cover no rounds, where nothing was measured.
 struct RowFigures {
   std::size_t rounds = 0;       // rounds that completed
@@ -54,16 +57,5 @@ Series throughput_series(const ComparedRow& row);
 std::optional<std::size_t> middle_round(const ComparedRow& row);
 
 ComparisonFigures figures_of(const ComparisonReport& report);
-
-// Returns "faster", "slower", "no difference shown" or "not judged", for these words for higher and lower.
-std::string words_of(Verdict verdict, const std::string& higher, const std::string& lower);
-
-// Returns one sentence that answers which row is fastest, as far as the rounds show it: every row is held against the
-// one with the most samples/s, which wins only where all others are judged slower. Empty where nothing was compared.
-std::string answer_of(const ComparisonReport& report, const ComparisonFigures& figures);
-
-// Returns what a reader must know to trust the figures, one sentence each: how they were judged, what was not judged,
-// and what else the machine was doing.
-std::vector<std::string> caveats(const ComparisonReport& report, const ComparisonFigures& figures);
 
 }  // namespace syncopate::experiments

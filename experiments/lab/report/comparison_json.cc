@@ -2,6 +2,7 @@
 
 #include "experiments/lab/report/comparison_figures.h"
 #include "experiments/lab/report/comparison_files.h"
+#include "experiments/lab/report/comparison_words.h"
 #include "experiments/lab/report/crossover.h"
 #include "experiments/lab/report/scaling.h"
 #include "experiments/lab/report/summary_json.h"

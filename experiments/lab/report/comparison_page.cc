@@ -6,6 +6,7 @@
 #include "experiments/lab/report/comparison_figures.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
+#include "experiments/lab/report/comparison_words.h"
 #include "experiments/lab/report/environment_rows.h"
 #include "experiments/lab/report/html_page.h"
 #include "experiments/lab/report/html_text.h"

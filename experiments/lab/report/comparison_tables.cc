@@ -8,6 +8,7 @@
 #include <map>
 
 #include "common/text/format.h"
+#include "experiments/lab/report/comparison_words.h"
 #include "experiments/lab/report/crossover.h"
 #include "experiments/lab/report/scaling.h"
 #include "experiments/lab/report/statistics.h"
@@ -254,7 +255,6 @@ std::string comparison_text(const ComparisonReport& report) {
     text += "\n";
   }
   for (const std::string& line : caveats(report, figures)) text += line + "\n";
-  if (const std::string answer = answer_of(report, figures); !answer.empty()) text += answer + "\n";
   return text;
 }
 

@@ -20,9 +20,10 @@ struct Guessing {
 };
 
 // Returns a sentence for each: the figure that the test set is judged by is not above that of guessing, by more than
-// two standard errors of so many labels; the loss has ended at more than twice that of the first step. Empty if neither
-// is so, or not known. Guessing: one of the classes, or always the commonest; half of all pairs of clicks in order; ten
-// of each hundred in the first ten; always the mean of the targets (an R2 of 0).
+// two standard errors of so many labels (of clicks, where half of them are; an R2, at all); the loss has ended at more
+// than twice that of the first step. Empty if neither is so, or not known. Guessing: one of the classes, or always the
+// commonest; half of all pairs of clicks in order; ten of each hundred in the first ten; always the mean of the targets
+// (an R2 of 0).
 std::vector<std::string> learning_words(const RunReport& report, const std::optional<Guessing>& guessing);
 
 }  // namespace syncopate::experiments

@@ -7,6 +7,7 @@
 #include <limits>
 #include <sstream>
 
+#include "experiments/lab/report/comparison_words.h"
 #include "tests/experiments/lab/report/sample_comparison.h"
 
 namespace syncopate::experiments {
@@ -14,8 +15,10 @@ namespace {
 
 using testing::AllOf;
 using testing::ContainsRegex;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 TEST(ComparisonText, ShowsRangesAndJudgesNothingBelowFiveRounds) {
   const std::string text =
@@ -24,7 +27,7 @@ TEST(ComparisonText, ShowsRangesAndJudgesNothingBelowFiveRounds) {
   EXPECT_THAT(text, ContainsRegex("\nlocal +1,010 \\[1,000 \\.\\. 1,020\\] +1 +baseline +1 min 59 s +2\\.0 %\n"));
   EXPECT_THAT(text,
               ContainsRegex("\nallreduce +2,020 \\[2,020 \\.\\. 2,020\\] +2\\.00x +not judged +59\\.4 s +0\\.0 %\n"));
-  EXPECT_THAT(text, HasSubstr("Not judged: 2 rounds; from 5 on (--repeat=10) there are intervals and verdicts."));
+  EXPECT_THAT(text, HasSubstr("Not judged: 2 rounds; from 5 on (--repeat=15) there are intervals and verdicts."));
 }
 
 TEST(ComparisonText, ClaimsADifferenceOnlyOutsideItsInterval) {
@@ -61,21 +64,42 @@ TEST(ComparisonText, EndsWithAnAnswer) {
   };
   const ComparedRow slow = sample_row("local", {1000, 1010, 990, 1005, 995});
   const ComparedRow like = sample_row("ps:sync", {1010, 990, 1000, 985, 1015});
+  const ComparedRow other = sample_row("ps:async", {990, 1005, 1010, 1000, 1000});
   const ComparedRow fast = sample_row("allreduce", {2000, 2030, 1990, 2000, 1985});
   EXPECT_THAT(answer(sample_comparison({slow, fast, like})),
               ContainsRegex("^Answer: allreduce is the fastest: (local|ps:sync) comes next, with 4[89]\\.?[0-9]* to "
-                            "5[0-2]\\.?[0-9]* % fewer samples/s over 5 rounds\\.\n$"));
-  EXPECT_THAT(answer(sample_comparison({slow, like})), HasSubstr("but over 5 rounds no difference is shown from "));
+                            "5[0-2]\\.?[0-9]* % fewer samples/s, over 5 rounds\\.\n$"));
+  EXPECT_THAT(answer(sample_comparison({slow, like, other})),
+              ContainsRegex("but no difference is shown from [a-z:]+ and [a-z:]+, over 5 rounds\\.\n$"));
+  // A row that was stopped early is judged by nothing.
+  const ComparedRow few = sample_row("ps:sync", {1010, 990});
+  EXPECT_THAT(answer(sample_comparison({slow, fast, few})),
+              AllOf(StartsWith("Answer: allreduce is the fastest of those judged: local comes next"),
+                    EndsWith(" over 5 rounds; not judged, for too few rounds: ps:sync.\n")));
+  EXPECT_EQ(answer(sample_comparison({fast, few})),
+            "Answer: allreduce had the most samples/s, over 5 rounds; not judged, for too few rounds: ps:sync.\n");
   EXPECT_THAT(answer(sample_comparison({sample_row("local", {1000}), sample_row("allreduce", {2000})})),
               HasSubstr("Answer: allreduce had the most samples/s in 1 round, too few to say"));
   ComparisonReport apart = sample_comparison({slow, fast});
   apart.in_rounds = false;
   EXPECT_THAT(answer(apart), HasSubstr("in runs that did not take turns"));
-  ComparisonReport simulated = sample_comparison({sample_row("local", {1000}), sample_row("allreduce", {2000})});
-  simulated.simulated = true;
-  EXPECT_THAT(answer(simulated), HasSubstr("allreduce is the fastest in this simulation; what comes next has 50 %"));
-  simulated.rows[0].rounds[0]->samples_per_second = 1999.9;
-  EXPECT_THAT(answer(simulated), HasSubstr("allreduce and local are equally fast, within 0.1 %"));
+}
+
+TEST(ComparisonText, AnswersForASimulationOnlyWhereItDrawsNothing) {
+  const auto answer = [](std::vector<ComparedRow> rows) {
+    ComparisonReport report = sample_comparison(std::move(rows));
+    report.simulated = true;
+    return caveats(report, figures_of(report)).back();
+  };
+  EXPECT_EQ(answer({sample_row("local", {1000, 1000}), sample_row("allreduce", {2000, 2000})}),
+            "Answer: allreduce is the fastest in this simulation; local comes next, with 50 % fewer samples/s.");
+  EXPECT_EQ(answer({sample_row("local", {1999.9, 1999.9}), sample_row("allreduce", {2000, 2000}),
+                    sample_row("ps:sync", {1999.8, 1999.8})}),
+            "Answer: in this simulation allreduce, local and ps:sync are equally fast, within 0.1 %.");
+  EXPECT_THAT(answer({sample_row("local", {1000, 1100}), sample_row("allreduce", {1050, 1060})}),
+              HasSubstr("in 2 rounds of this simulation, too few to say"));
+  EXPECT_THAT(answer({sample_row("local", {1000}), sample_row("allreduce", {2000})}),
+              HasSubstr("in 1 round of this simulation, too few to say"));
 }
 
 TEST(ComparisonText, HasWhatAStepIsMadeOfAndNamesTheSteadyWindow) {

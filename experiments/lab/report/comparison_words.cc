@@ -1,0 +1,213 @@
+#include "experiments/lab/report/comparison_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "common/text/list_text.h"
+#include "experiments/lab/report/machine_state.h"
+#include "experiments/lab/report/steadiness.h"
+
+namespace syncopate::experiments {
+namespace {
+
+std::string judged_line(const ComparisonReport& report, const ComparisonFigures& figures) {
+  if (!report.in_rounds) return "Not judged: finished runs did not run in turns, so no round pairs them.";
+  if (figures.is_exact) {
+    return fmt::format(
+        "Judged as exact: rounds of each row are equal, since this simulation draws nothing that moves its times. Rows "
+        "within {:g} % of the first are called no different.",
+        100 * kExactlyAlike);
+  }
+  if (report.simulated && figures.most_rounds == 1) {
+    return "Not judged: 1 round; from 2 on (--repeat=2) it shows whether the simulation draws anything, and if not, it "
+           "is judged.";
+  }
+  if (figures.most_rounds < kFewestRounds) {
+    return fmt::format("Not judged: {} round{}; from {} on (--repeat={}) there are intervals and verdicts.",
+                       figures.most_rounds, figures.most_rounds == 1 ? "" : "s", kFewestRounds, 3 * kFewestRounds);
+  }
+  return fmt::format(
+      "Judged by differences within a round (t of logarithms, {}Holm over the rows): of comparisons of equal rows in "
+      "independent rounds, at most 1 in 20 calls any different. A difference is claimed only where 1 lies outside the "
+      "interval.",
+      figures.most_rounds >= 10 ? "a tenth trimmed at each end, " : "");
+}
+
+// What the intervals allow for, where it widens them much. So few rounds may show it by chance, too.
+std::string alike_line(const ComparisonReport& report, const ComparisonFigures& figures) {
+  constexpr double kMuchAlike = 0.3;
+  if (figures.is_exact) return "";
+  std::size_t most = 0;
+  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
+    if (figures.rows[row].speed.autocorrelation > figures.rows[most].speed.autocorrelation) most = row;
+  }
+  if (figures.rows.empty() || figures.rows[most].speed.autocorrelation < kMuchAlike) return "";
+  return fmt::format(
+      "Intervals allow for successive rounds that are alike, as where a machine is now slow, now fast for one row: of "
+      "{} their autocorrelation is put at {:.1f}, which so few rounds may show by chance, too. More rounds narrow "
+      "them.",
+      report.rows[most].label, figures.rows[most].speed.autocorrelation);
+}
+
+// Returns the explanations of the columns.
+std::vector<std::string> column_lines(const ComparisonReport& report, const ComparisonFigures& figures) {
+  if (figures.most_rounds == 0) return {};
+  std::vector<std::string> lines = {
+      "Whole job: samples that the weights have learnt from, over the seconds from the first step's beginning to the "
+      "last "
+      "step's end. Window: where all workers train at once, after the warm-up. ms/step: of the median step; wait, MB "
+      "(sent "
+      "and received), staleness: of the mean step.",
+      "A/A noise: median difference between successive rounds of one row. Rate a pass: learning rate x its updates in "
+      "one "
+      "pass of the training set."};
+  if (report.target > 0) {
+    lines.emplace_back(
+        "Seconds to the target are of the rounds that reached it; resolution: how far apart the evaluations around it "
+        "lie.");
+  }
+  return lines;
+}
+
+// Returns one line for each kind of trouble: the worst run's, and how many runs had it.
+std::vector<std::string> machine_lines(const ComparisonReport& report) {
+  struct Trouble {
+    MachineTrouble worst;
+    std::string label;
+    std::size_t round = 0, runs = 0;
+  };
+  std::vector<Trouble> troubles;
+  std::size_t runs = 0;
+  for (const ComparedRow& row : report.rows) {
+    for (std::size_t round = 0; round < row.rounds.size(); ++round) {
+      if (!row.rounds[round] || !row.rounds[round]->machine) continue;
+      ++runs;
+      for (const MachineTrouble& trouble : troubles_of(*row.rounds[round]->machine)) {
+        auto same = std::ranges::find_if(troubles, [&](const auto& one) { return one.worst.kind == trouble.kind; });
+        if (same == troubles.end()) same = troubles.insert(troubles.end(), {trouble, row.label, round, 0});
+        if (trouble.size > same->worst.size) same->worst = trouble, same->label = row.label, same->round = round;
+        ++same->runs;
+      }
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Trouble& trouble : troubles) {
+    lines.push_back(fmt::format("In {} of {} runs, at worst in {}, round {}: {}", trouble.runs, runs, trouble.label,
+                                trouble.round + 1, trouble.worst.text));
+  }
+  return lines;
+}
+
+// The rows that have a rate, the one with the most samples/s first.
+std::vector<std::size_t> by_rate(const ComparisonFigures& figures) {
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
+    if (figures.rows[row].samples_per_second.mean > 0) rows.push_back(row);
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [&](std::size_t row) { return figures.rows[row].samples_per_second.mean; });
+  return rows;
+}
+
+// Of figures without noise.
+std::string exact_answer(const ComparisonReport& report, const ComparisonFigures& figures,
+                         const std::vector<std::size_t>& rows) {
+  const auto rate = [&](std::size_t row) { return figures.rows[row].samples_per_second.mean; };
+  std::vector<std::string> alike;
+  for (const std::size_t row : rows) {
+    if (rate(row) >= (1 - kExactlyAlike) * rate(rows.front())) alike.push_back(report.rows[row].label);
+  }
+  if (alike.size() > 1) {
+    return fmt::format("Answer: in this simulation {} are equally fast, within {:g} %.", list_text(alike, "and"),
+                       100 * kExactlyAlike);
+  }
+  return fmt::format("Answer: {} is the fastest in this simulation; {} comes next, with {:.3g} % fewer samples/s.",
+                     alike.front(), report.rows[rows[1]].label, 100 * (1 - rate(rows[1]) / rate(rows.front())));
+}
+
+// Holds every row against the best one, whatever the table's baseline is.
+std::string judged_answer(const ComparisonReport& report, const ComparisonFigures& figures,
+                          const std::vector<std::size_t>& rows) {
+  std::vector<Series> against;
+  for (const std::size_t row : rows) against.push_back(throughput_series(report.rows[row]));
+  const std::vector<Difference> judged = ratios(against);
+  std::vector<std::string> alike, unjudged;
+  std::size_t next = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::string& label = report.rows[rows[i]].label;
+    if (judged[i].verdict == Verdict::kNotJudged) {
+      unjudged.push_back(label);
+    } else {
+      if (judged[i].verdict != Verdict::kLower) alike.push_back(label);
+      if (next == 0 || judged[i].estimate > judged[next].estimate) next = i;
+    }
+  }
+  const std::string& best = report.rows[rows.front()].label;
+  std::string text;
+  if (next == 0) {
+    text = fmt::format("Answer: {} had the most samples/s", best);
+  } else if (!alike.empty()) {
+    text = fmt::format("Answer: {} had the most samples/s, but no difference is shown from {}", best,
+                       list_text(alike, "and"));
+  } else {
+    const Interval& lead = *judged[next].interval;
+    text = fmt::format("Answer: {} is the fastest{}: {} comes next, with {:.4g} to {:.4g} % fewer samples/s", best,
+                       unjudged.empty() ? "" : " of those judged", report.rows[rows[next]].label, 100 * (1 - lead.high),
+                       100 * (1 - lead.low));
+  }
+  text += fmt::format(", over {} rounds", figures.most_rounds);
+  if (!unjudged.empty()) text += fmt::format("; not judged, for too few rounds: {}", list_text(unjudged, "and"));
+  return text + ".";
+}
+
+// Returns one sentence that answers which row is fastest, as far as the rounds show it; empty where nothing was
+// compared.
+std::string answer_line(const ComparisonReport& report, const ComparisonFigures& figures) {
+  const std::vector<std::size_t> rows = by_rate(figures);
+  if (rows.size() < 2) return "";
+  const std::string most = fmt::format("Answer: {} had the most samples/s", report.rows[rows.front()].label);
+  if (!report.in_rounds) return most + ", in runs that did not take turns: it need not be the fastest.";
+  if (figures.is_exact) return exact_answer(report, figures, rows);
+  if (figures.most_rounds >= kFewestRounds) return judged_answer(report, figures, rows);
+  return fmt::format("{} in {} round{}{}, too few to say that it is the fastest.", most, figures.most_rounds,
+                     figures.most_rounds == 1 ? "" : "s", report.simulated ? " of this simulation" : "");
+}
+
+}  // namespace
+
+std::string words_of(Verdict verdict, const std::string& higher, const std::string& lower) {
+  switch (verdict) {
+    case Verdict::kHigher:
+      return higher;
+    case Verdict::kLower:
+      return lower;
+    case Verdict::kNoDifferenceShown:
+      return "no difference shown";
+    case Verdict::kNotJudged:
+      break;
+  }
+  return "not judged";
+}
+
+std::vector<std::string> caveats(const ComparisonReport& report, const ComparisonFigures& figures) {
+  std::vector<std::string> lines = column_lines(report, figures);
+  lines.push_back(judged_line(report, figures));
+  if (const std::optional<Drift> drift = drift_of(report)) {
+    lines.push_back(fmt::format(
+        "The machine drifted: over {} rounds all rows became {:.2g} % {} from one to the next (by chance in {:.1g} of "
+        "cases). Ratios, taken within rounds, hardly feel that; samples/s do.",
+        drift->rounds, 100 * std::abs(drift->a_round - 1), drift->a_round < 1 ? "slower" : "faster", drift->p));
+  }
+  if (const std::string line = alike_line(report, figures); !line.empty()) lines.push_back(line);
+  for (const std::string& line : machine_lines(report)) lines.push_back(line);
+  for (const std::string& line : report.left_out) lines.push_back(line);
+  for (const std::string& line : report.notes) lines.push_back(line);
+  if (report.outcome != "completed") lines.push_back("Not completed: " + report.outcome);
+  if (const std::string line = answer_line(report, figures); !line.empty()) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace syncopate::experiments
