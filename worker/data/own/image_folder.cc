@@ -152,29 +152,33 @@ struct Parts {
   std::string train, test;
 };
 
-// A folder "train" that has images of its own, beside others, is a class.
+// A folder "train" that has images of its own is a class, unless a test part stands beside it.
 Result<Parts> parts_in(const std::string& folder) {
   constexpr std::array<std::string_view, 4> kTest{"test", "val", "valid", "validation"};
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, entries_of(folder));
   Parts parts;
   std::vector<std::string> tests, others;
+  std::optional<fs::path> train;
   for (const fs::path& entry : entries) {
     if (!has_folder(entry)) continue;
     const std::string name = entry.filename().string();
     if (name == "train") {
-      SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<fs::path> within, entries_of(entry.string()));
-      if (std::ranges::any_of(within, has_folder)) parts.train = entry.string();
+      train = entry;
     } else {
       (std::ranges::find(kTest, name) != kTest.end() ? tests : others).push_back(name);
     }
   }
-  if (parts.train.empty()) return parts;
-  if (tests.size() + others.size() > 1 || !others.empty()) {
-    tests.insert(tests.end(), others.begin(), others.end());
+  if (!train) return parts;
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<fs::path> within, entries_of(train->string()));
+  if (tests.empty() && std::ranges::none_of(within, has_folder)) return parts;
+  parts.train = train->string();
+  if (tests.size() > 1 || !others.empty()) {
+    const std::string test = tests.empty() ? "" : fmt::format(" --test-data={}/{}", folder, tests.front());
+    others.insert(others.begin(), tests.begin(), tests.end());
     return Status::data_loss(
         fmt::format("{0}: has train/ and {1}/ with it, expected one test part beside it, test/ or val/; to "
-                    "leave the others out, name both parts: --dataset={0}/train --test-data={0}/{2}",
-                    folder, fmt::join(tests, "/, "), tests.front()));
+                    "leave the others out, name what is to be read: --dataset={0}/train{2}",
+                    folder, fmt::join(others, "/, "), test));
   }
   if (!tests.empty()) parts.test = folder + "/" + tests.front();
   return parts;

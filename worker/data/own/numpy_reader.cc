@@ -127,8 +127,10 @@ Result<OwnFiles> read_npz(const std::string& path, const OwnOptions& options) {
       if (has_values != has_labels) return wrong(fmt::format("has only one of x_{0} and y_{0}", part));
       if (has_values) parts.emplace_back(part);
     }
-    if (parts.size() > 1)
-      return wrong("several parts beside x_train could be the test, expected x_test and y_test alone");
+    if (parts.size() > 1) {
+      return wrong(fmt::format("{} parts beside x_train could be the test ({}), expected one: save it with that alone",
+                               parts.size(), fmt::join(parts, ", ")));
+    }
     if (parts.empty()) return files;
     SYNCOPATE_ASSIGN_OR_RETURN(files.test, archive.samples("x_" + parts.front(), "y_" + parts.front()));
     return files;

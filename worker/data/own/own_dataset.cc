@@ -76,8 +76,8 @@ Status check_finite(const OwnSamples& samples) {
     const auto wrong =
         std::ranges::find_if(values, [](double value) { return !std::isfinite(static_cast<float>(value)); });
     if (wrong == values.end()) continue;
-    return Status::data_loss(fmt::format("{}: value {} of sample {} is {}, expected a finite number", samples.path,
-                                         wrong - values.begin(), sample, *wrong));
+    return Status::data_loss(fmt::format("{}: value {} of sample {} is {}, expected a finite number within 3.4e38",
+                                         samples.path, wrong - values.begin(), sample, *wrong));
   }
   return {};
 }

@@ -24,8 +24,8 @@ Status check_numbers(const TargetColumn& column) {
   const auto wrong =
       std::ranges::find_if(column.numbers, [](double number) { return !std::isfinite(static_cast<float>(number)); });
   if (wrong == column.numbers.end()) return {};
-  return Status::data_loss(
-      fmt::format("{} is {}, expected a finite number", place_of(column, wrong - column.numbers.begin()), *wrong));
+  return Status::data_loss(fmt::format("{} is {}, expected a finite number within 3.4e38",
+                                       place_of(column, wrong - column.numbers.begin()), *wrong));
 }
 
 std::string text_of_number(double number) { return fmt::format("{}", number); }
@@ -60,7 +60,7 @@ std::optional<double> number_in(const TargetColumn& column, std::int64_t sample)
 Status check_no_text_among_numbers(const Columns& columns, Task task) {
   if (task == Task::kClasses) return {};
   std::set<double> numbers;
-  bool are_whole = true, all_missing = true;
+  bool are_whole = true, any_missing = false;
   std::optional<std::pair<const TargetColumn*, std::int64_t>> text;
   for (const TargetColumn* column : columns) {
     for (std::int64_t sample = 0; sample < column->size(); ++sample) {
@@ -69,12 +69,13 @@ Status check_no_text_among_numbers(const Columns& columns, Task task) {
         are_whole = are_whole && *number == std::floor(*number);
         continue;
       }
-      all_missing = all_missing && means_missing(column->texts[static_cast<std::size_t>(sample)]);
-      if (!text) text = {column, sample};
+      const bool is_missing = means_missing(column->texts[static_cast<std::size_t>(sample)]);
+      if (!text || (is_missing && !any_missing)) text = {column, sample};
+      any_missing = any_missing || is_missing;
     }
   }
   if (!text) return {};
-  const bool may_be_classes = numbers.empty() || (are_whole && numbers.size() <= kMostAutoClasses && !all_missing);
+  const bool may_be_classes = numbers.empty() || (are_whole && numbers.size() <= kMostAutoClasses && !any_missing);
   if (may_be_classes && task == Task::kAuto) return {};
   const std::string& wrong = text->first->texts[static_cast<std::size_t>(text->second)];
   const std::string place = place_of(*text->first, text->second);
@@ -83,7 +84,7 @@ Status check_no_text_among_numbers(const Columns& columns, Task task) {
         fmt::format("--task=regression: {} is '{}', expected numbers", place, printable(wrong, 80)));
   }
   return Status::data_loss(
-      fmt::format("{} is '{}', expected a number as others are: leave the line out of the file, or say "
+      fmt::format("{} is '{}', expected a number within 3.4e38 as others are: leave the line out of the file, or say "
                   "--task=classes if each text is a class",
                   place, printable(wrong, 80)));
 }

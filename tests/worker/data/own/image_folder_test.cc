@@ -125,6 +125,9 @@ TEST_F(ImageFolder, MayHaveAClassThatIsCalledTrain) {
   const Result<DatasetPair> pair = open();
   ASSERT_TRUE(pair.ok()) << pair.status().message();
   EXPECT_THAT(pair->train->class_names(), ElementsAre("bus", "train"));
+  // Beside a test part it is no class, whatever lies in it.
+  folder_.write("set/test/1.png", png);
+  EXPECT_FALSE(open().ok());
 }
 
 TEST_F(ImageFolder, ReadsJpegAndGivesGreyImagesThreeChannelsAmongColouredOnes) {
