@@ -135,11 +135,6 @@ std::string differences_text(const std::vector<std::string>& differences) {
   return text;
 }
 
-bool is_adam(const ResolvedRun& config) {
-  const OptimizerKind kind = optimizer_of(config).kind;
-  return kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamW;
-}
-
 // Returns how many updates a chunk has made once all workers have trained `step` steps, and how many pushes each of
 // them has made.
 ps::ChunkCounts counts_at(std::int64_t step, const ResolvedRun& config) {
@@ -172,21 +167,11 @@ std::int64_t updates_of_piece(const TrainingState& state, std::size_t begin, std
   return updates;
 }
 
-// By shard, how many updates a table has had; of a run without servers, one for all rows.
-std::vector<std::int64_t> updates_of_table(const TrainingState& state, std::size_t table, std::int64_t steps) {
-  std::vector<std::int64_t> updates;
-  for (std::size_t shard = 0;; ++shard) {
-    const auto counts = state.counts.find(ps::shard_part::table_on(table, shard));
-    if (counts == state.counts.end() || counts->second.size() < 2) break;
-    updates.push_back(counts->second[1]);  // behind the number of shards
-  }
-  return updates.empty() ? std::vector{steps} : updates;
-}
-
 // The same for the rows of tables, which have weights, first and second moments behind each other.
 void rescale_rows(const OptimizerConfig& optimizer, std::int64_t steps, std::int64_t after, TrainingState& state) {
   for (auto& [table, rows] : state.rows) {
-    const std::vector<std::int64_t> updates = updates_of_table(state, table, steps);
+    std::vector<std::int64_t> updates = ps::table_updates(table, state);
+    if (updates.empty()) updates = {steps};  // of a run without servers
     const std::size_t width = rows.row_floats / 3;
     if (rows.values.size() != rows.keys.size() * 3 * width) continue;  // restoring says what is wrong
     for (std::size_t i = 0; i < rows.keys.size(); ++i) {
@@ -313,7 +298,7 @@ Result<std::string> carry_over(const Checkpoint& from, const StateForms& forms, 
   SYNCOPATE_RETURN_IF_ERROR(from.read(forms, {}, state));
   drop_foreign_parts(config, state);
   const ps::ChunkCounts counts = counts_at(plan.step, config);
-  if (is_adam(config)) {
+  if (has_moments(traits_of(config.optimizer))) {
     const std::int64_t after = is_ps(config) ? counts.version : plan.step;
     const OptimizerConfig optimizer = optimizer_of(config);
     for (std::size_t i = 0; i < std::size(state_part::kOptimizer); ++i) {

@@ -216,6 +216,15 @@ void put_table_counts(std::size_t table, std::size_t shard, std::size_t shards, 
   append(counts.clocks, entry);
 }
 
+std::vector<std::int64_t> table_updates(std::size_t table, const TrainingState& state) {
+  std::vector<std::int64_t> updates;
+  for (std::size_t shard = 0;; ++shard) {
+    const auto counts = state.counts.find(shard_part::table_on(table, shard));
+    if (counts == state.counts.end() || counts->second.size() < kTableCounts) return updates;
+    updates.push_back(counts->second[1]);
+  }
+}
+
 Result<TableCounts> table_counts(std::size_t table, std::size_t shard, std::size_t shards, int workers,
                                  const TrainingState& state) {
   const auto read = [&](const std::vector<std::int64_t>& entry) -> Result<TableCounts> {

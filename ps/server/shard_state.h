@@ -77,6 +77,8 @@ struct TableCounts {
 
 void put_table_counts(std::size_t table, std::size_t shard, std::size_t shards, const TableCounts& counts,
                       TrainingState& state);
+// Returns how many updates each shard of a table has made, as far as the state tells: none, of a run without servers.
+std::vector<std::int64_t> table_updates(std::size_t table, const TrainingState& state);
 // Reads the counts of shard `shard` of `shards`: its own, if the state is of as many shards. Fails with data loss as
 // above.
 Result<TableCounts> table_counts(std::size_t table, std::size_t shard, std::size_t shards, int workers,
