@@ -8,6 +8,7 @@
 
 #include "common/hash.h"
 #include "common/random.h"
+#include "common/text/number.h"
 #include "common/text/quantity.h"
 
 namespace syncopate::worker {
@@ -42,9 +43,9 @@ std::optional<T> number_of(std::string_view text, T low, T high) {
 // Milliseconds, also from a time with its unit.
 std::optional<double> milliseconds_of(std::string_view text) {
   const std::optional<double> seconds = parse_time(text);
-  if (!seconds) return number_of(text, 0.0, kLongestMs);
-  const double rounded = std::round(*seconds * 1e9) / 1e6;
-  return rounded >= 0 && rounded <= kLongestMs ? std::optional(rounded) : std::nullopt;
+  // 1001ms are 1.001 s, and these are 1000.9999999999999 ms again, but for the nanoseconds that are meant.
+  const std::optional<double> found = seconds ? std::round(*seconds * 1e9) / 1e6 : parse_number<double>(text);
+  return found && *found >= 0 && *found <= kLongestMs ? found : std::nullopt;
 }
 
 }  // namespace

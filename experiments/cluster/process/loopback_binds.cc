@@ -15,9 +15,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "common/os/socket_address.h"
 
@@ -70,10 +72,10 @@ bool settle_bind(pid_t thread, std::uint64_t at, std::size_t size) {
 
 // Returns the process that a thread is of; -1: it is gone.
 pid_t process_of(pid_t thread) {
+  constexpr std::string_view kProcess = "Tgid:";
   std::ifstream status(fmt::format("/proc/{}/status", thread));
-  for (std::string word; status >> word;) {
-    pid_t process = -1;
-    if (word == "Tgid:" && status >> process) return process;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(kProcess)) return static_cast<pid_t>(std::strtol(line.c_str() + kProcess.size(), nullptr, 10));
   }
   return -1;
 }
