@@ -24,7 +24,7 @@ void FusedUpdate::set_rule(std::size_t group, const OptimizerConfig& rule) {
 void FusedUpdate::apply(std::size_t tensor, std::span<float> weights, std::span<const float> gradient,
                         double learning_rate) {
   rules_[groups_[tensor]]->apply(weights, gradient, states_[tensor], 0,
-                                 {.learning_rate = static_cast<float>(learning_rate), .number = ++updates_[tensor]});
+                                 {.learning_rate = learning_rate, .number = ++updates_[tensor]});
 }
 
 void FusedUpdate::restore(const std::vector<std::int64_t>& updates, const TensorMemories& memories) {

@@ -31,7 +31,7 @@ Status DeviceLocalStrategy::save(TrainingState& state) const {
 Result<std::vector<Range>> DeviceLocalStrategy::join() { return std::vector<Range>{{0, arenas_.weights.size()}}; }
 
 Result<SyncStats> DeviceLocalStrategy::finish_step() {
-  const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  const UpdateStep update{step_.learning_rate, 1.0f, step_.step + 1};
   device_.compute().record(*begin_);
   update_range(device_.compute(), optimizer_, undecayed_, {0, arenas_.weights.size()}, arenas_.weights,
                arenas_.gradients, state_, update);

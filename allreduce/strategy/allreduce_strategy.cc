@@ -136,7 +136,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     SYNCOPATE_RETURN_IF_ERROR(rows_);
     submit_from(0);
     SyncStats stats;
-    const UpdateStep update{.learning_rate = static_cast<float>(step_.learning_rate),
+    const UpdateStep update{.learning_rate = step_.learning_rate,
                             .gradient_scale = 1.0f / static_cast<float>(collective_.size()),
                             .number = update_number()};
     const std::uint64_t first_ticket = last_ticket_ + 1 - buckets_.size();

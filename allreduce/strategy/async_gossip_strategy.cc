@@ -60,8 +60,7 @@ Result<SyncStats> AsyncGossipStrategy::finish_step() {
     begun = clock_.now();
     const TraceSpan span(tracer_of(options_.activity), {.kind = TraceKind::kUpdate, .number = step_.step});
     costs = meetings_->take_costs();  // of meetings before this update: the next one may be over before this step is
-    optimizer_.apply(replica, gradients_.span(), *state_, 0,
-                     {static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1});
+    optimizer_.apply(replica, gradients_.span(), *state_, 0, {step_.learning_rate, 1.0f, step_.step + 1});
     clock_.processed(Processing::kUpdate, replica.size_bytes());
     std::ranges::copy(replica, weights_.data());
     updated = clock_.now();

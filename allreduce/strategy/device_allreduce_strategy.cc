@@ -87,7 +87,7 @@ Result<SyncStats> DeviceAllReduceStrategy::finish_step() {
     for (std::size_t index = 0; index < buckets_.size(); ++index) reduce(index, *buckets_.back().ready);
   }
   SYNCOPATE_RETURN_IF_ERROR(failure_);
-  const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  const UpdateStep update{step_.learning_rate, 1.0f, step_.step + 1};
   Stream& compute = device_.compute();
   for (const Bucket& bucket : buckets_) {
     compute.wait_for(*bucket.reduced);

@@ -122,7 +122,7 @@ Result<std::vector<Range>> ModelAveragingStrategy::join() {
 Result<SyncStats> ModelAveragingStrategy::finish_step() {
   SyncStats stats;
   const TimePoint begin = clock_.now();
-  const UpdateStep update{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  const UpdateStep update{step_.learning_rate, 1.0f, step_.step + 1};
   TraceSpan span(tracer_of(options_.activity), {.kind = TraceKind::kUpdate, .number = step_.step});
   optimizer_.apply(weights_, gradients_.span(), *state_, 0, update);
   clock_.processed(Processing::kUpdate, weights_.size_bytes());

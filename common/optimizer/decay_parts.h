@@ -21,7 +21,7 @@ std::vector<Range> ranges_within(std::span<const Range> ranges, Range part);
 // A part of the arena that is updated in its own way.
 struct UpdateGroup {
   Range range;
-  float rate_factor = 1;  // of the learning rate
+  double rate_factor = 1;  // of the learning rate
   float weight_decay = 0;
 
   bool operator==(const UpdateGroup&) const = default;

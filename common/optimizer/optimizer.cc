@@ -155,7 +155,7 @@ void Optimizer::for_each_group(Range range, const Work& work) const {
   OptimizerConfig rule = config_;
   for_each_part(std::span<const UpdateGroup>(groups_), range, [&](Range part, const UpdateGroup* group) {
     rule.weight_decay = group == nullptr ? config_.weight_decay : group->weight_decay;
-    work(part, rule, group == nullptr ? 1.0f : group->rate_factor);
+    work(part, rule, group == nullptr ? 1.0 : group->rate_factor);
   });
 }
 
@@ -170,7 +170,7 @@ void Optimizer::apply(std::span<float> weights, std::span<const float> gradient,
   const FlushDenormals flush;
   float* const first = remembered > 0 ? state.first_.data() + offset : nullptr;
   float* const second = remembered > 1 ? state.second_.data() + offset : nullptr;
-  for_each_group({offset, offset + weights.size()}, [&](Range part, const OptimizerConfig& rule, float rate_factor) {
+  for_each_group({offset, offset + weights.size()}, [&](Range part, const OptimizerConfig& rule, double rate_factor) {
     const std::size_t at = part.begin - offset;
     UpdateStep own = step;
     own.learning_rate *= rate_factor;
@@ -188,7 +188,7 @@ void Optimizer::own_momentum(std::span<const float> weights, std::span<float> gr
   assert(gradient.size() == weights.size() && offset + weights.size() <= state.second_.size());
   assert(config_.takes_momentum && state_floats(config_.kind) == 2);
   const FlushDenormals flush;
-  for_each_group({offset, offset + weights.size()}, [&](Range part, const OptimizerConfig& rule, float) {
+  for_each_group({offset, offset + weights.size()}, [&](Range part, const OptimizerConfig& rule, double) {
     const std::size_t at = part.begin - offset;
     make_own_momentum(weights.data() + at, gradient.data() + at, state.first_.data() + part.begin,
                       state.second_.data() + part.begin, part.size(), update_rule::adam_constants(rule, {}));

@@ -53,7 +53,7 @@ struct OptimizerConfig {
 
 // The arguments of an update besides weights and gradient.
 struct UpdateStep {
-  float learning_rate = 0;
+  double learning_rate = 0;  // what an element is updated with is a float
   float gradient_scale = 1;  // multiplies the gradient first: 1/W turns a sum over W workers into their mean
   std::int64_t number = 1;   // 1 for the first update of these weights; used by adam's bias correction
 };

@@ -43,13 +43,16 @@ inline bool takes_momentum(const OptimizerConfig& config, std::int64_t number) {
   return config.takes_momentum && config.frozen_after > 0 && number > config.frozen_after;
 }
 
+// A group's rate is rounded once, so that it is the same where it is given as such.
+inline float rate_of(const UpdateStep& step) { return static_cast<float>(step.learning_rate); }
+
 inline MomentumConstants momentum_constants(const OptimizerConfig& config, const UpdateStep& step) {
-  return {step.gradient_scale, config.weight_decay, config.momentum, step.learning_rate};
+  return {step.gradient_scale, config.weight_decay, config.momentum, rate_of(step)};
 }
 
 inline AdamConstants adam_constants(const OptimizerConfig& config, const UpdateStep& step) {
   const bool decoupled = config.kind == OptimizerKind::kAdamW;
-  const double rate = step.learning_rate;
+  const double rate = rate_of(step);
   const double number = static_cast<double>(step.number);
   // A variance that keeps all of itself and adds nothing is frozen.
   const bool is_frozen = config.frozen_after > 0 && step.number > config.frozen_after;
@@ -69,11 +72,11 @@ inline AdamConstants adam_constants(const OptimizerConfig& config, const UpdateS
 }
 
 inline AdagradConstants adagrad_constants(const OptimizerConfig& config, const UpdateStep& step) {
-  return {step.gradient_scale, config.weight_decay, step.learning_rate, config.initial_accumulator, config.epsilon};
+  return {step.gradient_scale, config.weight_decay, rate_of(step), config.initial_accumulator, config.epsilon};
 }
 
 inline FtrlConstants ftrl_constants(const OptimizerConfig& config, const UpdateStep& step) {
-  const double alpha = step.learning_rate;
+  const double alpha = rate_of(step);
   return {.scale = step.gradient_scale,
           .one_over_alpha = static_cast<float>(1 / alpha),
           .beta_over_alpha_and_l2 =

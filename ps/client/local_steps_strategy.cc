@@ -176,7 +176,7 @@ Result<SyncStats> LocalStepsStrategy::finish_step() {
 }
 
 void LocalStepsStrategy::update(bool keeps) {
-  const UpdateStep step{static_cast<float>(step_.learning_rate), 1.0f, step_.step + 1};
+  const UpdateStep step{step_.learning_rate, 1.0f, step_.step + 1};
   if (!keeps) return optimizer_.apply(weights_.span(), link_.gradients, state_, 0, step);
   std::array<float, kBlock> before;
   for (std::size_t begin = 0; begin < weights_.size(); begin += kBlock) {

@@ -15,7 +15,7 @@ namespace syncopate::ps {
 struct Step {
   int worker = 0;
   std::int64_t clock = 0;  // pushes of this worker to this chunk or table, this one included
-  float learning_rate = 0;
+  double learning_rate = 0;
   TimePoint arrived{};  // when its push arrived at the server that decides
 };
 

@@ -89,7 +89,8 @@ Status Chunk::push(const PushRequest& request) {
   }
   counters_.staleness_sum += staleness;
   counters_.staleness_max = std::max(counters_.staleness_max, staleness);
-  if (options_.consistency.pushes_weights()) return weights_.move_towards(request.gradient, request.step.learning_rate);
+  if (options_.consistency.pushes_weights())
+    return weights_.move_towards(request.gradient, static_cast<float>(request.step.learning_rate));
   return apply_stale(request);
 }
 
@@ -105,13 +106,13 @@ Status Chunk::apply_stale(const PushRequest& request) {
     mean_staleness_.add(staleness);
     correct_momentum();
   }
-  const float rate = rate_gain_ * request.step.learning_rate;
+  const double rate = static_cast<double>(rate_gain_) * request.step.learning_rate;
   if (!options_.consistency.sums_gradients()) {
     return scales_gradients() ? weights_.update(gradient, rate, weight) : weights_.update(gradient, weight * rate);
   }
   weights_.accumulate(gradient, weight);
   summed_weight_ += weight;
-  summed_rate_ = rate;
+  summed_rate_ = static_cast<float>(rate);
   ++summed_;
   return summed_ < options_.consistency.pushes_an_update(members_.workers(), 1) ? Status() : update_from_sum();
 }
@@ -152,7 +153,7 @@ Status Chunk::update_if_enough_pushed() {
   if (!options_.consistency.updates_together()) return Status();
   sum_.clear();
   int live = 0;
-  float learning_rate = 0;
+  double learning_rate = 0;
   for (int i = 0; i < members_.workers(); ++i) {
     if (!members_.is_live(i)) continue;
     ++live;

@@ -125,7 +125,7 @@ class Chunk {
     std::int64_t staleness = 0;
     bool late = false;
     std::span<const float> gradient;  // held, if updates are made together
-    float learning_rate = 0;
+    double learning_rate = 0;
   };
 
   Worker& of(int worker) { return workers_[static_cast<std::size_t>(worker)]; }

@@ -170,7 +170,7 @@ void ChunkWeights::save(std::size_t begin, TrainingState& state) const {
   if (sum_.size() > 0) state.put(shard_part::kSum, begin, sum_.span());
 }
 
-Status ChunkWeights::update(const GradientSum& gradients, float learning_rate) {
+Status ChunkWeights::update(const GradientSum& gradients, double learning_rate) {
   const FlushDenormals flush;
   const UpdateStep step = next_step(learning_rate, 1.0f / static_cast<float>(gradients.workers));
   SumRoom room;
@@ -179,7 +179,7 @@ Status ChunkWeights::update(const GradientSum& gradients, float learning_rate) {
   });
 }
 
-Status ChunkWeights::update(const StaleGradient& gradient, float learning_rate, float scale) {
+Status ChunkWeights::update(const StaleGradient& gradient, double learning_rate, float scale) {
   const UpdateStep step = next_step(learning_rate, scale);
   const std::span<const float> pulled = take_pulled(gradient);
   alignas(64) std::array<float, kBlock> room;
@@ -203,7 +203,7 @@ void ChunkWeights::accumulate(const StaleGradient& gradient, float weight) {
   release(gradient.worker);
 }
 
-Status ChunkWeights::update_from_sum(float divisor, float learning_rate) {
+Status ChunkWeights::update_from_sum(float divisor, double learning_rate) {
   const UpdateStep step = next_step(learning_rate, 1 / divisor);
   return update_blocks([&](Range block, std::span<float> weights) {
     const std::span<float> sum = slice(sum_.span(), block);
@@ -266,7 +266,7 @@ Status ChunkWeights::update_blocks(Change&& change) {
   return Status();
 }
 
-UpdateStep ChunkWeights::next_step(float learning_rate, float gradient_scale) const {
+UpdateStep ChunkWeights::next_step(double learning_rate, float gradient_scale) const {
   return {.learning_rate = learning_rate, .gradient_scale = gradient_scale, .number = version_ + 1};
 }
 

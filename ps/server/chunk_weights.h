@@ -55,7 +55,7 @@ class ChunkWeights {
 
   // Makes one update from the mean over workers of the gradients (at least one). Numbers too small to be normal count
   // as zero in the sum, as they do where workers sum.
-  Status update(const GradientSum& gradients, float learning_rate);
+  Status update(const GradientSum& gradients, double learning_rate);
 
   // A gradient that may be stale. It is compensated if that is configured and `worker` was last given `version`; what
   // was on loan is then released.
@@ -65,11 +65,11 @@ class ChunkWeights {
     std::int64_t version = 0;  // version that it was computed from
   };
   // Makes one update from one gradient, times `scale`.
-  Status update(const StaleGradient& gradient, float learning_rate, float scale = 1);
+  Status update(const StaleGradient& gradient, double learning_rate, float scale = 1);
   // accumulate() adds `weight` times a gradient to a sum (one more chunk of memory). update_from_sum() makes an update
   // of the sum, divided by `divisor`, and clears it.
   void accumulate(const StaleGradient& gradient, float weight);
-  Status update_from_sum(float divisor, float learning_rate);
+  Status update_from_sum(float divisor, double learning_rate);
 
   // Counts an update that leaves the weights, and what is kept beside them, as they are.
   void leave_out_update() { ++version_; }
@@ -109,7 +109,7 @@ class ChunkWeights {
   // Makes one update: calls `change` with each block and its previous weights.
   template <typename Change>
   Status update_blocks(Change&& change);
-  UpdateStep next_step(float learning_rate, float gradient_scale) const;
+  UpdateStep next_step(double learning_rate, float gradient_scale) const;
 
   // Returns the weights that the gradient was computed from, if it is to be compensated. Otherwise returns nothing, and
   // releases what was on loan, so that it may be overwritten.

@@ -182,7 +182,7 @@ Shard::Answers Shard::on_push(const PushRequest& request, std::optional<double> 
   SYNCOPATE_RETURN_IF_ERROR(chunks_[request.chunk].push(request));
   // All chunks of a step are pushed at the same rate.
   if (options_.agrees_on_rates && request.chunk == 0) {
-    const double rate = own_rate.value_or(static_cast<double>(request.step.learning_rate));
+    const double rate = own_rate.value_or(request.step.learning_rate);
     stated_rates_[static_cast<std::size_t>(request.step.worker)] = rate;
     rates_.on_push(request.step.worker, request.step.clock, rate);
   }

@@ -276,7 +276,7 @@ template <typename Push>
 Step ShardServer::step_of(int worker, const Push& push) const {
   return {.worker = worker,
           .clock = push.clock(),
-          .learning_rate = static_cast<float>(push.learning_rate()),
+          .learning_rate = push.learning_rate(),
           .arrived = TimePoint(Duration(incoming_.arrived()))};
 }
 

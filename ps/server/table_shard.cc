@@ -119,7 +119,7 @@ void TableShard::lose(int worker) {
 // Workers that have left count, too: they leave without a response to their last push.
 Status TableShard::update_if_all_pushed() {
   by_rank_.clear();
-  float learning_rate = 0;
+  double learning_rate = 0;
   for (int i = 0; i < members_.workers(); ++i) {
     const Worker& worker = of(i);
     if (!worker.holds && members_.is_live(i)) return Status();
@@ -173,7 +173,7 @@ Result<TableShard::Page> TableShard::list(int worker, std::size_t offset) {
   return Page{.keys = rest.first(std::min(rest.size(), kKeysAPage)), .total = listed.size()};
 }
 
-Status TableShard::update(RowKeys keys, std::span<const float> gradients, float learning_rate, float scale) {
+Status TableShard::update(RowKeys keys, std::span<const float> gradients, double learning_rate, float scale) {
   return rows_.update(keys, gradients, {.learning_rate = learning_rate, .gradient_scale = scale, .number = ++version_});
 }
 

@@ -164,7 +164,7 @@ class TableShard {
     bool holds = false;     // holds the next three, if updates are made together
     std::size_t pushed_slot = 0;
     std::span<const float> gradients;
-    float learning_rate = 0;
+    double learning_rate = 0;
     std::array<std::vector<RowKey>, kKeyListSlots> lists;
     std::bitset<kKeyListSlots> stored;
     bool asks = false;       // for
@@ -180,7 +180,7 @@ class TableShard {
   Status check_pull(const PullRequest& request) const;
   Status check_push(const RowsPush& request) const;
   Status check_keys(RowKeys keys) const;
-  Status update(RowKeys keys, std::span<const float> gradients, float learning_rate, float scale);
+  Status update(RowKeys keys, std::span<const float> gradients, double learning_rate, float scale);
 
   TableShardOptions options_;
   const Membership& members_;
