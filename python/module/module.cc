@@ -301,13 +301,14 @@ NB_MODULE(_core, module) {
           "options"_a, "workers"_a, "Returns what they come to. Raises ValueError for options that no job can have.")
       .def(
           "agree",
-          [](const std::shared_ptr<JoinedGroup>& self, const std::string& name, const OptionTexts& options) {
+          [](const std::shared_ptr<JoinedGroup>& self, const std::string& name, const OptionTexts& options,
+             const std::string& operation) {
             const nb::gil_scoped_release unlocked;
-            check(agree_on_options(*self->group, name, options), *self->group, {.operation = "connecting"});
+            check(agree_on_options(*self->group, name, options), *self->group, {.operation = operation});
           },
-          "name"_a, "options"_a,
-          "An operation of all ranks: raises ValueError on each, naming what differs, unless "
-          "all have the same options.")
+          "name"_a, "options"_a, "operation"_a = "connecting",
+          "An operation of all ranks: raises ValueError on each, naming what differs, unless all have the same "
+          "options. `operation` says in the message what they were about to do.")
       .def(
           "give_secret", [](const JoinedGroup& self, int file) { check(self.group->give_secret(file)); }, "file"_a,
           "Writes what a server needs to be admitted to a pipe.")

@@ -57,7 +57,7 @@ def test_in_the_step_in_which_one_differs(case):
 @pytest.mark.parametrize("case", ["own", "torch", "int8"])
 def test_at_the_end_where_the_last_step_alone_differs(case):
     for each in wait(start("differing.py", 2, "last", case)):
-        right = "ValueError connecting: lr of the last step: 0.1 on rank 0, 0.25 on rank 1; all ranks must have the same"
+        right = "ValueError leaving: lr of the last step: 0.1 on rank 0, 0.25 on rank 1; all ranks must have the same"
         assert told(each)[case] == right
 
 

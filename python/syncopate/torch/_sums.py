@@ -124,7 +124,8 @@ class Sums(Exchange):
         """Waits until all gradients are means. An operation of all ranks."""
         self.hand_over_rest()
         stats = self._wait()
-        self._stats = stats if self._stats is None or stats is None else self._stats.plus(stats)  # of all since the last step
+        if stats is not None:  # of all since the last step
+            self._stats = stats if self._stats is None else self._stats.plus(stats)
         for index in set(self._absent).intersection(self.core.absent_everywhere() if not self._is_given else ()):
             self.parameters[index].grad = None
         for index, gradient in enumerate(self._under_way):
@@ -255,4 +256,4 @@ class Sums(Exchange):
         self.core.leave()
         self.core = None
         # No exchange has told the others of what the last update was made with.
-        self._job.group.agree(f"{self._name}/end", self._agreement.texts_of_last())
+        self._job.group.agree(f"{self._name}/end", self._agreement.texts_of_last(), "leaving")
