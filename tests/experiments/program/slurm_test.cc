@@ -189,7 +189,9 @@ TEST_F(SlurmTest, RunsWhatSubmitHasPrintedAndGoesOnWithTheSameScript) {
   EXPECT_EQ(end_of(first), "143:0") << out();
   EXPECT_THAT(text_of(output() / "config.toml"), HasSubstr("\nhosts = \"localhost:1,node2:2\""));
   const std::string second = start();
-  ASSERT_TRUE(wait_for([&] { return std::filesystem::exists(output() / "before-1") && trains(); })) << out();
+  // The steps of the first run go to their place before the second has any.
+  const auto has_moved = [&] { return std::filesystem::exists(output() / "before-1" / "steps.csv"); };
+  ASSERT_TRUE(wait_for([&] { return has_moved() && trains(); })) << out();
   EXPECT_EQ(slurm_->output_of("scancel --batch --signal=TERM " + second), "");
   EXPECT_EQ(end_of(second), "143:0") << out();
   EXPECT_THAT(text_of(output() / "summary.json"), HasSubstr("\"resumed_from\"")) << out();
