@@ -44,7 +44,7 @@ TEST(ServerLoad, ColocatedServersShareTheirLinksWithWorkers) {
   // One server on one of 4 hosts: 3 workers elsewhere; its own worker's traffic stays on the host.
   EXPECT_DOUBLE_EQ(busiest(4, 1, {.exchange = Exchange::kServers, .servers = 1, .colocated = true}), 3 * 600);
   EXPECT_DOUBLE_EQ(busiest(4, 4, {.exchange = Exchange::kServers, .servers = 1, .colocated = true}), 0);
-  // Of 3 workers the one of the second host is alone.
+  // The third worker is alone on its host.
   EXPECT_DOUBLE_EQ(busiest(3, 2, {.exchange = Exchange::kServers, .servers = 1, .colocated = true}), 600);
   EXPECT_DOUBLE_EQ(busiest(3, 2, {.exchange = Exchange::kServers, .servers = 2, .colocated = true}), 2 * 300 + 300);
 }

@@ -112,7 +112,7 @@ std::vector<std::size_t> by_rate(const ComparisonFigures& figures) {
   return rows;
 }
 
-// Of figures without noise.
+// Answers from figures without noise.
 std::string exact_answer(const ComparisonReport& report, const ComparisonFigures& figures,
                          const std::vector<std::size_t>& rows) {
   const auto rate = [&](std::size_t row) { return figures.rows[row].samples_per_second.mean; };
