@@ -81,7 +81,9 @@ Result<RunReport> simulated_run(RunRequest request, const JobRunner& run) {
   request.output = folder.path() + "/run";
   SYNCOPATE_ASSIGN_OR_RETURN(const ResolvedRun config, resolve(request, Placement(), ""));
   const JobResult result = run(config);
-  if (result.exit == ExitCode::kInterrupted) return Status::cancelled(result.verdict);
+  if (result.exit == ExitCode::kInterrupted) {
+    return Status::cancelled("interrupted; simulated steps are not kept: the same command begins anew");
+  }
   if (result.exit != ExitCode::kSuccess || result.reports.empty()) {
     return Status::internal(fmt::format("the step could not be simulated: {}", result.verdict));
   }

@@ -88,6 +88,15 @@ TEST(ARunLikeAPlan, TakesAsLongOnTwoLevelsAsTheFormSays) {
 }
 
 // The ring's form is exact but for what overlaps.
+TEST(SimulatedStep, SaysThatNothingIsKeptWhereItIsInterrupted) {
+  const JobRunner run = [](const ResolvedRun&) {
+    return JobResult{.exit = ExitCode::kInterrupted, .verdict = "interrupted at step 1; what was recorded is kept"};
+  };
+  const Status status = simulated_step(*run_like(resnet_job(), 4, kRing, NetworkModel::kFifo), run).status();
+  EXPECT_EQ(status.code(), Code::kCancelled);
+  EXPECT_THAT(status.message(), testing::AllOf(HasSubstr("not kept"), testing::Not(HasSubstr("is kept"))));
+}
+
 TEST(PredictText, PutsTheSimulatedStepBesideTheForm) {
   Interrupts interrupts;
   SoloTimes solo;
