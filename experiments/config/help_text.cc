@@ -309,13 +309,13 @@ std::vector<OptionSpec> options_beside_the_table() {
        .range = "fastest, or cheapest beside prices",
        .usual = "fastest"},
       {.group = "Predictions",
-       .name = "search-time",
-       .placeholder = "SECONDS",
-       .sentence = "advise: how long it may simulate ways to run for each number of workers. The best of each kind by "
-                   "the forms come first; how many are left is said.",
-       .unit = "seconds",
-       .range = "0.001 to 86400",
-       .usual = "20"},
+       .name = "search-events",
+       .placeholder = "COUNT",
+       .sentence =
+           "advise: after how many events it simulates no further way to run, for each number of workers. The "
+           "best of each kind by the forms come first; how many are left is said. A million take about a second.",
+       .range = "1 to 1000000000000",
+       .usual = "20000000"},
       {.group = "Predictions",
        .name = "bucket-sizes",
        .placeholder = "LIST",

@@ -72,7 +72,8 @@ struct RunOutcome {
   bool stopped_at_target = false;    // training ended before its last epoch
   bool lost_evaluator = false;       // permanently
   bool is_final_evaluated = true;
-  std::int64_t server_updates = 0;  // sum over all servers
+  std::int64_t server_updates = 0;    // sum over all servers
+  std::int64_t simulated_events = 0;  // of a simulated cluster, see World::events(); the same at every run
   // Messages that failed their checks and connections that were rejected, by the name of the process that noticed;
   // "coordinator" for the control connection. Names without any are absent.
   std::map<std::string, std::int64_t> rejected_connections;

@@ -179,8 +179,10 @@ Result<RunOutcome> simulate(const ResolvedRun& config, const JobPlan& plan, cons
   world.start("coordinator", [&] { outcome = coordinate(config, plan, options, runtime, observer); });
   const Status ran = world.run();
   if (!ran.ok()) return ran.in("the simulated cluster");
-  // What processes say of their memory is of all of them.
-  if (outcome->ok()) (*outcome)->peak_memory.clear();
+  if (outcome->ok()) {
+    (*outcome)->simulated_events = static_cast<std::int64_t>(world.events());
+    (*outcome)->peak_memory.clear();  // what processes say of their memory is of all of them
+  }
   return std::move(*outcome);
 }
 

@@ -97,9 +97,9 @@ void add_not_simulated(const Advised& advised, std::vector<std::string>& sentenc
   }
   if (search.left > 0) {
     sentences.push_back(
-        fmt::format("Not simulated within --search-time={:g}: {} more, of which nothing is claimed; a longer time has "
+        fmt::format("Not simulated within --search-events={}: {} more, of which nothing is claimed; more events have "
                     "them, too.",
-                    advised.request.search_seconds, search.left));
+                    advised.request.search_events, search.left));
   }
   for (const RefusedWay& refused : search.refused) {
     sentences.push_back(fmt::format("Not simulated: {}: {}.", refused.name, refused.why));

@@ -67,7 +67,7 @@ prediction::SearchSpace AdviseRequest::space(int workers) const {
 Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words) {
   std::vector<std::string> optional = optional_job_options();
   optional.insert(optional.end(),
-                  {"servers", "sharding", "bucket-sizes", "memory", "optimizer", "goal", "search-time"});
+                  {"servers", "sharding", "bucket-sizes", "memory", "optimizer", "goal", "search-events"});
   SYNCOPATE_ASSIGN_OR_RETURN(GivenWords given, given_words("advise", words, required_job_options(), optional));
   given.insert(
       {{"sharding", "even,whole"}, {"bucket-sizes", "1MB,5MB,25MB,100MB"}, {"optimizer", "adam"}, {"goal", "fastest"}});
@@ -85,8 +85,9 @@ Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words
   }
   request.optimizer = given["optimizer"];
   SYNCOPATE_ASSIGN_OR_RETURN(request.state_floats, state_floats_in(request.optimizer));
-  if (const auto time = given.find("search-time"); time != given.end()) {
-    SYNCOPATE_ASSIGN_OR_RETURN(request.search_seconds, time_in("search-time", time->second, 1e-3, 86400));
+  if (const auto events = given.find("search-events"); events != given.end()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(request.search_events,
+                               number_in<std::int64_t>("search-events", events->second, 1, 1'000'000'000'000, ""));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(request.goal, goal_in(given["goal"], request.job.prices));
   return request;

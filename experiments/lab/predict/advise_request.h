@@ -16,11 +16,11 @@ struct AdviseRequest {
   std::vector<int> servers;  // empty: powers of two up to the workers
   std::vector<prediction::Sharding> shardings;
   std::vector<double> bucket_bytes;
-  std::optional<double> memory_bytes;  // of a host with workers
-  std::string memory;                  // the same as it was given
-  std::string optimizer;               // by its name
-  int state_floats = 0;                // that it keeps of each parameter
-  double search_seconds = 20;          // that the runs of one size may take
+  std::optional<double> memory_bytes;       // of a host with workers
+  std::string memory;                       // the same as it was given
+  std::string optimizer;                    // by its name
+  int state_floats = 0;                     // that it keeps of each parameter
+  std::int64_t search_events = 20'000'000;  // after which no further run of one size begins
   prediction::Goal goal = prediction::Goal::kFastest;
 
   prediction::AdvisedJob advised_job() const;

@@ -52,14 +52,13 @@ std::string commands_of(const std::vector<const SimulatedWay*>& ways) {
 Result<std::string> advise_text(const AdviseRequest& request, const JobRunner& run) {
   const ScaledJob& job = request.job;
   const prediction::AdvisedJob advised = request.advised_job();
-  const SteadyClock clock;
   std::string text = title_of(job, "Simulated");
   for (const int workers : job.workers) {
     SYNCOPATE_ASSIGN_OR_RETURN(const prediction::SearchResult found,
                                search(advised, job.network(workers), request.space(workers)));
     SimulatedSearch simulated;
     if (workers > 1) {
-      SYNCOPATE_ASSIGN_OR_RETURN(simulated, simulate_ways(request, workers, found, run, clock));
+      SYNCOPATE_ASSIGN_OR_RETURN(simulated, simulate_ways(request, workers, found, run));
     }
     const std::vector<const SimulatedWay*> best = best_of_each_kind(simulated.ways);
     text += fmt::format("\n{} worker{}\n", workers, workers == 1 ? "" : "s");

@@ -27,13 +27,8 @@ const std::vector<Addition>& additions_of(const Way& way) {
 
 class Tries {
  public:
-  Tries(const AdviseRequest& request, int workers, const JobRunner& run, const Clock& clock)
-      : request_(request),
-        job_(request.advised_job()),
-        workers_(workers),
-        run_(run),
-        clock_(clock),
-        end_(clock.now() + from_seconds(request.search_seconds)) {}
+  Tries(const AdviseRequest& request, int workers, const JobRunner& run)
+      : request_(request), job_(request.advised_job()), workers_(workers), run_(run) {}
 
   Status of(const Candidate& candidate) {
     if (has_like(candidate.way) && is_beaten(candidate)) {
@@ -79,11 +74,13 @@ class Tries {
       search_.refused.push_back({way_name(way, addition.name, hosts), asked.status().message()});
       return {};
     }
-    if (clock_.now() >= end_ && has_like(way)) {
+    if (events_ >= request_.search_events && has_like(way)) {
       ++search_.left;
       return {};
     }
-    SYNCOPATE_ASSIGN_OR_RETURN(const RunReport report, simulated_run(*asked, run_));
+    SYNCOPATE_ASSIGN_OR_RETURN(const JobResult result, simulated_run(*asked, run_));
+    events_ += result.facts.simulation->events;
+    const RunReport& report = result.reports.front();
     one.samples_per_second = report.window ? report.window->samples_per_second : report.samples_per_second.value_or(0);
     if (one.samples_per_second <= 0) return Status::internal("a simulated run made no step");
     one.step = static_cast<double>(workers_) * request_.job.batch_size / one.samples_per_second;
@@ -97,8 +94,7 @@ class Tries {
   const prediction::AdvisedJob job_;
   const int workers_;
   const JobRunner& run_;
-  const Clock& clock_;
-  const TimePoint end_;
+  std::int64_t events_ = 0;  // of all runs
   SimulatedSearch search_;
 };
 
@@ -119,8 +115,8 @@ const SimulatedWay* SimulatedSearch::asynchronous() const {
 }
 
 Result<SimulatedSearch> simulate_ways(const AdviseRequest& request, int workers, const prediction::SearchResult& found,
-                                      const JobRunner& run, const Clock& clock) {
-  Tries tries(request, workers, run, clock);
+                                      const JobRunner& run) {
+  Tries tries(request, workers, run);
   for (const bool asynchronous : {false, true}) {
     for (const Candidate& candidate : found.best) {
       if (candidate.way.asynchronous == asynchronous) SYNCOPATE_RETURN_IF_ERROR(tries.of(candidate));

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
 #include "experiments/lab/predict/advise_request.h"
 #include "experiments/lab/predict/way_command.h"
 #include "experiments/lab/run/run_job.h"
@@ -36,7 +35,7 @@ struct SimulatedSearch {
   std::vector<SimulatedWay> ways;  // those that ran, the best first
   std::vector<RefusedWay> refused;
   int beaten = 0;  // ways that cannot win, whatever overlaps
-  int left = 0;    // ways that the time did not suffice for
+  int left = 0;    // ways that the request's events did not suffice for
 
   // The best synchronous one by allreduce, or by servers; the best asynchronous one, and the best of those that add
   // something. Null if there is none.
@@ -45,10 +44,11 @@ struct SimulatedSearch {
 };
 
 // Runs the best way of each kind first, synchronous ones before others, then what these could have besides, then all
-// other ways, for as long as the request's time lasts by `clock`: each unless its least score is no better than that of
-// a way that ran. Time or not, and beaten or not, the first of allreduce, of servers on hosts of their own and of those
-// on workers' hosts run. Fails with why a run failed, and with cancelled if it was interrupted.
+// other ways, until as many events as the request allows were simulated: each unless its least score is no better than
+// that of a way that ran. Allowed or not, and beaten or not, the first of allreduce, of servers on hosts of their own
+// and of those on workers' hosts run. What it returns is the same at every call. Fails with why a run failed, and with
+// cancelled if it was interrupted.
 Result<SimulatedSearch> simulate_ways(const AdviseRequest& request, int workers, const prediction::SearchResult& found,
-                                      const JobRunner& run, const Clock& clock);
+                                      const JobRunner& run);
 
 }  // namespace syncopate::experiments

@@ -76,23 +76,23 @@ std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const pred
   return request;
 }
 
-Result<RunReport> simulated_run(RunRequest request, const JobRunner& run) {
+Result<JobResult> simulated_run(RunRequest request, const JobRunner& run) {
   SYNCOPATE_ASSIGN_OR_RETURN(const ScratchFolder folder, ScratchFolder::make());
   request.output = folder.path() + "/run";
   SYNCOPATE_ASSIGN_OR_RETURN(const ResolvedRun config, resolve(request, Placement(), ""));
-  const JobResult result = run(config);
+  JobResult result = run(config);
   if (result.exit == ExitCode::kInterrupted) {
     return Status::cancelled("interrupted; simulated steps are not kept: the same command begins anew");
   }
   if (result.exit != ExitCode::kSuccess || result.reports.empty()) {
     return Status::internal(fmt::format("the step could not be simulated: {}", result.verdict));
   }
-  return result.reports.front();
+  return result;
 }
 
 Result<double> simulated_step(RunRequest request, const JobRunner& run) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const RunReport report, simulated_run(std::move(request), run));
-  return report.split_ms.step / 1e3;
+  SYNCOPATE_ASSIGN_OR_RETURN(const JobResult result, simulated_run(std::move(request), run));
+  return result.reports.front().split_ms.step / 1e3;
 }
 
 }  // namespace syncopate::experiments

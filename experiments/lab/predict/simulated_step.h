@@ -20,8 +20,8 @@ inline constexpr int kMostWorkersBesideAPrediction = 64;
 std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                    simulation::NetworkModel network);
 
-// Simulates it, and returns its report. Fails with why the run failed.
-Result<RunReport> simulated_run(RunRequest request, const JobRunner& run);
+// Simulates it, and returns its result, with one report. Fails with why the run failed.
+Result<JobResult> simulated_run(RunRequest request, const JobRunner& run);
 
 // Simulates it and returns the mean step in seconds once all are past the first. Fails with why the run failed.
 Result<double> simulated_step(RunRequest request, const JobRunner& run);

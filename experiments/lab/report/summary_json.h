@@ -24,6 +24,7 @@ namespace syncopate::experiments {
 // How a run on a simulated cluster was simulated. All its other times are virtual.
 struct SimulationFacts {
   double wall_seconds = 0;   // that the program took, all repeats together, without measuring compute
+  std::int64_t events = 0;   // that were simulated, all repeats together: the same for the same command
   std::string compute;       // the time of a worker's step, and where it comes from
   std::string processing;    // what updates, sums and codecs take; empty: no time
   std::string network;       // the model; empty: nothing is sent

@@ -103,6 +103,7 @@ Result<RunOutcome> run_simulated(const RunToCarryOut& run, SoloTimes& solo, RunO
   const TimePoint begin = clock.now();
   Result<RunOutcome> outcome = simulate_as_asked(run, compute, observer, interrupts);
   facts.wall_seconds += seconds(clock.now() - begin);
+  if (outcome.ok()) facts.events += outcome->simulated_events;
   return outcome;
 }
 

@@ -39,7 +39,7 @@ TEST(AdviseRequest, SearchesThroughAllUnlessSomethingIsAskedFor) {
 TEST(AdviseRequest, ReadsItsOptions) {
   const Result<AdviseRequest> request = parse_advise_request(advise_words(
       {"--servers=3,5", "--sharding=whole", "--bucket-sizes=0,4MiB", "--price-worker=3", "--price-server=1",
-       "--memory=16GiB", "--goal=cheapest", "--optimizer=sgd", "--search-time=2min", "--inside=100gbit+5us"}));
+       "--memory=16GiB", "--goal=cheapest", "--optimizer=sgd", "--search-events=5000", "--inside=100gbit+5us"}));
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_THAT(request->space(6).servers, ElementsAre(3, 5));
   EXPECT_THAT(request->space(6).shardings, ElementsAre(prediction::Sharding::kWhole));
@@ -49,14 +49,14 @@ TEST(AdviseRequest, ReadsItsOptions) {
   EXPECT_EQ(job.goal, prediction::Goal::kCheapest);
   EXPECT_EQ(job.state_floats, 0);
   EXPECT_EQ(job.prices.server, 1);
-  EXPECT_EQ(request->search_seconds, 120);
+  EXPECT_EQ(request->search_events, 5000);
   EXPECT_EQ(request->job.inside.to_string(), "100gbit+5us");
 }
 
 TEST(AdviseRequest, SaysWhatIsWrong) {
   EXPECT_EQ(parse_advise_request({}).status().message(), "advise: --workers is missing");
   EXPECT_THAT(refused_advice({"--bucket-size=1"}), AllOf(StartsWith("advise: "), HasSubstr("mean --bucket-sizes?")));
-  EXPECT_THAT(refused_advice({"--search-time=0"}), StartsWith("--search-time=0: must be 0.001 to 86400 seconds"));
+  EXPECT_THAT(refused_advice({"--search-events=0"}), StartsWith("--search-events=0: must be 1 to 1000000000000"));
   EXPECT_EQ(refused_advice({"--goal=best"}), "--goal=best: must be fastest or cheapest");
   const std::string unpriced = "--goal=cheapest: needs --price-worker above 0, and --price-server";
   EXPECT_EQ(refused_advice({"--goal=cheapest"}), unpriced);

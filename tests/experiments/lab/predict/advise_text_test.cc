@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string advised(const std::vector<std::string>& words, const std::string& search_time = "3600") {
+std::string advised(const std::vector<std::string>& words, const std::string& search_events = "1000000000") {
   using testing_support::operator+;
   Interrupts interrupts;
   SoloTimes solo;
@@ -22,7 +22,7 @@ std::string advised(const std::vector<std::string>& words, const std::string& se
     return run_job(config, Survey(), solo, interrupts, quiet);
   };
   const Result<std::string> text =
-      prediction_text(std::vector<std::string>{"advise", "--search-time=" + search_time} + words, run);
+      prediction_text(std::vector<std::string>{"advise", "--search-events=" + search_events} + words, run);
   EXPECT_TRUE(text.ok()) << text.status().message();
   return text.ok() ? *text : "";
 }
@@ -58,9 +58,9 @@ TEST(AdviseText, SaysWhatDoesNotFit) {
 
 TEST(AdviseText, ClaimsNothingOfWaysThatDidNotRun) {
   const std::string text =
-      advised({"--model=resnet50", "--workers=4", "--batch-size=64", "--step-time=0.1", "--shape=10gbit"}, "0.001");
+      advised({"--model=resnet50", "--workers=4", "--batch-size=64", "--step-time=0.1", "--shape=10gbit"}, "1");
   EXPECT_THAT(text, AllOf(HasSubstr("- Fastest among the synchronous ways that ran: "),
-                          HasSubstr("- Not simulated within --search-time=0.001: ")));
+                          HasSubstr("- Not simulated within --search-events=1: ")));
 }
 
 TEST(AdviseText, HasCostsAndAnotherOrderWhereTheCheapestIsWanted) {

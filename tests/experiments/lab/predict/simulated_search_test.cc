@@ -49,7 +49,7 @@ AdviseRequest drawn_request(std::mt19937& random) {
   request.job.link = *LinkShape::parse(one_of(rates));
   request.shardings = {prediction::Sharding::kEven, prediction::Sharding::kWhole};
   request.bucket_bytes = {5e6, 25e6};
-  request.search_seconds = 3600;
+  request.search_events = 1'000'000'000;
   return request;
 }
 
@@ -67,9 +67,9 @@ Result<prediction::SearchResult> forms_of(const AdviseRequest& request) {
 double rate_of(const std::vector<std::string>& words, const JobRunner& run) {
   const Result<RunRequest> request = run_of(words);
   EXPECT_TRUE(request.ok()) << request.status().message();
-  const Result<RunReport> report = simulated_run(*request, run);
-  EXPECT_TRUE(report.ok()) << report.status().message();
-  return report->window->samples_per_second;
+  const Result<JobResult> result = simulated_run(*request, run);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result->reports.front().window->samples_per_second;
 }
 
 // What is drawn has the same seed at every call.
@@ -84,7 +84,7 @@ TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) {
     const int workers = request.job.workers.front();
     const auto forms = forms_of(request);
     ASSERT_TRUE(forms.ok());
-    const Result<SimulatedSearch> found = simulate_ways(request, workers, *forms, run, SteadyClock());
+    const Result<SimulatedSearch> found = simulate_ways(request, workers, *forms, run);
     ASSERT_TRUE(found.ok()) << found.status().message();
     EXPECT_EQ(found->left, 0);
     ASSERT_GE(found->ways.size(), 2u);
@@ -136,7 +136,7 @@ AdviseRequest resnet_request(int workers, int workers_per_host) {
 TEST(SimulatedSearch, SaysWhatTheSimulatedClusterRefuses) {
   Runs runs;
   const AdviseRequest request = resnet_request(4, 2);
-  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner(), SteadyClock());
+  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner());
   ASSERT_TRUE(found.ok()) << found.status().message();
   EXPECT_THAT(found->refused, Contains(Field(&RefusedWay::why, HasSubstr("--compress"))));
   const auto averages = [](const SimulatedWay& one) { return one.addition.name.starts_with("weights averaged"); };
@@ -151,7 +151,7 @@ TEST(SimulatedSearch, SaysWhatTheSimulatedClusterRefuses) {
 TEST(SimulatedSearch, ChargesNoLinkForWhatStaysOnAHost) {
   Runs runs;
   const AdviseRequest request = resnet_request(4, 4);
-  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner(), SteadyClock());
+  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner());
   ASSERT_TRUE(found.ok()) << found.status().message();
   ASSERT_NE(found->synchronous(false), nullptr);
   EXPECT_LT(found->synchronous(false)->step, 1.05 * request.job.step_seconds);
@@ -161,11 +161,11 @@ TEST(SimulatedSearch, ChargesNoLinkForWhatStaysOnAHost) {
   }
 }
 
-TEST(SimulatedSearch, EndsAtItsTimeWithOneWayOfEachModeAndPlace) {
+TEST(SimulatedSearch, EndsAtItsEventsWithOneWayOfEachModeAndPlace) {
   Runs runs;
   AdviseRequest request = resnet_request(4, 1);
-  request.search_seconds = 1e-9;
-  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner(), SteadyClock());
+  request.search_events = 1;
+  const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner());
   ASSERT_TRUE(found.ok()) << found.status().message();
   EXPECT_EQ(found->ways.size(), 3u);
   EXPECT_NE(found->synchronous(false), nullptr);
