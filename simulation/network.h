@@ -36,7 +36,6 @@ enum class NetworkModel { kFifo, kFrames, kFluid };
 struct NetworkOptions {
   NetworkModel model = NetworkModel::kFrames;
   std::vector<Link> links;
-  std::uint64_t frame_bytes = 4096;      // frames only
   std::uint64_t window_bytes = 1 << 20;  // frames only: the most of a connection under way, not yet acknowledged
 };
 
@@ -65,6 +64,10 @@ class Network {
   // Moves on to `now`, which is no later than next(), and appends what has happened to `happened`.
   virtual void advance(Tick now, std::vector<Happening>& happened) = 0;
 };
+
+// Returns the most bytes of a frame: what the link carries in an eighth of a millisecond, from 4 KiB to 64 KiB. Linux
+// cuts what it hands to a card in this way (Dumazet 2013, "tcp: TSO packets automatic sizing", with a millisecond).
+std::uint64_t frame_bytes(const Link& link);
 
 std::unique_ptr<Network> make_network(const NetworkOptions& options);
 

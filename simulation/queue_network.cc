@@ -14,11 +14,11 @@ constexpr std::uint64_t kWhole = std::numeric_limits<std::uint64_t>::max();
 class QueueNetwork final : public Network {
  public:
   explicit QueueNetwork(const NetworkOptions& options)
-      : in_turn_(options.model == NetworkModel::kFrames),
-        frame_(in_turn_ ? std::max<std::uint64_t>(options.frame_bytes, 1) : kWhole),
-        window_(in_turn_ ? std::max(options.window_bytes, frame_) : kWhole) {
+      : in_turn_(options.model == NetworkModel::kFrames), window_(in_turn_ ? options.window_bytes : kWhole) {
     for (const Link& link : options.links) {
-      links_.push_back({.picoseconds_per_byte = 1e12 / link.bytes_per_second, .latency = link.latency});
+      links_.push_back({.picoseconds_per_byte = 1e12 / link.bytes_per_second,
+                        .latency = link.latency,
+                        .frame = in_turn_ ? frame_bytes(link) : kWhole});
     }
   }
 
@@ -80,6 +80,7 @@ class QueueNetwork final : public Network {
   struct LinkState {
     double picoseconds_per_byte = 0;
     Tick latency = 0;
+    std::uint64_t frame = 0;        // the most bytes of one, as a sender's link
     Tick free_at = 0;               // as a link on the way
     bool busy = false;              // as a sender's link
     std::deque<std::size_t> queue;  // as a sender's link: the connections that have something to send, the next first
@@ -156,7 +157,8 @@ class QueueNetwork final : public Network {
   }
 
   bool window_is_open(const Connection& connection) const {
-    return connection.under_way == 0 || window_ - std::min(window_, connection.under_way) >= frame_;
+    const std::uint64_t frame = links_[static_cast<std::size_t>(connection.path.front())].frame;
+    return connection.under_way == 0 || window_ - std::min(window_, connection.under_way) >= frame;
   }
 
   // Frames only: a connection has a turn as soon as it has something to send and its window lets it.
@@ -189,7 +191,7 @@ class QueueNetwork final : public Network {
     Connection& connection = connections_[from];
     const std::size_t first = connection.first;
     MessageState& message = messages_[first];
-    const std::uint64_t bytes = std::min(frame_, message.to_send);
+    const std::uint64_t bytes = std::min(over.frame, message.to_send);
     const Tick end = now + time_for(bytes, over);
     message.to_send -= bytes;
     const bool is_last = message.to_send == 0;
@@ -242,7 +244,7 @@ class QueueNetwork final : public Network {
   static constexpr std::uint32_t kNoPlace = std::numeric_limits<std::uint32_t>::max();
 
   const bool in_turn_;
-  const std::uint64_t frame_, window_;
+  const std::uint64_t window_;
   std::vector<LinkState> links_;
   std::vector<std::uint32_t> places_;    // in connections_, by the connection's number
   std::vector<Connection> connections_;  // those that have been used

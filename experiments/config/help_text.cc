@@ -313,9 +313,9 @@ std::vector<OptionSpec> options_beside_the_table() {
        .placeholder = "COUNT",
        .sentence =
            "advise: after how many events it simulates no further way to run, for each number of workers. The "
-           "best of each kind by the forms come first; how many are left is said. A million take about a second.",
+           "best of each kind by the forms come first; how many are left is said. Two million take about a second.",
        .range = "1 to 1000000000000",
-       .usual = "20000000"},
+       .usual = "50000000"},
       {.group = "Predictions",
        .name = "bucket-sizes",
        .placeholder = "LIST",

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Tick kMicrosecond = 1'000'000;
 constexpr std::uint64_t kMegabyte = 1'000'000;
+const std::uint64_t kFrame = frame_bytes({.bytes_per_second = k10Gbit});
 
 class ANetwork : public testing::TestWithParam<NetworkModel> {
  protected:
@@ -80,7 +81,7 @@ TEST_P(ANetwork, BringsManyToOneAtTheReceiversSpeed) {
   run();
   Tick last = 0;
   for (const auto& [id, time] : arrived_) last = std::max(last, time);
-  EXPECT_NEAR(static_cast<double>(last), wire(8 * kMegabyte) + 10 * kMicrosecond, wire(8 * 4096));
+  EXPECT_NEAR(static_cast<double>(last), wire(8 * kMegabyte) + 10 * kMicrosecond, wire(8 * kFrame));
 }
 
 // A long message that is under way does not hold up a short one to somebody else, except where messages are sent whole.
@@ -92,7 +93,7 @@ TEST_P(ANetwork, SharesASendersLink) {
   if (GetParam() == NetworkModel::kFifo) {
     EXPECT_EQ(arrived_[small], 8080 * kMicrosecond + 10 * kMicrosecond);
   } else {
-    EXPECT_NEAR(static_cast<double>(arrived_[small]), 2 * wire(kMegabyte / 10) + 10 * kMicrosecond, wire(2 * 4096));
+    EXPECT_NEAR(static_cast<double>(arrived_[small]), 2 * wire(kMegabyte / 10) + 10 * kMicrosecond, wire(2 * kFrame));
   }
 }
 
@@ -102,7 +103,7 @@ TEST_P(ANetwork, HoldsTrafficBetweenRacksToTheirLine) {
   run();
   Tick last = 0;
   for (const auto& [id, time] : arrived_) last = std::max(last, time);
-  EXPECT_NEAR(static_cast<double>(last), wire(4 * kMegabyte) + 10 * kMicrosecond, wire(4 * 4096));
+  EXPECT_NEAR(static_cast<double>(last), wire(4 * kMegabyte) + 10 * kMicrosecond, wire(4 * kFrame));
 }
 
 TEST_P(ANetwork, DoesNotHoldTrafficWithinARackToItsLine) {
@@ -126,9 +127,15 @@ TEST_P(ANetwork, BeginsMessagesWhileOthersAreUnderWay) {
   const auto second = begin(200 * kMicrosecond, 2, 0, kMegabyte);
   run();
   // Both are there after the time of two, and the first before the time of one and a half.
-  EXPECT_NEAR(static_cast<double>(arrived_[second]), wire(2 * kMegabyte) + 10 * kMicrosecond, wire(2 * 4096));
+  EXPECT_NEAR(static_cast<double>(arrived_[second]), wire(2 * kMegabyte) + 10 * kMicrosecond, wire(2 * kFrame));
   const double shared = GetParam() == NetworkModel::kFifo ? 800 : 1400;
-  EXPECT_NEAR(static_cast<double>(arrived_[first]), (shared + 10) * kMicrosecond, wire(2 * 4096));
+  EXPECT_NEAR(static_cast<double>(arrived_[first]), (shared + 10) * kMicrosecond, wire(2 * kFrame));
+}
+
+TEST(Frames, AreAnEighthOfAMillisecondOfTheirLinkWithinLimits) {
+  EXPECT_EQ(frame_bytes({.bytes_per_second = 12.5e6}), 4096u);
+  EXPECT_EQ(frame_bytes({.bytes_per_second = 1.25e8}), 15625u);
+  EXPECT_EQ(frame_bytes({.bytes_per_second = k10Gbit}), 65536u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ANetwork,

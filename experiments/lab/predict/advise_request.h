@@ -20,7 +20,7 @@ struct AdviseRequest {
   std::string memory;                       // the same as it was given
   std::string optimizer;                    // by its name
   int state_floats = 0;                     // that it keeps of each parameter
-  std::int64_t search_events = 20'000'000;  // after which no further run of one size begins
+  std::int64_t search_events = 50'000'000;  // after which no further run of one size begins
   prediction::Goal goal = prediction::Goal::kFastest;
 
   prediction::AdvisedJob advised_job() const;

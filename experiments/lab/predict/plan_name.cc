@@ -39,7 +39,7 @@ std::string way_name(const prediction::Way& way, const std::string& addition, in
 }
 
 std::vector<std::string> plan_columns(const ScaledJob& job) {
-  std::vector<std::string> columns = {"ms/step", "samples/s", "efficiency", "waits"};
+  std::vector<std::string> columns = {"ms/step", "samples/s", "efficiency"};
   if (job.prices) columns.emplace_back("cost per million samples");
   return columns;
 }
@@ -47,8 +47,7 @@ std::vector<std::string> plan_columns(const ScaledJob& job) {
 std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                     double step) {
   const double samples = job.samples_per_second(workers, step);
-  std::vector<std::string> cells = {format_ms(step * 1e3), format_count(samples), percent(job.step_seconds / step),
-                                    percent((step - job.step_seconds) / step)};
+  std::vector<std::string> cells = {format_ms(step * 1e3), format_count(samples), percent(job.step_seconds / step)};
   if (job.prices) cells.push_back(cost_text(job, workers, plan, step));
   return cells;
 }

@@ -20,8 +20,8 @@ std::string way_name(const prediction::Way& way, const std::string& addition, in
 // The names of what plan_cells() returns; the cost stands there only if prices are given.
 std::vector<std::string> plan_columns(const ScaledJob& job);
 
-// The step in ms, its throughput, the efficiency (against as many workers that exchange nothing), what of the step is
-// waiting, and what a million samples cost.
+// The step in ms, its throughput, the efficiency (against as many workers that exchange nothing), and what a million
+// samples cost.
 std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                     double step);
 

@@ -9,8 +9,8 @@
 namespace syncopate::experiments {
 
 // A row for each size and way to exchange: the step's time, its throughput, the efficiency (against as many workers
-// that exchange nothing) and what of the step is waiting; with --simulate also the step as `run` simulates it, and how
-// far the form is from that. Fails where predict_step and simulated_step do.
+// that exchange nothing); with --simulate also the step as `run` simulates it, and how far the form is from that. Fails
+// where predict_step and simulated_step do.
 Result<std::string> predict_text(const PredictRequest& request, const JobRunner& run);
 
 }  // namespace syncopate::experiments

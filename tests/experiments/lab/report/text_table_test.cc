@@ -1,0 +1,35 @@
+#include "experiments/lab/report/text_table.h"
+
+#include <gtest/gtest.h>
+
+namespace syncopate::experiments {
+namespace {
+
+TEST(TextTable, AlignsTheFirstColumnLeftAndOthersRight) {
+  EXPECT_EQ(text_table({{"mode", "rate"}, {"ps", "1 ± 2"}, {"allreduce", "10"}}),
+            "mode        rate\n"
+            "ps         1 ± 2\n"
+            "allreduce     10\n");
+  EXPECT_EQ(text_table({{"alone"}}), "alone\n");
+  EXPECT_EQ(text_table({}), "");
+}
+
+TEST(TextTable, PutsALongNameAboveItsFigures) {
+  const std::string name(70, 'n');
+  EXPECT_EQ(text_table({{"name", "ms", "samples/s"}, {name, "12", "3"}}),
+            "name\n"
+            "    ms  samples/s\n" +
+                name +
+                "\n"
+                "    12          3\n");
+}
+
+TEST(TextTable, GoesOnBelowWithColumnsThatDoNotFit) {
+  const std::string wide(38, 'w');
+  EXPECT_EQ(text_table({{"mode", "a", "b", "c"}, {"ps", wide, wide.substr(1), "1"}}),
+            "mode  " + std::string(37, ' ') + "a\nps    " + wide + "\n\nmode  " + std::string(36, ' ') +
+                "b  c\nps    " + wide.substr(1) + "  1\n");
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
