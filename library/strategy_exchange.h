@@ -66,6 +66,9 @@ class StrategyExchange final : public GradientExchange {
   void gradient_in_place(std::size_t tensor);
   // Before finish_step: whether the tensor's gradient, which was handed over, is still what `values` are, bit for bit.
   bool has_same(std::size_t tensor, std::span<const float> values) const;
+  // A tensor in whose weights here somebody has written since they came from servers, which do not know. None where
+  // ranks have the weights. It looks at a thousand elements of the arena, at others after each step.
+  std::optional<std::size_t> written_tensor() const;
   // The next weights are in the arena. Fails with invalid argument, naming two ranks and their rates, if ranks make
   // this step at different ones; where they do not wait for each other, one of them may learn of it in a later step.
   Result<SyncStats> finish_step() override;
@@ -81,6 +84,10 @@ class StrategyExchange final : public GradientExchange {
                          const std::vector<StartedServer>& started);
   Status watch_servers(const std::string& name, const std::vector<StartedServer>& started);
   void interrupt();
+  // Those elements of the weights that are looked at after this step.
+  std::size_t first_looked_at() const;
+  std::size_t between_looked_at() const;
+  void remember_weights();
 
   const std::shared_ptr<Group> group_;
   const ParamLayout layout_;
@@ -92,6 +99,7 @@ class StrategyExchange final : public GradientExchange {
   std::vector<int> watched_pids_;  // of the servers of this host
   ParamArenas arenas_;
   std::optional<GradientRelease> release_;  // from join on
+  std::vector<float> remembered_;           // of the weights that servers have sent
   std::int64_t step_ = 0;
   bool in_step_ = false;  // or in join: others may be waited for
 };

@@ -482,6 +482,8 @@ NB_MODULE(_core, module) {
             return self.has_same(tensor, floats_at(address, count));
           },
           "tensor"_a, "address"_a, "count"_a, "Whether these are the bits of the gradient that was handed over.")
+      .def("written_tensor", &StrategyExchange::written_tensor,
+           "A tensor of whose weights some were written to since they came from servers; none where ranks have them.")
       .def_prop_ro("steps", &StrategyExchange::steps)
       .def("join", [](StrategyExchange& self) {
         const nb::gil_scoped_release unlocked;

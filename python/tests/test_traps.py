@@ -118,8 +118,22 @@ def test_a_write_that_servers_would_not_see_is_refused():
     backward(ours)
     optimizer.step()
     ours.load_state_dict({name: torch.zeros_like(value) for name, value in ours.state_dict().items()})
-    with pytest.raises(RuntimeError, match="parameter weight was written to between steps"):
+    with pytest.raises(RuntimeError, match="parameter weight was written to by this script"):
         backward(ours)
+
+
+@pytest.mark.parametrize("steps_before", [0, 2])
+@pytest.mark.parametrize("write", [lambda weight: weight.data.mul_(0.9), lambda weight: weight.detach().mul_(0.9)])
+def test_a_write_between_backward_and_step_is_refused_by_servers(write, steps_before):
+    _, (ours, optimizer) = twins(mode="ps")
+    for _ in range(steps_before):
+        backward(ours)
+        optimizer.step()
+        optimizer.zero_grad()
+    backward(ours)
+    write(ours.weight)
+    with pytest.raises(RuntimeError, match="parameter weight was written to by this script"):
+        optimizer.step()
 
 
 def test_a_write_that_each_rank_makes_counts_where_ranks_have_the_weights():

@@ -91,7 +91,7 @@ class Pushes(Exchange):
             self._watch.served(self._servers.figures, self._servers.traces)
 
     def begin(self) -> None:
-        self._weights.check()
+        self._weights.check(self.core)
         self._agreement.number()
         self._rates = [float(group["lr"]) for group in self._optimizer.param_groups]
         self.core.begin_step(self._rule.rate(self._optimizer.param_groups))
@@ -105,6 +105,7 @@ class Pushes(Exchange):
     def update(self) -> None:
         if self.has_begun:
             self._check_unchanged()
+            self._weights.check(self.core)
         self.hand_over_rest()
         self._stats = self.core.finish_step(self.step)
         self.finished()

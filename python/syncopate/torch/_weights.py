@@ -42,16 +42,19 @@ class ExchangedWeights:
         """They have come from the exchange."""
         for parameter in self._parameters:
             written(parameter)
+        self._note_versions()
+
+    def _note_versions(self) -> None:
         if self._servers_update:
             self._versions = [parameter._version for parameter in self._parameters]
 
-    def check(self) -> None:
-        """Before each step. Raises RuntimeError where they have been moved, or written to in vain."""
+    def check(self, exchange: Any) -> None:
+        """Before each step and its update. Raises RuntimeError where they have been moved, or written to in vain."""
         if self._joined is not None:
             self._check_unwritten(self._joined)
             self._joined = None
-        if self._versions is not None:
-            self._check_versions(self._versions)
+            self._note_versions()
+        self._check_unwritten_since(exchange.written_tensor())
         for name, parameter, address in zip(self._names, self._parameters, self._addresses):
             if parameter.data_ptr() != address:
                 raise RuntimeError(
@@ -67,10 +70,12 @@ class ExchangedWeights:
                     f"DistributedOptimizer(), and before load_state_dict() of it"
                 )
 
-    def _check_versions(self, versions: List[int]) -> None:
-        for name, parameter, version in zip(self._names, self._parameters, versions):
-            if parameter._version != version:
+    def _check_unwritten_since(self, written: Optional[int]) -> None:
+        """Writes to .data have no version, but are found in the values."""
+        versions = self._versions or [parameter._version for parameter in self._parameters]
+        for index, (name, parameter, version) in enumerate(zip(self._names, self._parameters, versions)):
+            if parameter._version != version or index == written:
                 raise RuntimeError(
-                    f"parameter {name} was written to between steps, and the servers, which have the weights, do not know: "
+                    f"parameter {name} was written to by this script, and the servers, which have the weights, do not know: "
                     f"write to it before DistributedOptimizer(), or train with mode='allreduce'"
                 )
