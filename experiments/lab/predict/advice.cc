@@ -140,6 +140,23 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
   return sentences;
 }
 
+std::string lead_in(int workers, const SimulatedSearch& search) {
+  const SimulatedWay* const allreduce = search.synchronous(false);
+  const SimulatedWay* const servers = search.synchronous(true);
+  if (allreduce == nullptr || servers == nullptr) {
+    return fmt::format("{}: {}", workers,
+                       allreduce != nullptr ? "allreduce alone"
+                       : servers != nullptr ? "servers alone"
+                                            : "none fits");
+  }
+  const bool is_allreduce = allreduce->score <= servers->score;
+  const SimulatedWay& best = is_allreduce ? *allreduce : *servers;
+  const SimulatedWay& other = is_allreduce ? *servers : *allreduce;
+  if (!is_ahead(best, other)) return fmt::format("{}: neither", workers);
+  return fmt::format("{}: {} by {}", workers, is_allreduce ? "allreduce" : "servers",
+                     percent(other.score / best.score - 1));
+}
+
 std::string how_sure(const ScaledJob& job) {
   return fmt::format(
       "How sure: these are runs in virtual time, and the same at every call: each command above says what its row "

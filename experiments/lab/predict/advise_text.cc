@@ -1,6 +1,7 @@
 #include "experiments/lab/predict/advise_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -52,6 +53,7 @@ std::string commands_of(const std::vector<const SimulatedWay*>& ways) {
 Result<std::string> advise_text(const AdviseRequest& request, const JobRunner& run) {
   const ScaledJob& job = request.job;
   const prediction::AdvisedJob advised = request.advised_job();
+  std::vector<std::string> leads;
   std::string text = title_of(job, "Simulated");
   for (const int workers : job.workers) {
     SYNCOPATE_ASSIGN_OR_RETURN(const prediction::SearchResult found,
@@ -59,6 +61,7 @@ Result<std::string> advise_text(const AdviseRequest& request, const JobRunner& r
     SimulatedSearch simulated;
     if (workers > 1) {
       SYNCOPATE_ASSIGN_OR_RETURN(simulated, simulate_ways(request, workers, found, run));
+      leads.push_back(lead_in(workers, simulated));
     }
     const std::vector<const SimulatedWay*> best = best_of_each_kind(simulated.ways);
     text += fmt::format("\n{} worker{}\n", workers, workers == 1 ? "" : "s");
@@ -67,6 +70,10 @@ Result<std::string> advise_text(const AdviseRequest& request, const JobRunner& r
       text += fmt::format("- {}\n", sentence);
     }
     if (!best.empty()) text += commands_of(best);
+  }
+  if (leads.size() > 1) {
+    text += fmt::format("\nWhich mode is ahead, its best synchronous way against the other's, by workers: {}.\n",
+                        fmt::join(leads, "; "));
   }
   return text + "\n" + how_sure(job);
 }

@@ -63,6 +63,14 @@ TEST(AdviseText, ClaimsNothingOfWaysThatDidNotRun) {
                           HasSubstr("- Not simulated within --search-events=1: ")));
 }
 
+// One server's link carries what all workers push.
+TEST(AdviseText, SaysWhereTheLeadChanges) {
+  const std::string text = advised({"--model=resnet18", "--workers=2,8", "--batch-size=32", "--step-time=20ms",
+                                    "--shape=10gbit+20us", "--servers=1", "--bucket-sizes=25MB", "--sharding=even"});
+  EXPECT_THAT(text, HasSubstr("Which mode is ahead, its best synchronous way against the other's, by workers: 2: "));
+  EXPECT_THAT(text, HasSubstr("; 8: allreduce by "));
+}
+
 TEST(AdviseText, HasCostsAndAnotherOrderWhereTheCheapestIsWanted) {
   const std::string text = advised({"--profile=resnet50", "--workers=1,4", "--batch-size=64", "--step-time=0.292",
                                     "--shape=10gbit", "--goal=cheapest", "--price-worker=3", "--price-server=2"});
