@@ -310,7 +310,7 @@ ps::StalenessOptions staleness_of(const ResolvedRun& config) {
           .correct_momentum = config.momentum_correction && has_momentum};
 }
 
-TraceSteps traced_steps_of(const RunSettings& config) {
+TraceSteps traced_steps_of(const ResolvedRun& config) {
   return config.trace->steps_in(0, std::numeric_limits<std::int64_t>::max(), config.warmup_steps);
 }
 

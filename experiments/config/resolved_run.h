@@ -27,6 +27,7 @@ struct ResolvedRun : RunSettings {
   CollectiveKind collective = CollectiveKind::kBySize;
   double learning_rate = 0.001;
   int batch_size = 64;               // samples per step and worker
+  int warmup_steps = 10;             // of each worker
   double stall_warning_seconds = 5;  // 0: never
   std::string output;                // the folder of the results
   std::string compared;              // of a program of one's own: what all rows ask of it (asked_of_program)
@@ -170,7 +171,7 @@ int batches_a_step(const ResolvedRun& config);
 ps::Consistency consistency_of(const RunSettings& config);
 ps::StalenessOptions staleness_of(const ResolvedRun& config);
 // Return the steps that a run traces, and how many events each process keeps of them. Requires config.trace.
-TraceSteps traced_steps_of(const RunSettings& config);
+TraceSteps traced_steps_of(const ResolvedRun& config);
 std::size_t trace_capacity_of(const ResolvedRun& config);
 // What each process is told of both.
 TracePlan trace_plan_of(const ResolvedRun& config);

@@ -24,11 +24,13 @@ struct RunRequest : RunSettings {
   std::optional<CollectiveKind> collective;     // NCCL on GPUs, direct in shared memory, else by size
   std::optional<double> learning_rate;          // the usual one of the optimizer
   std::optional<int> batch_size;                // the worker's part of the global batch size, or kUsualBatchSize
+  std::optional<int> warmup_steps;              // kUsualWarmupSteps, or half of the steps if these are fewer
   std::optional<double> stall_warning_seconds;  // usual_stall_warning_seconds(timeout_seconds)
   std::optional<std::string> output;            // results/, with the time and the mode in the name
 };
 
 inline constexpr int kUsualBatchSize = 64;  // samples per step and worker
+inline constexpr int kUsualWarmupSteps = 10;
 
 // Returns 5 s: longer than any step without a problem, and early enough for a person to read the warning before the
 // verdict that half of the usual timeout brings. With a short timeout it returns a quarter of that.

@@ -215,7 +215,6 @@ struct RunSettings {
 
   // The run
   int repeat = 1;
-  int warmup_steps = 10;
   double timeout_seconds = 30;
   std::optional<TraceRange> trace;  // none: nothing is traced
   bool tensorboard = false;

@@ -281,7 +281,7 @@ REFUSED = [
     (["compare", "--modes=allreduce,ps:sync"], "hook", SCRIPTS / "launched.py", "asks for mode='ps'"),
     (["compare", "--modes=ps:sync,allreduce"], "ps", SCRIPTS / "launched.py", "mode='ps' in the script"),
     (["compare", "--modes=allreduce,ps:async"], "alone", DDP, "nothing of it goes by Syncopate"),
-    (["study", "--modes=allreduce", "--compress=none,int8"], "backend", DDP, "asks for compress='int8'"),
+    (["study", "--modes=allreduce", "--vary=compress=none,int8"], "backend", DDP, "asks for compress='int8'"),
     (["compare"], "", ROOT / "python" / "examples" / "ddp_after.py", "the hook of DistributedDataParallel is allreduce"),
 ]
 
@@ -300,6 +300,6 @@ def test_what_cannot_be_measured_or_be_as_it_is_asked_for_is_refused_before_it_t
 
 @pytest.mark.skipif(not SEES_UPDATES, reason="the backend needs PyTorch 2.1")
 def test_what_the_backend_can_be_is_compared(tmp_path):
-    flags = ["study", "--workers=2", "--modes=allreduce", "--transport=shm,sockets", "--warmup-steps=2", "--repeat=1"]
+    flags = ["study", "--workers=2", "--modes=allreduce", "--vary=transport=shm,sockets", "--warmup-steps=2", "--repeat=1"]
     run = Run(tmp_path, *flags, script=["backend", 20], file=DDP).end(0)
     assert len(run.rows("comparison.csv")) == 2

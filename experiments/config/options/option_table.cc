@@ -318,8 +318,9 @@ void add_run(std::vector<OptionSpec>& table) {
                           .name = "warmup-steps",
                           .placeholder = "N",
                           .sentence = "First steps of each worker that no figure counts.",
-                          .unit = "steps"},
-                         &C::warmup_steps, "warm-up steps", 0, 1000000));
+                          .unit = "steps",
+                          .usual = fmt::format("{}, or half of --steps if that is less", kUsualWarmupSteps)},
+                         &C::warmup_steps, &ResolvedRun::warmup_steps, "warm-up steps", 0, 1000000));
   table.push_back(
       number({.group = group,
               .name = "timeout",

@@ -28,16 +28,19 @@ std::string throughput_line(std::span<const RunReport> reports) {
 }
 
 // Shows the throughput after the warm-up and until the first worker is done, beside that of the whole job.
-std::string window_line(const RunReport& report) {
+std::string window_line(const ResolvedRun& config, const RunReport& report) {
   if (!report.window) {
     return line("steady window",
                 "none: the workers have no steps beyond the warm-up at the same time; what follows "
                 "is of all steps");
   }
-  return line("steady window",
-              fmt::format("{} samples/s over {}, once all are past their warm-up and until the first "
-                          "is done; what follows is of it",
-                          format_count(report.window->samples_per_second), format_duration(report.window->seconds)));
+  return line(
+      "steady window",
+      fmt::format(
+          "{} samples/s over {}, once all are past their warm-up of {} step{} and until the first is done; what "
+          "follows is of it",
+          format_count(report.window->samples_per_second), format_duration(report.window->seconds), config.warmup_steps,
+          config.warmup_steps == 1 ? "" : "s"));
 }
 
 constexpr const char* kStraggle = "straggle";
@@ -334,7 +337,7 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
     const RunReport& report = middle_report(reports);
     text += throughput_line(reports);
     if (report.samples_per_second) {
-      text += window_line(report) + split_lines(report);
+      text += window_line(config, report) + split_lines(report);
       if (config.mode != Mode::kLocal) text += communication_lines(report);
       text += codec_line(report);
       if (report.launch_ms > 0) text += device_line(report);

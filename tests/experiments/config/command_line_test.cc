@@ -28,6 +28,15 @@ TEST(CommandLine, WithoutFlagsRunsTheDefaults) {
   EXPECT_EQ(to_toml(presumed(line->config)), to_toml(presumed(RunRequest())));
 }
 
+TEST(CommandLine, WarmsUpForHalfOfAShortRun) {
+  const auto warm_up = [](std::vector<const char*> flags) { return presumed(parse(flags)->config).warmup_steps; };
+  EXPECT_EQ(warm_up({}), 10);
+  EXPECT_EQ(warm_up({"--steps=100"}), 10);
+  EXPECT_EQ(warm_up({"--steps=7"}), 3);
+  EXPECT_EQ(warm_up({"--steps=1"}), 0);
+  EXPECT_EQ(warm_up({"--steps=7", "--warmup-steps=5"}), 5);
+}
+
 TEST(CommandLine, TakesValuesBehindAnEqualsSignOrASpace) {
   const Result<CommandLine> line =
       parse({"--mode=ps", "--workers", "4", "--servers=2", "--consistency=bounded:3", "--timeout=2.5", "--dry-run"});
@@ -175,7 +184,7 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_EQ(refusal({"--batch-size=8", "--global-batch-size=8"}),
             "--batch-size=8: cannot stand beside --global-batch-size=8; give one of the two");
   EXPECT_THAT(refusal({"--epochs=1", "--steps=100"}), HasSubstr("cannot stand beside"));
-  EXPECT_THAT(refusal({"--steps=10"}), HasSubstr("must be 11 or more"));
+  EXPECT_THAT(refusal({"--steps=10", "--warmup-steps=10"}), HasSubstr("must be 11 or more"));
   EXPECT_THAT(refusal({"--train-samples=10"}), HasSubstr("here 64 samples"));
 }
 

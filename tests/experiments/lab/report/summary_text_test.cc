@@ -82,29 +82,29 @@ TEST(Summary, ReportsRejectedConnectionsWhereThereWereAny) {
 
 TEST(Summary, ShowsEveryFigureOfAParameterServerRun) {
   const std::array reports = {sample_report(41000), sample_report(40000), sample_report(42000)};
-  EXPECT_EQ(
-      summary_text(ps_config(), reports, {"run-7", "completed", {"worker 3 lost at step 120"}}),
-      "ps async, 4 workers, 2 servers, shm: mlp on digits, batch 64 a worker (the worker's batch held fixed)\n"
-      "  throughput        41,000 samples/s, mean over the whole job  (median of 3 runs; 40,000 .. 42,000, 4.9 "
-      "%)\n"
-      "  steady window     43,050 samples/s over 10 s, once all are past their warm-up and until the first is done; "
-      "what follows is of it\n"
-      "  step              1.90 ms median, 3.00 ms p95, 2.00 ms mean:\n"
-      "    data             0.100 ms   5.0 %\n"
-      "    forward          0.400 ms  20.0 %\n"
-      "    backward         0.800 ms  40.0 %\n"
-      "    wait             0.500 ms  25.0 %\n"
-      "    optimizer        0.000 ms   0.0 %\n"
-      "    other            0.200 ms  10.0 %\n"
-      "  communication     1.20 ms a step, 0.700 ms of it hidden under compute (58.3 %)\n"
-      "  bytes             1.08 MB out, 1.08 MB in, a step and worker\n"
-      "  staleness         2.50 mean, 4.0 p95, 7 max updates\n"
-      "  training loss     0.0500\n"
-      "  test accuracy     97.31 %\n"
-      "  training time     12 s, 492,000 samples\n"
-      "  time to 97 %      5.5 s, 60,000 samples\n"
-      "  event             worker 3 lost at step 120\n"
-      "  results           results/run-7\n");
+  EXPECT_EQ(summary_text(ps_config(), reports, {"run-7", "completed", {"worker 3 lost at step 120"}}),
+            "ps async, 4 workers, 2 servers, shm: mlp on digits, batch 64 a worker (the worker's batch held fixed)\n"
+            "  throughput        41,000 samples/s, mean over the whole job  (median of 3 runs; 40,000 .. 42,000, 4.9 "
+            "%)\n"
+            "  steady window     43,050 samples/s over 10 s, once all are past their warm-up of 10 steps and until the "
+            "first is done; "
+            "what follows is of it\n"
+            "  step              1.90 ms median, 3.00 ms p95, 2.00 ms mean:\n"
+            "    data             0.100 ms   5.0 %\n"
+            "    forward          0.400 ms  20.0 %\n"
+            "    backward         0.800 ms  40.0 %\n"
+            "    wait             0.500 ms  25.0 %\n"
+            "    optimizer        0.000 ms   0.0 %\n"
+            "    other            0.200 ms  10.0 %\n"
+            "  communication     1.20 ms a step, 0.700 ms of it hidden under compute (58.3 %)\n"
+            "  bytes             1.08 MB out, 1.08 MB in, a step and worker\n"
+            "  staleness         2.50 mean, 4.0 p95, 7 max updates\n"
+            "  training loss     0.0500\n"
+            "  test accuracy     97.31 %\n"
+            "  training time     12 s, 492,000 samples\n"
+            "  time to 97 %      5.5 s, 60,000 samples\n"
+            "  event             worker 3 lost at step 120\n"
+            "  results           results/run-7\n");
 }
 
 TEST(Summary, SaysWhereNoWindowIsShared) {
