@@ -6,7 +6,7 @@ import torch
 import syncopate.torch as sy
 
 from ranks import start, run, wait
-from scripts.differing import AT_FIRST, LATER
+from scripts.differing import AT_FIRST, LATER, RULE_LATER
 
 TOLD = {
     "rate": "lr: 0.1 on rank 0, 0.2 on rank 1",
@@ -52,6 +52,17 @@ def test_in_the_step_in_which_one_differs(case):
     texts += [text for text in (zero, one) if "at a learning rate of 0.1" in text and "at 0.25" in text]
     assert texts and all(text.startswith("ValueError") for text in texts), (zero, one)
     assert all(text.startswith(("ValueError", "PeerLost")) for text in (zero, one)), (zero, one)
+
+
+@pytest.mark.parametrize("case", RULE_LATER)
+def test_in_the_step_in_which_a_rule_differs(case):
+    zero, one = (told(each)[case] for each in wait(start("differing.py", 2, "rule", case)))
+    if "ps" in case:
+        assert "an option other than lr was changed, which servers do not know" in one, one
+        assert zero.startswith("PeerLost"), zero
+        return
+    for text in (zero, one):
+        assert text.startswith("ValueError") and TOLD[case] in text, text
 
 
 @pytest.mark.parametrize("case", ["own", "torch", "int8"])

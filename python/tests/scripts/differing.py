@@ -50,15 +50,25 @@ LATER = {
     "int8": {"compress": "int8"},
     "sync": {"mode": "ps"},
     "async": {"mode": "ps", "consistency": "async"},
+    "bounded": {"mode": "ps", "consistency": "bounded:2"},
+    "softsync": {"mode": "ps", "consistency": "softsync:1"},
     "local-sgd": {"mode": "ps", "consistency": "local-sgd:2"},
+    "easgd": {"mode": "ps", "consistency": "easgd:2"},
+}
+# The rule of both ranks and its numbers, of which rank 1 has another from step 2 on.
+RULE_LATER = {
+    "momentum": (SGD, {"lr": 0.1, "momentum": 0.9}, {"momentum": 0.5}, {}),
+    "betas": (ADAM, {}, {"betas": (0.8, 0.999)}, {}),
+    "decay": (ADAMW, {}, {"weight_decay": 0.5}, {"update": "torch"}),
+    "momentum, ps": (SGD, {"lr": 0.1, "momentum": 0.9}, {"momentum": 0.5}, {"mode": "ps"}),
 }
 
 
-def later(options):
-    model, optimizer = wrap(SGD, {"lr": 0.1}, **options)
+def later(rule, named, changed, options):
+    model, optimizer = wrap(rule, named, **options)
     for step in range(10):
         if step == 2 and sy.rank() == 1:
-            optimizer.param_groups[0]["lr"] = 0.25
+            optimizer.param_groups[0].update(changed)
         optimizer.zero_grad()
         model(torch.ones(2, 4)).sum().backward()
         optimizer.step()
@@ -94,13 +104,15 @@ def main(kind, *cases):
                 rule, named, options = AT_FIRST[case][sy.rank()]
                 wrap(rule, named, **options)
             elif kind == "later":
-                later(LATER[case])
+                later(SGD, {"lr": 0.1}, {"lr": 0.25}, LATER[case])
+            elif kind == "rule":
+                later(*RULE_LATER[case])
             elif kind == "last":
                 last(LATER[case])
             else:
                 arrays(case)
             print(f"{case} | nothing")
-        except (ValueError, sy.PeerLost) as error:
+        except (ValueError, RuntimeError) as error:  # PeerLost is one
             print(f"{case} | {type(error).__name__} {error}", flush=True)
 
 
