@@ -79,7 +79,9 @@ std::string mean_of(const ComparisonFigures& figures) {
 ComparisonTable speed_table(const ComparisonReport& report, const ComparisonFigures& figures) {
   ComparisonTable table{fmt::format("Speed: samples/s of the whole job, {}; ratio to {}{}", mean_of(figures),
                                     report.rows.front().label, report.in_rounds ? " round by round" : ""),
-                        {{"mode", "samples/s", "ratio", "verdict", "training", "A/A noise"}}};
+                        {{"mode", "samples/s", "ratio", "verdict", "training", "A/A noise"}},
+                        {},
+                        {4}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     table.rows.push_back({report.rows[i].label, estimate_words(row.samples_per_second, format_count),
@@ -97,7 +99,9 @@ ComparisonTable step_table(const ComparisonReport& report, const ComparisonFigur
       std::ranges::any_of(figures.rows, [](const RowFigures& row) { return row.server_megabytes.has_value(); });
   if (has_servers) head.emplace_back("MB/step a server");
   head.insert(head.end(), {"staleness", "MB memory"});
-  ComparisonTable table{"Steps: one worker's, medians over rounds; memory of all processes", {std::move(head)}};
+  const std::size_t cut = head.size() - 2;
+  ComparisonTable table{
+      "Steps: one worker's, medians over rounds; memory of all processes", {std::move(head)}, {}, {cut}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     Row cells = {report.rows[i].label, words(row.window_samples, format_count), words(row.step_ms, format_ms),
@@ -117,7 +121,9 @@ ComparisonTable learning_table(const ComparisonReport& report, const ComparisonF
       // What seeds and rates a program of the person's own makes of them, only it knows.
       fmt::format("Learning: {} on the test set at the end, {}{}", figures.quality, mean_of(figures),
                   report.rate_rule.empty() ? "" : fmt::format(", of a seed each; rates {}", report.rate_rule)),
-      {{"mode", "rate", "rate a pass", figures.quality, "difference", "verdict", "test loss"}}};
+      {{"mode", "rate", "rate a pass", figures.quality, "difference", "verdict", "test loss"}},
+      {},
+      {5}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     const ComparedRow& of = report.rows[i];
@@ -141,7 +147,9 @@ bool holds_out(const ComparisonReport& report) {
 ComparisonTable target_table(const ComparisonReport& report, const ComparisonFigures& figures) {
   ComparisonTable table{fmt::format("Target: seconds of training until {}{} is {:.4g}, {}", figures.quality,
                                     holds_out(report) ? " on what is held out" : "", report.target, mean_of(figures)),
-                        {{"mode", "reached", "seconds", "resolution", "ratio", "verdict"}}};
+                        {{"mode", "reached", "seconds", "resolution", "ratio", "verdict"}},
+                        {},
+                        {4}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     const bool present = row.to_target.count > 0;
@@ -156,7 +164,9 @@ ComparisonTable target_table(const ComparisonReport& report, const ComparisonFig
 ComparisonTable scaling_table(const ComparisonReport& report, const std::vector<ScalingCurve>& curves) {
   ComparisonTable table{
       "Scaling: samples/s over those of the row in the last column; efficiency: that ratio over the one of the workers",
-      {{"mode", "workers", "speed-up", "efficiency", "over"}}};
+      {{"mode", "workers", "speed-up", "efficiency", "over"}},
+      {},
+      {4}};
   for (const ScalingCurve& curve : curves) {
     for (const ScalingPoint& point : curve.points) {
       const auto percent = [&](double ratio) { return 100 * ratio * curve.measure_workers / point.workers; };
@@ -176,7 +186,9 @@ ComparisonTable scaling_table(const ComparisonReport& report, const std::vector<
 ComparisonTable crossover_table(const std::vector<Crossover>& crossovers) {
   ComparisonTable table{
       "Crossovers: where the faster of two modes changes, by samples/s; between: the values at which each is ahead",
-      {{"option", "of", "faster below", "faster above", "at", "between", "judged"}}};
+      {{"option", "of", "faster below", "faster above", "at", "between", "judged"}},
+      {},
+      {4}};
   for (const Crossover& crossover : crossovers) {
     table.rows.push_back({crossover.option, crossover.others.empty() ? kNone : crossover.others, crossover.below,
                           crossover.above, fmt::format("{:.3g}", crossover.at),
@@ -250,7 +262,7 @@ std::string comparison_text(const ComparisonReport& report) {
   const ComparisonFigures figures = figures_of(report);
   std::string text = report.job + "\n\n";
   for (const ComparisonTable& table : comparison_tables(report, figures)) {
-    text += table.title + "\n" + text_table(table.rows);
+    text += table.title + "\n" + text_table(table.rows, table.cuts);
     for (const std::string& sentence : table.sentences) text += sentence + "\n";
     text += "\n";
   }

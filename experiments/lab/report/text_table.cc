@@ -43,22 +43,24 @@ std::string block(const Rows& rows, const Widths& widths, std::size_t begin, std
 
 }  // namespace
 
-std::string text_table(const Rows& rows) {
+std::string text_table(const Rows& rows, const std::vector<std::size_t>& cuts) {
   const Widths widths = widths_of(rows);
   if (widths.empty()) return "";
   const std::size_t all = std::accumulate(widths.begin(), widths.end(), kBetween * (widths.size() - 1));
   const auto beside = [&](const std::string& cell) { return cell + std::string(widths[0] - width_of(cell), ' '); };
-  if (all <= kMostWidth) return block(rows, widths, 1, widths.size(), beside);
-  if (widths[0] > kLongName && all - widths[0] + kIndent - kBetween <= kMostWidth) {
+  if (cuts.empty() && all <= kMostWidth) return block(rows, widths, 1, widths.size(), beside);
+  if (cuts.empty() && widths[0] > kLongName && all - widths[0] + kIndent - kBetween <= kMostWidth) {
     const auto above = [](const std::string& cell) { return cell + "\n" + std::string(kIndent - kBetween, ' '); };
     return block(rows, widths, 1, widths.size(), above);
   }
+  const auto fits = [&](std::size_t column, std::size_t width) {
+    return cuts.empty() ? width + kBetween + widths[column] <= kMostWidth
+                        : std::ranges::find(cuts, column) == cuts.end();
+  };
   std::string text;
   for (std::size_t begin = 1; begin < widths.size();) {
     std::size_t end = begin, width = widths[0];
-    while (end < widths.size() && (end == begin || width + kBetween + widths[end] <= kMostWidth)) {
-      width += kBetween + widths[end++];
-    }
+    while (end < widths.size() && (end == begin || fits(end, width))) width += kBetween + widths[end++];
     text += (begin > 1 ? "\n" : "") + block(rows, widths, begin, end, beside);
     begin = end;
   }

@@ -76,9 +76,10 @@ TEST(ConvergenceVerdict, LetsAReferenceThatLearnsNothingSayNothingGoodOfOthers) 
 
 TEST(ConvergenceText, HasASettingARowAndCountsThoseThatAreReproduced) {
   const std::string text = convergence_text(four_settings());
-  EXPECT_THAT(text, testing::ContainsRegex("\nfails +90 \\(fails\\) +collapses +11\\.0 +10\\.0 to 12\\.0 +3\\.0 "
-                                           "+collapses +reproduced\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\nlearns here +90 \\(fails\\) +collapses [^\n]* learns +not reproduced\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\nfails +90 \\(fails\\) +collapses\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\nfails +11\\.0 +10\\.0 to 12\\.0 +3\\.0\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\nfails +collapses +reproduced\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\nlearns here +learns +not reproduced\n"));
   EXPECT_THAT(text, HasSubstr("2 of 4 settings reproduced, each with all of 3 seeds."));
   EXPECT_THAT(text, testing::Not(HasSubstr("Left out")));
 }

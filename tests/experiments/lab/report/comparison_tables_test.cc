@@ -24,9 +24,9 @@ TEST(ComparisonText, ShowsRangesAndJudgesNothingBelowFiveRounds) {
   const std::string text =
       comparison_text(sample_comparison({sample_row("local", {1000, 1020}), sample_row("allreduce", {2020, 2020})}));
   EXPECT_THAT(text, HasSubstr("mean of 2 rounds [least .. most]; ratio to local round by round\n"));
-  EXPECT_THAT(text, ContainsRegex("\nlocal +1,010 \\[1,000 \\.\\. 1,020\\] +1 +baseline +1 min 59 s +2\\.0 %\n"));
-  EXPECT_THAT(text,
-              ContainsRegex("\nallreduce +2,020 \\[2,020 \\.\\. 2,020\\] +2\\.00x +not judged +59\\.4 s +0\\.0 %\n"));
+  EXPECT_THAT(text, ContainsRegex("\nlocal +1,010 \\[1,000 \\.\\. 1,020\\] +1 +baseline\n"));
+  EXPECT_THAT(text, ContainsRegex("\nlocal +1 min 59 s +2\\.0 %\nallreduce +59\\.4 s +0\\.0 %\n"));
+  EXPECT_THAT(text, ContainsRegex("\nallreduce +2,020 \\[2,020 \\.\\. 2,020\\] +2\\.00x +not judged\n"));
   EXPECT_THAT(text, HasSubstr("Not judged: 2 rounds; from 5 on (--repeat=15) there are intervals and verdicts."));
 }
 
@@ -105,8 +105,9 @@ TEST(ComparisonText, AnswersForASimulationOnlyWhereItDrawsNothing) {
 TEST(ComparisonText, HasWhatAStepIsMadeOfAndNamesTheSteadyWindow) {
   const std::string text = comparison_text(sample_comparison({sample_row("local", {1000})}));
   EXPECT_THAT(text, HasSubstr("Window: where all workers train at once, after the warm-up"));
-  EXPECT_THAT(text, ContainsRegex("mode +window samples/s +ms/step +wait % +MB/step +staleness +MB memory\n"
-                                  "local +1,250 +1\\.90 +25\\.0 +2\\.160 +2\\.50 +100\n"));
+  EXPECT_THAT(text, ContainsRegex("mode +window samples/s +ms/step +wait % +MB/step\n"
+                                  "local +1,250 +1\\.90 +25\\.0 +2\\.160\n\n"
+                                  "mode +staleness +MB memory\nlocal +2\\.50 +100\n"));
 }
 
 TEST(ComparisonText, ShowsTheTimeOfACodecAndTheFigureThatADataSetIsJudgedBy) {
@@ -121,8 +122,9 @@ TEST(ComparisonText, ShowsTheTimeOfACodecAndTheFigureThatADataSetIsJudgedBy) {
 TEST(ComparisonText, ShowsTheRateOfARowAndWhatItComesToInOnePass) {
   ComparisonReport report = sample_comparison({sample_row("local", {1000})});
   report.rate_rule = "per-sample";
-  EXPECT_THAT(comparison_text(report), AllOf(HasSubstr("; rates per-sample\n"),
-                                             ContainsRegex("\nlocal +0\\.1 +10 +0\\.9731 +- +baseline +0\\.1250\n")));
+  EXPECT_THAT(comparison_text(report),
+              AllOf(HasSubstr("; rates per-sample\n"), ContainsRegex("\nlocal +0\\.1 +10 +0\\.9731 +-\n"),
+                    ContainsRegex("\nlocal +baseline +0\\.1250\n")));
 }
 
 TEST(ComparisonText, SaysHowManyRoundsReachedTheTargetAndHowFarApartEvaluationsLay) {
@@ -133,8 +135,8 @@ TEST(ComparisonText, SaysHowManyRoundsReachedTheTargetAndHowFarApartEvaluationsL
   report.rows[0].rounds[1]->seconds_to_target = 1.7;
   report.rows[0].rounds[0]->seconds_to_target_resolution = report.rows[0].rounds[1]->seconds_to_target_resolution = 1;
   EXPECT_THAT(comparison_text(report),
-              AllOf(ContainsRegex("\nlocal +2 of 2 +1\\.6 \\[1\\.5 \\.\\. 1\\.7\\] +1 s +1 +baseline\n"),
-                    ContainsRegex("\nps:async +0 of 2 +- +- +- +-\n")));
+              AllOf(ContainsRegex("\nlocal +2 of 2 +1\\.6 \\[1\\.5 \\.\\. 1\\.7\\] +1 s\nps:async +0 of 2 +- +-\n"),
+                    ContainsRegex("\nmode +ratio +verdict\nlocal +1 +baseline\nps:async +- +-\n")));
 }
 
 TEST(ComparisonText, ShowsTheRatesThatWereTriedAndWhichDiverged) {
@@ -154,7 +156,7 @@ TEST(ComparisonText, ShowsWhatThereIsOfRoundsThatDidNotEnd) {
   const std::string text = comparison_text(report);
   EXPECT_THAT(text, HasSubstr("mean of 2 rounds or fewer"));
   EXPECT_THAT(text, ContainsRegex("\nallreduce +2,000 +2\\.00x +not judged"));
-  EXPECT_THAT(text, ContainsRegex("\nps:sync +- +- +not judged +- +-\n"));
+  EXPECT_THAT(text, ContainsRegex("\nps:sync +- +- +not judged\n"));
   EXPECT_THAT(text,
               AllOf(HasSubstr("\nNot completed: interrupted in round 2 of 5\n"), HasSubstr("\nps:async: left out")));
 }
@@ -181,12 +183,12 @@ TEST(ComparisonText, SaysInWhichRunsTheMachineWasBusyWithOthers) {
 TEST(ComparisonText, HasRowsThatFitATerminal) {
   const std::vector<double> speeds = {1'234'567, 1'240'000, 1'238'000, 1'241'000, 1'229'000};
   ComparisonReport report =
-      sample_comparison({sample_row("allreduce:ring", "2", speeds), sample_row("ps:bounded:4", "2", speeds)});
+      sample_comparison({sample_row("allreduce:ring", speeds), sample_row("ps:bounded:4", speeds)});
   report.target = 0.9;
   std::istringstream lines(comparison_text(report));
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("ps:bounded") || line.starts_with("mode")) {
-      EXPECT_LE(line.size(), 115) << line;
+      EXPECT_LE(std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }), 80) << line;
     }
   }
 }

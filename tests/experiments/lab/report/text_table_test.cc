@@ -31,5 +31,10 @@ TEST(TextTable, GoesOnBelowWithColumnsThatDoNotFit) {
                 "b  c\nps    " + wide.substr(1) + "  1\n");
 }
 
+TEST(TextTable, GoesOnBelowWhereItIsCut) {
+  EXPECT_EQ(text_table({{"mode", "a", "b", "c"}, {"ps", "1", "2", "3"}}, {3}),
+            "mode  a  b\nps    1  2\n\nmode  c\nps    3\n");
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
