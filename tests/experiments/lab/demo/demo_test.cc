@@ -303,6 +303,15 @@ TEST(EveryDemo, ClaimsOfAHotShardOnlyWhatItsFiguresShow) {
                     HasSubstr("Async suffers less"), testing::Not(HasSubstr("Cutting tensors"))));
 }
 
+TEST(EveryDemo, SaysThatAStragglerCostsAccuracyOnlyWhereItDid) {
+  const std::string ring = "speed/allreduce:ring straggler=3:4x/quality",
+                    async = "speed/ps:async straggler=3:4x/quality";
+  EXPECT_THAT(answer_by("straggler", {{ring, 0.868}, {async, 0.84}}),
+              AllOf(HasSubstr("It pays with accuracy: 84"), testing::Not(HasSubstr("does not pay"))));
+  EXPECT_THAT(answer_by("straggler", {{ring, 0.868}, {async, 0.862}}),
+              HasSubstr("It does not pay for that with accuracy"));
+}
+
 TEST(EveryDemo, HoldsHorovodsVggAgainstWhatWasPublished) {
   const std::string step = "vgg/allreduce:ring shape=20gbit+50us/step_split_ms/step";
   EXPECT_THAT(answer_by("horovod", {{"vgg-why/ideal_ms", 74}, {step, 100}}),
