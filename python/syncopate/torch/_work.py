@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, Deque, List, Optional
+from typing import Any, Callable, Deque, List, Optional, Set
 
 import torch
 import torch.distributed as dist
@@ -87,6 +87,8 @@ class Works:
         self._lock = threading.Lock()
         self._under_way: Deque[Work] = deque()  # guarded by the lock
         self._completer: Optional[_Completer] = None
+        self._rescuer: Optional[_Rescuer] = None
+        self.waiting: Set[int] = set()  # the threads in wait_for()
         self._pid = os.getpid()
 
     def begin(self, what: str, tensors: Any, start: Callable[[], int], finish: Callable[[], None]) -> Work:
@@ -110,10 +112,12 @@ class Works:
         thread = threading.current_thread()
         if isinstance(thread, _Callbacks):
             thread.waits_for_work = True
+        self.waiting.add(threading.get_ident())
         try:
             self._communicator.wait(work.ticket, work.what)
         except Exception:
             pass  # the work has it, too
+        self.waiting.discard(threading.get_ident())
         if isinstance(thread, _Callbacks):
             thread.waits_for_work = False
         if watch is not None:
@@ -123,12 +127,16 @@ class Works:
     def future_of(self, work: Work) -> Any:
         """Within backward its own thread completes the future, when backward has come to its end: so all ranks begin in
         the same order what hooks do with it, and no other thread needs the interpreter. Who waits for it before completes
-        it. What backward's last callbacks ask for is completed at once, since what waits for it may stand behind them.
+        it, but torch.futures.wait_all() does so out of our sight: where backward stands still another thread completes what
+        is done. What backward's last callbacks ask for is completed at once, since what waits for it may stand behind them.
         Outside of backward a thread of its own completes futures, as their work is done, and another has their callbacks
         run, which may wait for any future."""
         if torch._C._current_autograd_node() is not None:
             future = _BackwardFuture(work)
             torch.autograd.Variable._execution_engine.queue_callback(future.complete)
+            if self._rescuer is None:
+                self._rescuer = _Rescuer(self.waiting)
+            self._rescuer.given.put((future, threading.current_thread()))
             return future
         promise: Any = torch.futures.Future()
         result = promise.then(_result_of)
@@ -145,6 +153,9 @@ class Works:
         if self._pid != os.getpid():
             return
         self._communicator.interrupt()
+        if self._rescuer is not None:
+            self._rescuer.given.put(None)
+            self._rescuer = None
         if self._completer is not None:
             self._completer.promised.put(None)
             self._completer.join()
@@ -230,15 +241,36 @@ class _BackwardFuture(torch.futures.Future):
     def __init__(self, work: Work, first: Optional[_BackwardFuture] = None) -> None:
         super().__init__()
         self._work, self._first = work, first or self
+        self._lock = threading.Lock()
+        self._is_set = False  # or is about to be; guarded by the lock
         self._errors: List[Exception] = []  # of what follows from the first
 
     def complete(self) -> None:
         first = self._first
         if not torch.futures.Future.done(first):
             self._work.wait()
-            first.set_result(self._work.tensors)
+            if first._takes():
+                first.set_result(self._work.tensors)
         if first._errors:
             raise first._errors[0]
+
+    def _takes(self) -> bool:
+        """Whether the caller is the one to set the result."""
+        with self._lock:
+            is_first, self._is_set = not self._is_set, True
+        return is_first
+
+    def is_left(self) -> bool:
+        """Whether nobody has set the result, though the work is done."""
+        return not self._is_set and self._work.is_completed()
+
+    def rescue(self) -> None:
+        """Sets the result of work that is done, or has failed: wait() raises its error."""
+        error = self._work.exception()
+        if error is not None:
+            self._errors.append(error)
+        if self._takes():
+            self.set_result(self._work.tensors)
 
     def done(self):
         if self._work.is_completed():
@@ -260,6 +292,31 @@ class _BackwardFuture(torch.futures.Future):
 
         self.add_done_callback(follow)
         return follower
+
+
+class _Rescuer(threading.Thread):
+    """Completes futures of backward, in their order, where its thread has used no processor for a while and waits for nothing
+    that we know of."""
+
+    def __init__(self, waiting: Set[int]) -> None:
+        super().__init__(name="syncopate rescuer", daemon=True)
+        self.given: Any = SimpleQueue()
+        self._waiting = waiting
+        self.start()
+
+    def run(self) -> None:
+        used = -1.0
+        for future, thread in iter(self.given.get, None):
+            while not future._is_set:
+                before, used = used, self._used_by(thread)
+                if used == before and thread.ident not in self._waiting and future.is_left():
+                    future.rescue()
+                else:
+                    time.sleep(_LOOK_AGAIN)
+
+    @staticmethod
+    def _used_by(thread: threading.Thread) -> float:
+        return time.clock_gettime(time.pthread_getcpuclockid(thread.ident or 0)) if thread.is_alive() else 0.0
 
 
 def _nothing() -> None:

@@ -76,6 +76,24 @@ def a_hook_that_waits(group):
     return train(ddp)
 
 
+def a_hook_that_waits_for_all(group):
+    """By torch.futures.wait_all(), which waits out of Python's sight, with what follows from the futures and without."""
+    futures = []
+
+    def hook(state, bucket):
+        future = dist.all_reduce(bucket.buffer(), group=group, async_op=True).get_future()
+        result = future.then(lambda future: future.value()[0] / 2)
+        futures.extend([future, result])
+        if bucket.is_last():
+            torch.futures.wait_all(futures)
+            futures.clear()
+        return result
+
+    ddp = DistributedDataParallel(net(), process_group=group, bucket_cap_mb=0.001)
+    ddp.register_comm_hook(None, hook)
+    return train(ddp)
+
+
 def join(group):
     ddp = DistributedDataParallel(net(), process_group=group)
     with ddp.join():
@@ -101,6 +119,7 @@ def main():
         power_sgd_with_static_graph,
         half_hook,
         a_hook_that_waits,
+        a_hook_that_waits_for_all,
         join,
         bfloat16,
         compiled,
