@@ -14,11 +14,6 @@
 #include "ps/client/ps_strategy.h"
 
 namespace syncopate::library {
-namespace {
-
-constexpr std::size_t kLookedAt = 1024;  // elements of the weights
-
-}  // namespace
 
 Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_ptr<Group> group,
                                                                     const std::string& name, const ParamLayout& layout,
@@ -148,7 +143,7 @@ Result<std::int64_t> StrategyExchange::save(const TensorMemories& memories) {
   if (servers_ != nullptr) {
     in_step_ = true;
     SYNCOPATE_RETURN_IF_ERROR(servers_->read_optimizer(state));
-    remember_weights();
+    weight_watch_->remember();
     in_step_ = false;
   } else {
     SYNCOPATE_RETURN_IF_ERROR(strategy_->resumable()->save(state));
@@ -168,7 +163,7 @@ Status StrategyExchange::join() {
   in_step_ = false;
   step_ = strategy_->first_step();
   release_.emplace(layout_, buckets);
-  remember_weights();
+  if (servers_ != nullptr) weight_watch_.emplace(arenas_.weights);
   return Status();
 }
 
@@ -197,35 +192,20 @@ bool StrategyExchange::has_same(std::size_t tensor, std::span<const float> value
   return given.size() == values.size() && std::memcmp(given.data(), values.data(), given.size_bytes()) == 0;
 }
 
-std::size_t StrategyExchange::between_looked_at() const { return layout_.size() / kLookedAt + 1; }
-
-std::size_t StrategyExchange::first_looked_at() const { return static_cast<std::size_t>(step_) % between_looked_at(); }
-
-void StrategyExchange::remember_weights() {
-  if (servers_ == nullptr) return;
-  remembered_.clear();
-  for (std::size_t i = first_looked_at(); i < layout_.size(); i += between_looked_at()) {
-    remembered_.push_back(arenas_.weights[i]);
-  }
-}
-
 std::optional<std::size_t> StrategyExchange::written_tensor() const {
-  for (std::size_t k = 0; k < remembered_.size(); ++k) {
-    const std::size_t i = first_looked_at() + k * between_looked_at();
-    if (std::memcmp(&arenas_.weights[i], &remembered_[k], sizeof(float)) == 0) continue;
-    for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
-      const Range& range = layout_.tensors()[tensor].range;
-      if (range.begin <= i && i < range.end) return tensor;
-    }
-  }
-  return std::nullopt;
+  const std::optional<std::size_t> element = weight_watch_ ? weight_watch_->written() : std::nullopt;
+  if (!element) return std::nullopt;
+  const auto has_it = [&](const TensorSpec& tensor) {
+    return tensor.range.begin <= *element && *element < tensor.range.end;
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(layout_.tensors(), has_it) - layout_.tensors().begin());
 }
 
 Result<SyncStats> StrategyExchange::finish_step() {
   SYNCOPATE_ASSIGN_OR_RETURN(SyncStats stats, strategy_->finish_step());
   SYNCOPATE_RETURN_IF_ERROR(strategy_->weights_needed({0, layout_.size()}));
   ++step_;
-  remember_weights();
+  if (weight_watch_) weight_watch_->remember();
   in_step_ = false;
   return stats;
 }

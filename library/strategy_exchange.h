@@ -12,6 +12,7 @@
 #include "library/gradient_exchange.h"
 #include "library/gradient_release.h"
 #include "library/training_options.h"
+#include "library/weight_watch.h"
 
 namespace syncopate::ps {
 class PsStrategy;
@@ -66,8 +67,8 @@ class StrategyExchange final : public GradientExchange {
   void gradient_in_place(std::size_t tensor);
   // Before finish_step: whether the tensor's gradient, which was handed over, is still what `values` are, bit for bit.
   bool has_same(std::size_t tensor, std::span<const float> values) const;
-  // A tensor in whose weights here somebody has written since they came from servers, which do not know. None where
-  // ranks have the weights. It looks at a thousand elements of the arena, at others after each step.
+  // A tensor to whose weights here somebody has written since they came from servers, which do not know, as far as a
+  // WeightWatch notices. None where ranks have the weights.
   std::optional<std::size_t> written_tensor() const;
   // The next weights are in the arena. Fails with invalid argument, naming two ranks and their rates, if ranks make
   // this step at different ones; where they do not wait for each other, one of them may learn of it in a later step.
@@ -84,10 +85,6 @@ class StrategyExchange final : public GradientExchange {
                          const std::vector<StartedServer>& started);
   Status watch_servers(const std::string& name, const std::vector<StartedServer>& started);
   void interrupt();
-  // Those elements of the weights that are looked at after this step.
-  std::size_t first_looked_at() const;
-  std::size_t between_looked_at() const;
-  void remember_weights();
 
   const std::shared_ptr<Group> group_;
   const ParamLayout layout_;
@@ -98,8 +95,8 @@ class StrategyExchange final : public GradientExchange {
   std::optional<InterruptedByLoss> interrupted_by_loss_;
   std::vector<int> watched_pids_;  // of the servers of this host
   ParamArenas arenas_;
-  std::optional<GradientRelease> release_;  // from join on
-  std::vector<float> remembered_;           // of the weights that servers have sent
+  std::optional<GradientRelease> release_;   // from join on
+  std::optional<WeightWatch> weight_watch_;  // where servers make updates, from join on
   std::int64_t step_ = 0;
   bool in_step_ = false;  // or in join: others may be waited for
 };

@@ -59,9 +59,7 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   config.listen_address = placement.listen_address;
   config.learning_rate = learning_rate_of(request);
   config.batch_size = batch_size_of(request);
-  const std::int64_t half = request.steps ? *request.steps / 2 : kUsualWarmupSteps;
-  config.warmup_steps =
-      request.warmup_steps.value_or(static_cast<int>(std::min<std::int64_t>(kUsualWarmupSteps, half)));
+  config.warmup_steps = warmup_steps_of(request);
   // A profile has no samples, and takes as many as a batch of all workers at the least.
   if (is_profile(config)) {
     const std::int64_t global = static_cast<std::int64_t>(config.workers) * config.batch_size;

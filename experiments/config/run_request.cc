@@ -25,6 +25,11 @@ int batch_size_of(const RunRequest& request) {
   return request.batch_size.value_or(kUsualBatchSize);
 }
 
+int warmup_steps_of(const RunRequest& request) {
+  const std::int64_t half = request.steps ? *request.steps / 2 : kUsualWarmupSteps;
+  return request.warmup_steps.value_or(static_cast<int>(std::min<std::int64_t>(kUsualWarmupSteps, half)));
+}
+
 double learning_rate_of(const RunRequest& request) {
   return request.learning_rate.value_or(traits_of(request.optimizer).usual_rate);
 }

@@ -40,14 +40,15 @@ double usual_stall_warning_seconds(double timeout_seconds);
 // where each message wakes the threads that move its bytes.
 std::int64_t usual_chunk_bytes(TransportKind transport);
 
-// Return the number of workers, the samples per step of each, and the learning rate that the request comes to. The
-// batch of one worker is the integral part of a global batch size that is not a multiple of the workers, which check()
-// refuses.
+// Return the number of workers, the samples per step of each, its warm-up, and the learning rate that the request comes
+// to. The batch of one worker is the integral part of a global batch size that is not a multiple of the workers, which
+// check() refuses.
 int workers_of(const RunRequest& request);
 // Returns the number of servers and standbys that are processes of the plan: a program of one's own starts its servers
 // itself.
 int server_processes_of(const RunRequest& request);
 int batch_size_of(const RunRequest& request);
+int warmup_steps_of(const RunRequest& request);
 double learning_rate_of(const RunRequest& request);
 
 }  // namespace syncopate::experiments

@@ -47,7 +47,8 @@ std::string convergence_count(const ReproducedConvergence& reproduced) {
 std::string convergence_text(const ReproducedConvergence& reproduced) {
   std::string text = reproduced.table.name + "\n";
   for (const std::string& fact : convergence_facts(reproduced.table)) text += fact + "\n";
-  return text + "\n" + text_table(convergence_rows(reproduced), {3, 6}) + "\n" + convergence_count(reproduced) + "\n";
+  return text + "\n" + text_table(convergence_rows(reproduced), {"ours, accuracy %", "ours in kind"}) + "\n" +
+         convergence_count(reproduced) + "\n";
 }
 
 std::string convergence_command(const ConvergenceSetting& setting, std::size_t seeds) {

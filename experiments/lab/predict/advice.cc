@@ -20,7 +20,7 @@ struct Advised {
   const SimulatedSearch& search;
 
   bool is_cheapest() const { return request.goal == prediction::Goal::kCheapest; }
-  std::string name(const SimulatedWay& one) const { return way_name(one.way, one.addition.name, network.hosts()); }
+  std::string name(const SimulatedWay& one) const { return way_name(one.way, one.addition, network.hosts()); }
   // As in "292 ms a step" or "5.53 for a million samples".
   std::string figure(const SimulatedWay& one) const {
     if (!is_cheapest()) return format_ms(one.step * 1e3) + " ms a step";
@@ -33,16 +33,49 @@ bool is_ahead(const SimulatedWay& best, const SimulatedWay& other) {
   return other.score > best.score * (1 + kLeastLead);
 }
 
+// The best synchronous way, and the best one of the other mode; null if there is none.
+struct Leaders {
+  const SimulatedWay* best = nullptr;
+  const SimulatedWay* other = nullptr;
+};
+
+bool has_servers(const SimulatedWay& one) { return one.way.plan.exchange == Exchange::kServers; }
+
+Leaders leaders_of(const SimulatedSearch& search) {
+  const SimulatedWay* const allreduce = search.synchronous(false);
+  const SimulatedWay* const servers = search.synchronous(true);
+  const bool servers_lead = servers != nullptr && (allreduce == nullptr || servers->score < allreduce->score);
+  return servers_lead ? Leaders{servers, allreduce} : Leaders{allreduce, servers};
+}
+
+// Returns " with 8 hosts more", where servers have hosts of their own.
+std::string with_more_hosts(const SimulatedWay& one) {
+  const int more = server_hosts(one.way.plan);
+  return more == 0 ? "" : fmt::format(" with {} host{} more", more, more == 1 ? "" : "s");
+}
+
+// What is the best without hosts beside those with workers, where `best` has some. `other` was named before.
+std::string own_hosts_sentence(const Advised& advised, const SimulatedWay& best, const SimulatedWay* other) {
+  const auto needs_none = [](const SimulatedWay& one) {
+    return one.is_synchronous() && server_hosts(one.way.plan) == 0;
+  };
+  const auto own = std::ranges::find_if(advised.search.ways, needs_none);
+  if (server_hosts(best.way.plan) == 0 || own == advised.search.ways.end()) return "";
+  const std::string what = &*own == other ? "it is the best" : advised.name(*own) + ", " + advised.figure(*own);
+  return fmt::format(" On the {} hosts with workers alone: {}.", advised.network.hosts(), what);
+}
+
 std::string best_sentence(const Advised& advised, const SimulatedWay& best, const SimulatedWay* other) {
-  std::string text = fmt::format("{} among {}: {}, {}.", advised.is_cheapest() ? "Cheapest" : "Fastest",
+  std::string text = fmt::format("{} among {}: {}, {}{}.", advised.is_cheapest() ? "Cheapest" : "Fastest",
                                  advised.search.left > 0 ? "the synchronous ways that ran" : "synchronous ways",
-                                 advised.name(best), advised.figure(best));
+                                 advised.name(best), advised.figure(best), with_more_hosts(best));
   if (other != nullptr) {
-    const char* mode = other->way.plan.exchange == Exchange::kServers ? "servers" : "allreduce";
+    const char* mode = has_servers(*other) ? "servers" : "allreduce";
     text += fmt::format(" The best of {}: {}, {}, ", mode, advised.name(*other), advised.figure(*other));
     text += is_ahead(best, *other) ? percent(other->score / best.score - 1) + " more."
                                    : fmt::format("a difference below {}, which is none.", percent(kLeastLead));
   }
+  text += own_hosts_sentence(advised, best, other);
   std::vector<std::string> alike;
   for (const SimulatedWay& one : advised.search.ways) {
     if (!one.is_synchronous() || &one == &best || &one == other || is_ahead(best, one)) continue;
@@ -52,12 +85,15 @@ std::string best_sentence(const Advised& advised, const SimulatedWay& best, cons
   return text;
 }
 
-std::string asynchronous_sentence(const Advised& advised, const SimulatedWay& one, const SimulatedWay* best) {
+std::string asynchronous_sentence(const Advised& advised, const SimulatedWay& one) {
+  double fastest = 0;  // of those that wait for each other, which need not be the cheapest
+  for (const SimulatedWay& other : advised.search.ways) {
+    if (other.is_synchronous()) fastest = std::max(fastest, other.samples_per_second);
+  }
   std::string text = fmt::format("Asynchronous workers reach {} samples/s ({})", format_count(one.samples_per_second),
                                  advised.name(one));
-  if (best != nullptr) {
-    text += fmt::format(", {:.2f} times as many as the best synchronous way",
-                        one.samples_per_second / best->samples_per_second);
+  if (fastest > 0) {
+    text += fmt::format(", {:.2f} times as many as the fastest synchronous way", one.samples_per_second / fastest);
   }
   return text + fmt::format(
                     ". Their gradients are {:.1f} updates old in the mean, so that a sample may teach less; all steps "
@@ -112,17 +148,14 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
                                 const SimulatedSearch& search) {
   if (workers == 1) return {"One worker has nobody to agree with: there is nothing to choose."};
   const Advised advised{request, request.job.network(workers), search};
-  const SimulatedWay* const allreduce = search.synchronous(false);
-  const SimulatedWay* const servers = search.synchronous(true);
-  const SimulatedWay* best = allreduce != nullptr ? allreduce : servers;
-  if (servers != nullptr && servers->score < best->score) best = servers;
+  const auto [best, other] = leaders_of(search);
   const auto is_found = [&](bool of_servers) {
     return std::ranges::any_of(found.best, [&](const prediction::Candidate& candidate) {
       return !candidate.way.asynchronous && (candidate.way.plan.exchange == Exchange::kServers) == of_servers;
     });
   };
   std::vector<std::string> sentences;
-  if (best != nullptr) sentences.push_back(best_sentence(advised, *best, best == allreduce ? servers : allreduce));
+  if (best != nullptr) sentences.push_back(best_sentence(advised, *best, other));
   if (!is_found(false) && !is_found(true)) {
     sentences.emplace_back("No synchronous way fits into memory.");
   } else {
@@ -130,7 +163,7 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
     if (!is_found(true)) sentences.emplace_back("Nothing of servers fits into memory.");
   }
   if (const SimulatedWay* asynchronous = search.asynchronous()) {
-    sentences.push_back(asynchronous_sentence(advised, *asynchronous, best));
+    sentences.push_back(asynchronous_sentence(advised, *asynchronous));
   }
   for (const SimulatedWay& one : search.ways) {
     if (!one.addition.name.empty()) sentences.push_back(addition_sentence(advised, one));
@@ -141,20 +174,12 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
 }
 
 std::string lead_in(int workers, const SimulatedSearch& search) {
-  const SimulatedWay* const allreduce = search.synchronous(false);
-  const SimulatedWay* const servers = search.synchronous(true);
-  if (allreduce == nullptr || servers == nullptr) {
-    return fmt::format("{}: {}", workers,
-                       allreduce != nullptr ? "allreduce alone"
-                       : servers != nullptr ? "servers alone"
-                                            : "none fits");
-  }
-  const bool is_allreduce = allreduce->score <= servers->score;
-  const SimulatedWay& best = is_allreduce ? *allreduce : *servers;
-  const SimulatedWay& other = is_allreduce ? *servers : *allreduce;
-  if (!is_ahead(best, other)) return fmt::format("{}: neither", workers);
-  return fmt::format("{}: {} by {}", workers, is_allreduce ? "allreduce" : "servers",
-                     percent(other.score / best.score - 1));
+  const auto [best, other] = leaders_of(search);
+  if (best == nullptr) return fmt::format("{}: none fits", workers);
+  const char* mode = has_servers(*best) ? "servers" : "allreduce";
+  if (other == nullptr) return fmt::format("{}: {} alone", workers, mode);
+  if (!is_ahead(*best, *other)) return fmt::format("{}: neither", workers);
+  return fmt::format("{}: {} by {}{}", workers, mode, percent(other->score / best->score - 1), with_more_hosts(*best));
 }
 
 std::string how_sure(const ScaledJob& job) {

@@ -16,7 +16,8 @@ inline constexpr double kLeastLead = 0.01;
 std::vector<std::string> advice(const AdviseRequest& request, int workers, const prediction::SearchResult& found,
                                 const SimulatedSearch& search);
 
-// Returns which mode's best synchronous way is ahead: "8: servers by 20.9 %", "16: neither", or "2: allreduce alone".
+// Returns which mode's best synchronous way is ahead: "8: servers by 20.9 % with 8 hosts more", "16: neither", or "2:
+// allreduce alone".
 std::string lead_in(int workers, const SimulatedSearch& search);
 
 // Says what the figures are and what they leave out; ends with a newline.

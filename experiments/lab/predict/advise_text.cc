@@ -34,7 +34,7 @@ std::string table_of(const ScaledJob& job, int workers, const std::vector<const 
   rows.front().emplace_back("staleness");
   for (const SimulatedWay* one : ways) {
     rows.push_back(
-        {fmt::format("{}. {}", rows.size(), way_name(one->way, one->addition.name, job.network(workers).hosts()))});
+        {fmt::format("{}. {}", rows.size(), way_name(one->way, one->addition, job.network(workers).hosts()))});
     const std::vector<std::string> cells = plan_cells(job, workers, one->way.plan, one->step);
     rows.back().insert(rows.back().end(), cells.begin(), cells.end());
     rows.back().push_back(one->way.asynchronous ? fmt::format("{:.1f}", one->staleness) : "-");

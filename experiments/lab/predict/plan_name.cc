@@ -27,19 +27,20 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
   return "";
 }
 
-std::string way_name(const prediction::Way& way, const std::string& addition, int hosts) {
+std::string way_name(const prediction::Way& way, const Addition& addition, int hosts) {
   std::string name = plan_name(way.plan, hosts);
   if (way.plan.exchange != prediction::Exchange::kServers) {
-    name += way.plan.bucket_bytes > 0 ? fmt::format(", buckets of {:g} MB", way.plan.bucket_bytes / 1e6)
-                                      : ", a tensor at a time";
+    if (addition.period == 1)
+      name += way.plan.bucket_bytes > 0 ? fmt::format(", buckets of {:g} MB", way.plan.bucket_bytes / 1e6)
+                                        : ", a tensor at a time";
   } else if (way.asynchronous) {
     name = "asynchronous: " + name;
   }
-  return addition.empty() ? name : name + ", " + addition;
+  return addition.name.empty() ? name : name + ", " + addition.name;
 }
 
 std::vector<std::string> plan_columns(const ScaledJob& job) {
-  std::vector<std::string> columns = {"ms/step", "samples/s", "efficiency"};
+  std::vector<std::string> columns = {"hosts", "ms/step", "samples/s", "efficiency"};
   if (job.prices) columns.emplace_back("cost per million samples");
   return columns;
 }
@@ -47,7 +48,9 @@ std::vector<std::string> plan_columns(const ScaledJob& job) {
 std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                     double step) {
   const double samples = job.samples_per_second(workers, step);
-  std::vector<std::string> cells = {format_ms(step * 1e3), format_count(samples), percent(job.step_seconds / step)};
+  const int hosts = job.network(workers).hosts() + server_hosts(plan);
+  std::vector<std::string> cells = {std::to_string(hosts), format_ms(step * 1e3), format_count(samples),
+                                    percent(job.step_seconds / step)};
   if (job.prices) cells.push_back(cost_text(job, workers, plan, step));
   return cells;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/lab/predict/scaled_job.h"
+#include "experiments/lab/predict/way_command.h"
 #include "prediction/advice/candidate.h"
 
 namespace syncopate::experiments {
@@ -15,13 +16,14 @@ namespace syncopate::experiments {
 std::string plan_name(const prediction::ExchangePlan& plan, int hosts);
 
 // Returns "ring allreduce, buckets of 25 MB", or "asynchronous: servers: 4, even shards", and what is added to it.
-std::string way_name(const prediction::Way& way, const std::string& addition, int hosts);
+// Weights that are averaged go in no buckets.
+std::string way_name(const prediction::Way& way, const Addition& addition, int hosts);
 
 // The names of what plan_cells() returns; the cost stands there only if prices are given.
 std::vector<std::string> plan_columns(const ScaledJob& job);
 
-// The step in ms, its throughput, the efficiency (against as many workers that exchange nothing), and what a million
-// samples cost.
+// All its hosts, the step in ms, its throughput, the efficiency (against as many workers that exchange nothing), and
+// what a million samples cost.
 std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                     double step);
 

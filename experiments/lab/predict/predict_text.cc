@@ -69,7 +69,8 @@ Result<std::string> predict_text(const PredictRequest& request, const JobRunner&
     }
   }
   if (!request.simulate) {
-    return title_of(job) + "\n" + text_table(rows) + "\n--simulate=fifo puts the simulated step beside each form.\n";
+    return title_of(job) + "\n" + text_table(rows) +
+           "\n--simulate=frames puts a step of this project's own strategies beside each form; advise goes by these.\n";
   }
   return title_of(job, "Closed forms, and steps in virtual time beside them") + "\n" + text_table(rows) +
          about_simulation(*request.simulate);

@@ -71,7 +71,7 @@ class Tries {
     const Result<RunRequest> asked = run_of(one.words);
     if (!asked.ok()) {
       const int hosts = request_.job.network(workers_).hosts();
-      search_.refused.push_back({way_name(way, addition.name, hosts), asked.status().message()});
+      search_.refused.push_back({way_name(way, addition, hosts), asked.status().message()});
       return {};
     }
     if (events_ >= request_.search_events && has_like(way)) {

@@ -81,7 +81,7 @@ ComparisonTable speed_table(const ComparisonReport& report, const ComparisonFigu
                                     report.rows.front().label, report.in_rounds ? " round by round" : ""),
                         {{"mode", "samples/s", "ratio", "verdict", "training", "A/A noise"}},
                         {},
-                        {4}};
+                        {"training"}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     table.rows.push_back({report.rows[i].label, estimate_words(row.samples_per_second, format_count),
@@ -99,9 +99,8 @@ ComparisonTable step_table(const ComparisonReport& report, const ComparisonFigur
       std::ranges::any_of(figures.rows, [](const RowFigures& row) { return row.server_megabytes.has_value(); });
   if (has_servers) head.emplace_back("MB/step a server");
   head.insert(head.end(), {"staleness", "MB memory"});
-  const std::size_t cut = head.size() - 2;
   ComparisonTable table{
-      "Steps: one worker's, medians over rounds; memory of all processes", {std::move(head)}, {}, {cut}};
+      "Steps: one worker's, medians over rounds; memory of all processes", {std::move(head)}, {}, {"staleness"}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     Row cells = {report.rows[i].label, words(row.window_samples, format_count), words(row.step_ms, format_ms),
@@ -123,7 +122,7 @@ ComparisonTable learning_table(const ComparisonReport& report, const ComparisonF
                   report.rate_rule.empty() ? "" : fmt::format(", of a seed each; rates {}", report.rate_rule)),
       {{"mode", "rate", "rate a pass", figures.quality, "difference", "verdict", "test loss"}},
       {},
-      {5}};
+      {"verdict"}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     const ComparedRow& of = report.rows[i];
@@ -149,7 +148,7 @@ ComparisonTable target_table(const ComparisonReport& report, const ComparisonFig
                                     holds_out(report) ? " on what is held out" : "", report.target, mean_of(figures)),
                         {{"mode", "reached", "seconds", "resolution", "ratio", "verdict"}},
                         {},
-                        {4}};
+                        {"ratio"}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     const bool present = row.to_target.count > 0;
@@ -166,7 +165,7 @@ ComparisonTable scaling_table(const ComparisonReport& report, const std::vector<
       "Scaling: samples/s over those of the row in the last column; efficiency: that ratio over the one of the workers",
       {{"mode", "workers", "speed-up", "efficiency", "over"}},
       {},
-      {4}};
+      {"over"}};
   for (const ScalingCurve& curve : curves) {
     for (const ScalingPoint& point : curve.points) {
       const auto percent = [&](double ratio) { return 100 * ratio * curve.measure_workers / point.workers; };
@@ -188,7 +187,7 @@ ComparisonTable crossover_table(const std::vector<Crossover>& crossovers) {
       "Crossovers: where the faster of two modes changes, by samples/s; between: the values at which each is ahead",
       {{"option", "of", "faster below", "faster above", "at", "between", "judged"}},
       {},
-      {4}};
+      {"at"}};
   for (const Crossover& crossover : crossovers) {
     table.rows.push_back({crossover.option, crossover.others.empty() ? kNone : crossover.others, crossover.below,
                           crossover.above, fmt::format("{:.3g}", crossover.at),

@@ -13,7 +13,7 @@ struct ComparisonTable {
   std::string title;                           // what it contains, with units, and which mean is used
   std::vector<std::vector<std::string>> rows;  // the first is the heading; all have the same length
   std::vector<std::string> sentences = {};     // what else it says, below it
-  std::vector<std::size_t> cuts = {};          // columns at which it goes on below, in a terminal (text_table)
+  std::vector<std::string> cuts = {};          // headings of columns at which it goes on below in a terminal
 };
 
 // Returns the tables: speed; scaling and crossovers, where something is varied that has them; figures of a step, and

@@ -26,8 +26,10 @@ std::string judged_line(const ComparisonReport& report, const ComparisonFigures&
            "is judged.";
   }
   if (figures.most_rounds < kFewestRounds) {
-    return fmt::format("Not judged: {} round{}; from {} on (--repeat={}) there are intervals and verdicts.",
-                       figures.most_rounds, figures.most_rounds == 1 ? "" : "s", kFewestRounds, 3 * kFewestRounds);
+    return fmt::format(
+        "Not judged: {} round{}; from {} on there are intervals and verdicts, and {} (--repeat={}) show smaller "
+        "differences.",
+        figures.most_rounds, figures.most_rounds == 1 ? "" : "s", kFewestRounds, 3 * kFewestRounds, 3 * kFewestRounds);
   }
   return fmt::format(
       "Judged by differences within a round (t of logarithms, {}Holm over the rows): of comparisons of equal rows in "

@@ -237,6 +237,7 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
   RunReport report;
   report_whole(workers, report);
   report_stragglers(workers, options.warmup_steps, report);
+  if (options.is_resumed) report.first_train_loss.reset();
   report_evals(evals, options, report);
   if (const std::optional<Window> window = common_window(workers, options.warmup_steps)) {
     const Steps inside = steps_within(workers, *window, options.warmup_steps);

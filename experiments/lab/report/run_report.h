@@ -117,7 +117,8 @@ struct RunReport {
   std::vector<StalenessBin> staleness_bins;
   double dropped = 0;  // fraction of all gradients that were too late for their update
 
-  std::optional<double> first_train_loss;     // mean over the samples of the workers' first batches
+  // Mean over the samples of the workers' first batches; none if the run went on from a checkpoint.
+  std::optional<double> first_train_loss;
   std::optional<double> final_train_loss;     // mean over the samples of the last tenth of each worker's steps
   std::optional<double> final_test_accuracy;  // none of regression, and of weights that were not evaluated
   std::optional<double> final_test_loss;

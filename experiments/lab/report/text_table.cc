@@ -43,7 +43,7 @@ std::string block(const Rows& rows, const Widths& widths, std::size_t begin, std
 
 }  // namespace
 
-std::string text_table(const Rows& rows, const std::vector<std::size_t>& cuts) {
+std::string text_table(const Rows& rows, const std::vector<std::string>& cuts) {
   const Widths widths = widths_of(rows);
   if (widths.empty()) return "";
   const std::size_t all = std::accumulate(widths.begin(), widths.end(), kBetween * (widths.size() - 1));
@@ -55,7 +55,7 @@ std::string text_table(const Rows& rows, const std::vector<std::size_t>& cuts) {
   }
   const auto fits = [&](std::size_t column, std::size_t width) {
     return cuts.empty() ? width + kBetween + widths[column] <= kMostWidth
-                        : std::ranges::find(cuts, column) == cuts.end();
+                        : std::ranges::find(cuts, rows[0][column]) == cuts.end();
   };
   std::string text;
   for (std::size_t begin = 1; begin < widths.size();) {

@@ -71,8 +71,9 @@ int costliest_worker(const Waterfall& waterfall) {
 
 std::string cores_remedy(const RunPace& pace) {
   const bool fits = pace.machine && pace.processes <= pace.machine->cores;
-  return fits ? "leave the cores to the run: others use them, too"
-              : "run as many processes as there are cores, or on more cores";
+  if (!fits) return "run as many processes as there are cores, or on more cores";
+  return pace.machine->others.value_or(0) >= kNamedPart ? "leave the cores to the run: others use them, too"
+                                                        : "leave a core to what the run does besides computing";
 }
 
 // What would take the part away, or make it smaller; none for parts that nothing is known of.

@@ -19,7 +19,7 @@ class ExchangedWeights:
         self._servers_update = servers_update
         self._addresses: List[int] = []
         self._joined: Optional[List[torch.Tensor]] = None  # what servers have got; until the first step
-        self._versions: Optional[List[int]] = None  # where servers make updates, after each step
+        self._versions: List[int] = []  # when they last came
 
     @staticmethod
     def places_in(exchange: Any, count: int) -> List[torch.Tensor]:
@@ -31,7 +31,7 @@ class ExchangedWeights:
             parameter.data = place.view(parameter.shape)
         self._addresses = [parameter.data_ptr() for parameter in self._parameters]
         self._joined = [place.clone() for place in places]
-        self._versions = None
+        self._note_versions()
 
     def give_back(self, weights: Optional[List[torch.Tensor]] = None) -> None:
         """The parameters lie in memory of torch's, with these values or those that they have."""
@@ -45,16 +45,15 @@ class ExchangedWeights:
         self._note_versions()
 
     def _note_versions(self) -> None:
-        if self._servers_update:
-            self._versions = [parameter._version for parameter in self._parameters]
+        self._versions = [parameter._version for parameter in self._parameters]
 
     def check(self, exchange: Any) -> None:
         """Before each step and its update. Raises RuntimeError where they have been moved, or written to in vain."""
         if self._joined is not None:
             self._check_unwritten(self._joined)
             self._joined = None
-            self._note_versions()
-        self._check_unwritten_since(exchange.written_tensor())
+        if self._servers_update:
+            self._check_unwritten_since(exchange.written_tensor())
         for name, parameter, address in zip(self._names, self._parameters, self._addresses):
             if parameter.data_ptr() != address:
                 raise RuntimeError(
@@ -72,8 +71,7 @@ class ExchangedWeights:
 
     def _check_unwritten_since(self, written: Optional[int]) -> None:
         """Writes to .data have no version, but are found in the values."""
-        versions = self._versions or [parameter._version for parameter in self._parameters]
-        for index, (name, parameter, version) in enumerate(zip(self._names, self._parameters, versions)):
+        for index, (name, parameter, version) in enumerate(zip(self._names, self._parameters, self._versions)):
             if parameter._version != version or index == written:
                 raise RuntimeError(
                     f"parameter {name} was written to by this script, and the servers, which have the weights, do not know: "

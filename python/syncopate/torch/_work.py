@@ -20,7 +20,7 @@ import torch.distributed as dist
 
 from syncopate.torch import _watch
 
-# A callback that has used no processor for so long waits for something.
+# A thread that has used no processor for so long waits for something.
 _LOOK_AGAIN = 0.1
 
 
@@ -88,7 +88,7 @@ class Works:
         self._under_way: Deque[Work] = deque()  # guarded by the lock
         self._completer: Optional[_Completer] = None
         self._rescuer: Optional[_Rescuer] = None
-        self.waiting: Set[int] = set()  # the threads in wait_for()
+        self._waiting: Set[int] = set()  # the threads in wait_for(), which will end by itself
         self._pid = os.getpid()
 
     def begin(self, what: str, tensors: Any, start: Callable[[], int], finish: Callable[[], None]) -> Work:
@@ -109,17 +109,13 @@ class Works:
     def wait_for(self, work: Work) -> None:
         watch = _watch.current()
         begin = watch and watch.waits(torch._C._current_graph_task_id() >= 0)
-        thread = threading.current_thread()
-        if isinstance(thread, _Callbacks):
-            thread.waits_for_work = True
-        self.waiting.add(threading.get_ident())
+        self._waiting.add(threading.get_ident())
         try:
             self._communicator.wait(work.ticket, work.what)
         except Exception:
             pass  # the work has it, too
-        self.waiting.discard(threading.get_ident())
-        if isinstance(thread, _Callbacks):
-            thread.waits_for_work = False
+        finally:
+            self._waiting.discard(threading.get_ident())
         if watch is not None:
             watch.waited(begin, self._communicator)
         self.end_done()
@@ -135,7 +131,7 @@ class Works:
             future = _BackwardFuture(work)
             torch.autograd.Variable._execution_engine.queue_callback(future.complete)
             if self._rescuer is None:
-                self._rescuer = _Rescuer(self.waiting)
+                self._rescuer = _Rescuer(self._waiting)
             self._rescuer.given.put((future, threading.current_thread()))
             return future
         promise: Any = torch.futures.Future()
@@ -144,7 +140,7 @@ class Works:
             _keep(promise, work)
         else:
             if self._completer is None:
-                self._completer = _Completer()
+                self._completer = _Completer(self._waiting)
             self._completer.promised.put((promise, work))
         return result
 
@@ -162,22 +158,41 @@ class Works:
             self._completer = None
 
 
+class _Standing:
+    """Whether a thread waits for something else than work, as far as the processor's time tells."""
+
+    def __init__(self, thread: threading.Thread, waiting: Set[int]) -> None:
+        self.thread, self._waiting = thread, waiting
+        self._used = -1.0
+
+    def still(self) -> bool:
+        """Whether it has used no processor since the last call."""
+        before, self._used = self._used, self._now()
+        return self._used == before and self.thread.ident not in self._waiting
+
+    def _now(self) -> float:
+        if not self.thread.is_alive():
+            return 0.0
+        return time.clock_gettime(time.pthread_getcpuclockid(self.thread.ident or 0))
+
+
 class _Completer(threading.Thread):
     """Completes futures in the order in which their work ends. Their callbacks run in this order, too, one after the other, since
     all ranks must begin alike what these begin; but nothing stands behind one that waits for what it does not have."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting: Set[int]) -> None:
         super().__init__(name="syncopate futures", daemon=True)
         self.promised: Any = SimpleQueue()
+        self._waiting = waiting
         self.start()
 
     def run(self) -> None:
-        callbacks = _Callbacks()
+        callbacks = _Callbacks(self._waiting)
         for promise, work in iter(self.promised.get, None):
             _end(work)
             if not callbacks.run_those_of(promise, work):
                 callbacks.close()
-                callbacks = _Callbacks()
+                callbacks = _Callbacks(self._waiting)
         callbacks.close()
         callbacks.join()
 
@@ -185,9 +200,9 @@ class _Completer(threading.Thread):
 class _Callbacks(threading.Thread):
     """Has callbacks of futures run, one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting: Set[int]) -> None:
         super().__init__(name="syncopate callbacks", daemon=True)
-        self.waits_for_work = False  # which ends without another callback
+        self._stands = _Standing(self, waiting)
         self._given: Any = SimpleQueue()
         self._ended: Any = SimpleQueue()
         self.start()
@@ -202,13 +217,11 @@ class _Callbacks(threading.Thread):
     def run_those_of(self, promise: Any, work: Work) -> bool:
         """Returns once they have run; False if one waits for something else than work, maybe for a future that comes later."""
         self._given.put((promise, work))
-        used = -1.0
         while True:
             try:
                 return self._ended.get(timeout=_LOOK_AGAIN)
             except Empty:
-                before, used = used, time.clock_gettime(time.pthread_getcpuclockid(self.ident or 0))
-                if used == before and not self.waits_for_work:
+                if self._stands.still():
                     return False
 
     def close(self) -> None:
@@ -260,9 +273,11 @@ class _BackwardFuture(torch.futures.Future):
             is_first, self._is_set = not self._is_set, True
         return is_first
 
-    def is_left(self) -> bool:
-        """Whether nobody has set the result, though the work is done."""
-        return not self._is_set and self._work.is_completed()
+    def is_taken(self) -> bool:
+        return self._is_set
+
+    def is_work_done(self) -> bool:
+        return self._work.is_completed()
 
     def rescue(self) -> None:
         """Sets the result of work that is done, or has failed: wait() raises its error."""
@@ -305,18 +320,15 @@ class _Rescuer(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        used = -1.0
+        stands: Optional[_Standing] = None
         for future, thread in iter(self.given.get, None):
-            while not future._is_set:
-                before, used = used, self._used_by(thread)
-                if used == before and thread.ident not in self._waiting and future.is_left():
+            if stands is None or stands.thread is not thread:
+                stands = _Standing(thread, self._waiting)
+            while not future.is_taken():
+                if stands.still() and future.is_work_done():
                     future.rescue()
                 else:
                     time.sleep(_LOOK_AGAIN)
-
-    @staticmethod
-    def _used_by(thread: threading.Thread) -> float:
-        return time.clock_gettime(time.pthread_getcpuclockid(thread.ident or 0)) if thread.is_alive() else 0.0
 
 
 def _nothing() -> None:

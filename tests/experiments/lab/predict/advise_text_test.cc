@@ -10,6 +10,7 @@ namespace syncopate::experiments {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -61,6 +62,26 @@ TEST(AdviseText, ClaimsNothingOfWaysThatDidNotRun) {
       advised({"--model=resnet50", "--workers=4", "--batch-size=64", "--step-time=0.1", "--shape=10gbit"}, "1");
   EXPECT_THAT(text, AllOf(HasSubstr("- Fastest among the synchronous ways that ran: "),
                           HasSubstr("- Not simulated within --search-events=1: ")));
+}
+
+// Servers on hosts of their own need more hosts than were asked about.
+TEST(AdviseText, SaysWhichHostsALeadNeedsAndWhatIsBestWithoutThem) {
+  const std::vector<std::string> job = {"--model=resnet50",    "--workers=8", "--batch-size=64",    "--step-time=150ms",
+                                        "--shape=10gbit+50us", "--servers=8", "--bucket-sizes=25MB"};
+  const std::string text = advised(job);
+  EXPECT_THAT(text, AllOf(HasSubstr("servers: 8, whole variables, 170 ms a step with 8 hosts more."),
+                          HasSubstr(" On the 8 hosts with workers alone: it is the best."),
+                          ContainsRegex("servers: 8, whole variables\n +16  "),
+                          ContainsRegex("ring allreduce, buckets of 25 MB\n +8  "),
+                          HasSubstr("ring allreduce, weights averaged every 8 steps\n"),
+                          Not(HasSubstr("Which mode is ahead"))));
+  using testing_support::operator+;
+  const std::string cheapest =
+      advised(job + std::vector<std::string>{"--goal=cheapest", "--price-worker=3", "--price-server=2.9"});
+  EXPECT_THAT(cheapest, AllOf(HasSubstr("- Cheapest among synchronous ways: ring allreduce"),
+                              Not(HasSubstr("On the 8 hosts with workers alone"))));
+  // The fastest synchronous way is not the cheapest.
+  EXPECT_THAT(cheapest, ContainsRegex(", [01]\\.[0-9]+ times as many as the fastest synchronous way"));
 }
 
 // One server's link carries what all workers push.

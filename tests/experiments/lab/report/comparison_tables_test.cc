@@ -27,7 +27,8 @@ TEST(ComparisonText, ShowsRangesAndJudgesNothingBelowFiveRounds) {
   EXPECT_THAT(text, ContainsRegex("\nlocal +1,010 \\[1,000 \\.\\. 1,020\\] +1 +baseline\n"));
   EXPECT_THAT(text, ContainsRegex("\nlocal +1 min 59 s +2\\.0 %\nallreduce +59\\.4 s +0\\.0 %\n"));
   EXPECT_THAT(text, ContainsRegex("\nallreduce +2,020 \\[2,020 \\.\\. 2,020\\] +2\\.00x +not judged\n"));
-  EXPECT_THAT(text, HasSubstr("Not judged: 2 rounds; from 5 on (--repeat=15) there are intervals and verdicts."));
+  EXPECT_THAT(text,
+              HasSubstr("Not judged: 2 rounds; from 5 on there are intervals and verdicts, and 15 (--repeat=15) "));
 }
 
 TEST(ComparisonText, ClaimsADifferenceOnlyOutsideItsInterval) {

@@ -241,6 +241,13 @@ TEST(RunReport, CountsAWorkersWarmUpFromItsFirstStepInTheRun) {
   EXPECT_EQ(report_of(workers, {.warmup_steps = 2}).window->seconds, 0.08);
 }
 
+// What it had learnt before, the first batch after a checkpoint does not tell.
+TEST(RunReport, KnowsTheFirstLossOfAWholeRunAlone) {
+  const std::array workers = {steady(0, milliseconds(0), milliseconds(10), 3, 10)};
+  EXPECT_TRUE(report_of(workers).first_train_loss.has_value());
+  EXPECT_FALSE(report_of(workers, {.is_resumed = true}).first_train_loss.has_value());
+}
+
 TEST(RunReport, FindsWhenTheTargetWasFirstReached) {
   const std::array<EvalRecord, 4> evals = {
       {{.epoch = 1, .step = 10, .samples_seen = 100, .training_seconds = 1, .accuracy = 0.90, .loss = 0.5},

@@ -32,7 +32,7 @@ TEST(TextTable, GoesOnBelowWithColumnsThatDoNotFit) {
 }
 
 TEST(TextTable, GoesOnBelowWhereItIsCut) {
-  EXPECT_EQ(text_table({{"mode", "a", "b", "c"}, {"ps", "1", "2", "3"}}, {3}),
+  EXPECT_EQ(text_table({{"mode", "a", "b", "c"}, {"ps", "1", "2", "3"}}, {"c"}),
             "mode  a  b\nps    1  2\n\nmode  c\nps    3\n");
 }
 

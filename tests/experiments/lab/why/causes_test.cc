@@ -143,6 +143,19 @@ TEST(Causes, NameNoTinyBatchWhereALargerOneWouldNotSuffice) {
   EXPECT_THAT(names_of(causes_in(steps, 100, pace)), ElementsAre("thin link"));
 }
 
+TEST(Causes, BlameOthersForTheCoresOnlyWhereTheyUseThem) {
+  PlantedSteps steps = alike(2, 10);
+  steps[0].core_wait = steps[1].core_wait = 8;
+  RunPace pace = in_step(2);
+  pace.processes = 2;
+  pace.machine = MachineLoad{.cores = 2, .others = 0.004};
+  const std::vector<Cause> alone = causes_in(steps, 10, pace);
+  ASSERT_THAT(names_of(alone), Contains("oversubscribed cores"));
+  EXPECT_THAT(alone[0].change, testing::Not(HasSubstr("others use them")));
+  pace.machine->others = 0.6;
+  EXPECT_THAT(causes_of(*make_waterfall(steps.rows(), pace), pace)[0].change, HasSubstr("others use them, too"));
+}
+
 TEST(Causes, SayWhatIsNotRecorded) {
   PlantedSteps steps = alike(4, 5);
   RunPace pace = in_step(4);
