@@ -55,6 +55,8 @@ endif()
 if(SYNCOPATE_HAS_CUDA)
   # Turing, Ampere, Hopper; what is newer compiles Hopper's intermediate code when it starts.
   set(CMAKE_CUDA_ARCHITECTURES "75-real;80-real;90" CACHE STRING "GPUs to compile for")
+  # Ours link CUDA::cudart; nvcc would add a second runtime, the static one.
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
   enable_language(CUDA)
   # Before 3.25.2, CMake does not know how nvcc is told of C++20.
   if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

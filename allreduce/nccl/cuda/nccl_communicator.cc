@@ -106,9 +106,11 @@ Status NcclCommunicator::join(const ncclUniqueId& id, int rank, int size, TimePo
 Status NcclCommunicator::make_direct(int rank, TimePoint deadline) {
   ncclConfig_t config = configuration(/*blocking=*/true);
   direct_ = std::make_shared<ncclComm_t>(nullptr);
-  // The new communicator is made by the old one, which does not block: so this too can be given up.
-  SYNCOPATE_RETURN_IF_ERROR(settle(ncclCommSplit(communicator_, /*color=*/0, /*key=*/rank, direct_.get(), &config),
-                                   "ncclCommSplit", deadline));
+  // The new communicator is made by the old one, which does not block: so this too can be given up. ncclCommSplit says
+  // success, and not ncclInProgress, while it is under way (NCCL 2.28 to 2.30, init.cc): only asking tells its end.
+  ncclResult_t result = ncclCommSplit(communicator_, /*color=*/0, /*key=*/rank, direct_.get(), &config);
+  if (result == ncclSuccess) result = ncclInProgress;
+  SYNCOPATE_RETURN_IF_ERROR(settle(result, "ncclCommSplit", deadline));
   const ncclComm_t old = std::exchange(communicator_, *direct_);
   direct_.reset();
   run_within(kLeaveLimit, gpu_, [old] { leave(old); });

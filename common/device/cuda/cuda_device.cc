@@ -12,6 +12,7 @@
 #include "common/device/cuda/cuda_stream.h"
 #include "common/device/cuda/update_kernels.h"
 #include "common/device/gpu_inventory.h"
+#include "common/text/format.h"
 
 namespace syncopate {
 namespace {
@@ -20,8 +21,6 @@ namespace {
 // pauses that leave the core to others.
 constexpr Duration kAskAtOnce = std::chrono::microseconds(50);
 constexpr Duration kPause = std::chrono::microseconds(30);
-
-double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 class CudaPinnedRange final : public PinnedRange {
  public:
@@ -102,9 +101,11 @@ CudaDevice::~CudaDevice() {
 Status CudaDevice::no_room(const char* kind, std::size_t bytes) const {
   forget_last_cuda_error();
   std::size_t left = 0, total = 0;
-  std::string message = fmt::format("{}: no room for {:.0f} MiB of {}", description_, mebibytes(bytes), kind);
+  std::string message =
+      fmt::format("{}: no room for {} of {}", description_, format_bytes(static_cast<double>(bytes)), kind);
   if (cudaMemGetInfo(&left, &total) == cudaSuccess) {
-    message += fmt::format("; {:.0f} MiB of its own memory are left", mebibytes(left));
+    message += fmt::format("; {} of the {} of its own memory are free", format_bytes(static_cast<double>(left)),
+                           format_bytes(static_cast<double>(total)));
   } else {
     forget_last_cuda_error();
   }
@@ -145,7 +146,7 @@ Result<std::unique_ptr<PinnedRange>> CudaDevice::pin(std::span<std::byte> host) 
     if (result != cudaSuccess) {
       forget_last_cuda_error();
       return cuda_status(result, "cudaHostRegister")
-          .in(fmt::format("{}: pinning {:.0f} MiB", description_, mebibytes(host.size())));
+          .in(fmt::format("{}: pinning {}", description_, format_bytes(static_cast<double>(host.size()))));
     }
   }
   return std::unique_ptr<PinnedRange>(std::make_unique<CudaPinnedRange>(host, failure_));

@@ -18,7 +18,7 @@ struct MachineLoad {
   double seconds = 0;            // length of the observation
   double cores = 0;              // cores that the run could use: its affinity, limited by its cgroup's quota
   std::optional<double> quota;   // that quota in cores, if it is less than its affinity
-  int workers = 0;               // workers of the run that compute on these cores
+  int workers = 0;               // workers of the run on these cores
   std::optional<double> own;     // share that the run itself used
   std::optional<double> others;  // share of its affinity, whatever the quota, that other processes of this system used
   std::optional<double> steal;   // share that other systems on the same hardware took away (steal)

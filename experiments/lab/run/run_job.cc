@@ -153,9 +153,8 @@ void forget_final_figures(RunReport& report) {
   report.final_validation.reset();
 }
 
-// Returns the number of workers that compute on this host's processors.
+// Returns the number of workers on this host's processors: one whose GPU computes gives it its work from a core.
 int workers_on_own_cores(const ResolvedRun& config, const JobPlan& plan) {
-  if (config.device == DeviceKind::kCuda) return 0;
   const bool are_all_here = config.cluster == ClusterKind::kNamespaces;
   return static_cast<int>(std::ranges::count_if(plan.processes, [&](const ProcessSpec& process) {
     return process.role == Role::kWorker && (are_all_here || !process.remote);

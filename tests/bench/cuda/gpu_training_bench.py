@@ -45,7 +45,7 @@ def main():
     arguments.add_argument("--program", default=str(ROOT / "build/release/syncopate"))
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--seconds", type=float, default=2.0)
-    arguments.add_argument("--cases", default="mlp:64,mlp:512,mlp:4096,lenet:64,lenet:512,lenet:4096")
+    arguments.add_argument("--cases", default="mlp:64,mlp:512,mlp:4096,lenet:64,lenet:512,lenet:4096,resnet20:64,resnet20:512")
     arguments.add_argument("--precisions", default="fp32,tf32,bf16")
     options = arguments.parse_args()
     peer = has_torch()

@@ -10,12 +10,37 @@ import time
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 WARMUP_STEPS = 50
 SAMPLES = 60000
 
 
+class Block(nn.Module):
+    """Of He et al., "Deep residual learning", section 4.2: two convolutions; a shortcut without parameters."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.first = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.norms = nn.ModuleList([nn.BatchNorm2d(outputs), nn.BatchNorm2d(outputs)])
+        self.stride, self.more = stride, outputs - inputs
+
+    def forward(self, x):
+        y = self.norms[1](self.second(functional.relu(self.norms[0](self.first(x)))))
+        shortcut = x[:, :, ::self.stride, ::self.stride]
+        return functional.relu(y + functional.pad(shortcut, (0, 0, 0, 0, 0, self.more)))
+
+
+def make_resnet20():
+    blocks = [Block(16 if i == 0 else 16 << ((i - 1) // 3), 16 << (i // 3), 2 if i in (3, 6) else 1) for i in range(9)]
+    return nn.Sequential(nn.Unflatten(1, (1, 28, 28)), nn.Conv2d(1, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16),
+                         nn.ReLU(), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
 def make_model(name):
+    if name == "resnet20":
+        return make_resnet20()
     if name == "lenet":
         return nn.Sequential(nn.Unflatten(1, (1, 28, 28)), nn.Conv2d(1, 32, 5), nn.ReLU(), nn.MaxPool2d(2),
                              nn.Conv2d(32, 64, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(1024, 512),

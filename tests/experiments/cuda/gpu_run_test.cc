@@ -77,6 +77,7 @@ TEST_P(GpuRun, FollowsTheCurveOfTheProcessor) {
   EXPECT_THAT(end.out, HasSubstr("cuda fp32"));
   EXPECT_THAT(gpu.summary()["facts"]["device"].get<std::string>(), HasSubstr("GPU 0"));
   EXPECT_GT(gpu.summary()["step_split_ms"]["launch"], 0);
+  EXPECT_EQ(gpu.summary()["machine"]["workers"], GetParam().workers);
 }
 
 class GpuStraggler : public GpuRun {};

@@ -214,7 +214,7 @@ Status CudaBackend::open(Precision precision) {
   context_.device = &device_;
   context_.precision = precision;
   context_.stream = raw(device_.compute());
-  SYNCOPATE_RETURN_IF_ERROR(open_libraries());
+  SYNCOPATE_RETURN_IF_ERROR(open_libraries().in(device_.description()));
   SYNCOPATE_RETURN_IF_ERROR(context_.reserve(kWorkspaceBytes));
 
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Event> exchanged, device_.make_event());
@@ -315,8 +315,7 @@ LossAndCorrect CudaBackend::loss() {
 
 Result<std::unique_ptr<ComputeBackend>> make_cuda_backend(Device& device, Precision precision) {
   auto backend = std::make_unique<CudaBackend>(device);
-  const Status opened = backend->open(precision);
-  if (!opened.ok()) return opened.in(device.description());
+  SYNCOPATE_RETURN_IF_ERROR(backend->open(precision));
   return std::unique_ptr<ComputeBackend>(std::move(backend));
 }
 

@@ -142,6 +142,10 @@ std::string lose_a_rank(Place& place) {
       !wrong.empty()) {
     return wrong;
   }
+  // Data that rank 1 has sent may die with it: not before rank 0 is done with the first mean, too.
+  if (const auto all = place.rendezvous.exchange("done", place.rank, 2, "", in(30s)); !all.ok()) {
+    return "not all are done: " + text_of(all.status());
+  }
   if (place.rank == 1) raise(SIGKILL);
   const TimePoint begin = kClock.now();
   Status status;
