@@ -19,10 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def short(name):
-    """The name of a kernel without its template's arguments and parameters."""
-    while (bare := re.sub(r"<[^<>]*>", "", name)) != name:
-        name = bare
-    return name.split("(")[0].replace("void ", "").split("::")[-1][:60]
+    """A kernel's name without its parameters and namespaces, and as much of its template's arguments as has room."""
+    bare = re.sub(r"\b(void |syncopate::|worker::|<unnamed>::)", "", name.replace("(anonymous namespace)::", ""))
+    return re.sub(r"^\W*(?:\w+::)*", "", bare.split(">(")[0] if ">(" in bare else bare.split("(")[0])[:72]
 
 
 def profile(program, model, batch, precision, steps):
@@ -63,7 +62,7 @@ def main():
         print(f"{case} {options.precision}: {sum(counts.values()):.1f} kernels a step, {whole / 1e3:.1f} us")
         for name in sorted(times, key=times.get, reverse=True):
             if counts[name] > 0:
-                print(f"  {name:<60} {counts[name]:>6.1f} x {times[name] / 1e3:>9.1f} us {times[name] / whole:>6.1%}")
+                print(f"  {name:<72} {counts[name]:>6.1f} x {times[name] / 1e3:>9.1f} us {times[name] / whole:>6.1%}")
         print(flush=True)
 
 
