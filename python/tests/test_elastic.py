@@ -64,6 +64,15 @@ def test_the_others_go_on_with_the_mean_of_those_that_are_left(rule, way):
     assert "rank 1 (pid" in ended[0].err and "is gone: 2 ranks go on" in ended[0].err
 
 
+@pytest.mark.parametrize("mode", ["allreduce", "ps"])
+def test_the_others_leave_without_one_that_is_lost_at_the_end(mode):
+    ended = wait(start("elastic.py", 3, STEPS, 1, STEPS, f"mode={mode}"))
+    assert ended[1].code == -signal.SIGKILL
+    for each in (ended[0], ended[2]):
+        assert each.code == 0, each.err[-2000:]
+        assert re.search(r"^rank \d of \d loss ", each.out, re.M)
+
+
 @pytest.mark.parametrize("update", ["own", "torch"])
 def test_who_is_an_exchange_behind_takes_its_means_and_makes_the_update(update):
     """Rank 1 is lost in the second exchange of a step, while rank 2 has not finished the first."""

@@ -179,5 +179,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
             self._close()
 
     def _close(self) -> None:
-        self._job.rejoiners.remove(self._exchange.rejoin)
-        self._exchange.close()
+        try:
+            self._exchange.close()
+        finally:
+            self._job.rejoiners.remove(self._exchange.rejoin)

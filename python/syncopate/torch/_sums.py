@@ -253,7 +253,12 @@ class Sums(Exchange):
 
     def close(self) -> None:
         self.remove_hooks()
-        self.core.leave()
+        while True:
+            try:
+                self.core.leave()
+                # No exchange has told the others of what the last update was made with.
+                self._job.group.agree(f"{self._name}/end", self._agreement.texts_of_last(), "leaving")
+                break
+            except PeerLost as error:
+                self._job.recover(error)
         self.core = None
-        # No exchange has told the others of what the last update was made with.
-        self._job.group.agree(f"{self._name}/end", self._agreement.texts_of_last(), "leaving")

@@ -1,5 +1,5 @@
-"""An elastic job: elastic.py STEPS KILLED STEP KEY=VALUE ... Rank KILLED is killed before it takes part in step STEP; -1:
-nobody is, by itself. With backwards=N a step has so many, of which it misses the last; with behind=RANK that rank has not
+"""An elastic job: elastic.py STEPS KILLED STEP KEY=VALUE ... Rank KILLED is killed before it takes part in step STEP, and at
+STEPS before it leaves; -1: nobody is, by itself. With backwards=N a step has so many, of which it misses the last; with behind=RANK that rank has not
 finished the exchange before, which the others have, when the loss comes. Each rank that is left prints its rank, how many
 there are, and the weights and an average at the end."""
 
@@ -61,6 +61,9 @@ def main(steps, killed, at, *options):
         optimizer.step()
         average = sy.allreduce(loss.detach().view(1))
         time.sleep(pause)
+    if (member, int(steps)) == (int(killed), int(at)):
+        os.kill(os.getpid(), signal.SIGKILL)
+    optimizer.close()
     where = f"rank {sy.rank()} of {sy.size()}"
     sy.shutdown()
     total = sum(p.detach().double().sum().item() for p in model.parameters())
