@@ -158,6 +158,7 @@ const std::vector<Topic>& topics() {
         "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
         "--sharding=whole --price-worker=3.06 --price-server=0.68",
         "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit+50us",
+        "advise --model=resnet50 --compute=a100 --workers=8 --shape=10gbit+50us",
         "advise --profile=bert-large-128 --workers=8,32 --batch-size=8 --step-time=0.2 --shape=10gbit+50us "
         "--memory=16GiB --goal=cheapest --price-worker=3.06 --price-server=0.68"}},
   };
@@ -267,7 +268,9 @@ std::vector<OptionSpec> options_beside_the_table() {
        .name = "step-time",
        .placeholder = "SECONDS",
        .sentence = "predict, advise: how long a step of one worker takes that exchanges nothing. A profile that "
-                   "was measured has this and --batch-size; both together put another device's step in its place.",
+                   "was measured has this and --batch-size; both together put another device's step in its place. "
+                   "--compute=v100 takes the typical step of a known device in its place (--help=compute), and its "
+                   "largest known batch unless --batch-size is given.",
        .unit = "seconds",
        .range = "0.000001 to 1000000",
        .usual = "none: it must be given"},

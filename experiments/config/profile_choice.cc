@@ -48,4 +48,16 @@ Result<prediction::ModelProfile> compute_profile_of(const ResolvedRun& config) {
   return profile;
 }
 
+Result<prediction::TypicalStep> device_step_of(const ResolvedRun& config) {
+  std::string model = config.model;
+  if (is_profile(config)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, profile_of(config));
+    model = profile.model;
+  }
+  const std::string& device = config.compute.device;
+  Result<prediction::TypicalStep> step = prediction::typical_step(device, model, config.batch_size);
+  if (!step.ok()) return step.status().in("--compute=" + device);
+  return step;
+}
+
 }  // namespace syncopate::experiments

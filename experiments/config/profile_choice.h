@@ -6,6 +6,7 @@
 
 #include "common/status.h"
 #include "experiments/config/resolved_run.h"
+#include "prediction/device_steps.h"
 #include "prediction/model_profile.h"
 
 namespace syncopate::experiments {
@@ -21,5 +22,9 @@ Result<prediction::ModelProfile> profile_of(const RunSettings& config);
 // Returns the profile whose times the run's workers take, for batches of its own size. Requires that config.compute
 // names one. Fails as open_profile() does, and for a profile without times, or with times of another model.
 Result<prediction::ModelProfile> compute_profile_of(const ResolvedRun& config);
+
+// Returns the typical step of the device that config.compute names. Requires that it names one. Fails as open_profile()
+// does, and for a model of which no step on that device is known, listing those that are.
+Result<prediction::TypicalStep> device_step_of(const ResolvedRun& config);
 
 }  // namespace syncopate::experiments

@@ -1,12 +1,14 @@
 #include "experiments/config/simulated_cluster.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "common/text/number.h"
 #include "common/text/quantity.h"
+#include "prediction/device_steps.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -50,10 +52,20 @@ std::string FabricChoice::to_string() const {
          (oversubscription == 1 ? "" : fmt::format(",oversubscription:{:.6g}", oversubscription));
 }
 
+std::string ComputeModel::forms() {
+  return fmt::format(
+      "solo, the time of a step (250us, 5ms, 1.5s; up to 1000s), a device's rate (900GFLOPS, 15TFLOPS), a known device "
+      "({}; a100:amp in that precision), a profile with times (mlp.json), or profile, for that of --model",
+      fmt::join(prediction::device_names(), ", "));
+}
+
 Result<ComputeModel> ComputeModel::parse(std::string_view text) {
   if (text == "solo") return ComputeModel();
   if (text == kOwnProfile || text.ends_with(".json")) {
     return ComputeModel{.step = {}, .flops_per_second = {}, .profile = std::string(text)};
+  }
+  if (prediction::names_device(text)) {
+    return ComputeModel{.step = {}, .flops_per_second = {}, .profile = {}, .device = std::string(text)};
   }
   const std::optional<double> time = parse_in_unit(text, "seconds"), rate = parse_flops(text);
   if (time && *time >= kLeastStepSeconds && *time <= kMostStepSeconds) {
@@ -67,6 +79,7 @@ Result<ComputeModel> ComputeModel::parse(std::string_view text) {
 std::string ComputeModel::to_string() const {
   if (step) return fmt::format("{:.6g}ms", seconds(*step) * 1e3);
   if (flops_per_second) return fmt::format("{:.6g}GFLOPS", *flops_per_second / 1e9);
+  if (!device.empty()) return device;
   return profile.empty() ? "solo" : profile;
 }
 

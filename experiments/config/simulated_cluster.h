@@ -45,15 +45,14 @@ struct ComputeModel {
   // A profile with times, tensor by tensor: a file, or kOwnProfile, where the run's model is one. Empty: none.
   static constexpr std::string_view kOwnProfile = "profile";
   std::string profile;
+  // A known device, whose step of a known model others have measured (prediction/device_steps.h): "a100", "a100:amp".
+  std::string device = {};
   // None of them ("solo"): what this machine takes with nothing else to do, measured once before the run.
-  bool is_solo() const { return !step && !flops_per_second && profile.empty(); }
+  bool is_solo() const { return !step && !flops_per_second && profile.empty() && device.empty(); }
 
-  // "solo", "5ms", "250us", "1.5s", "900GFLOPS", "15TFLOPS", "profile" or "mlp.json".
+  // "solo", "5ms", "250us", "1.5s", "900GFLOPS", "15TFLOPS", "v100", "a100:amp", "profile" or "mlp.json".
   static Result<ComputeModel> parse(std::string_view text);
-  static const char* forms() {
-    return "solo, the time of a step (250us, 5ms, 1.5s; up to 1000s), a device's rate (900GFLOPS, 15TFLOPS), a "
-           "profile with times (mlp.json), or profile, for that of --model";
-  }
+  static std::string forms();
   // In the form that parse() reads.
   std::string to_string() const;
 

@@ -23,7 +23,7 @@ TEST(PublishedTable, SaysWhichLineIsWrong) {
 
 TEST(PublishedTable, NamesTheSourceOfEveryRow) {
   for (const char* name : {"nccl_emulated_links", "piz_daint", "tensorflow_page", "mxnet_p2_16xlarge", "horovod",
-                           "dlperf_bert", "convergence"}) {
+                           "dlperf_bert", "convergence", "device_steps"}) {
     const std::vector<PublishedRow> rows = published_table(name);
     EXPECT_GT(rows.size(), 10u) << name;
     for (const PublishedRow& row : rows) EXPECT_FALSE(row.text("source").empty()) << name;

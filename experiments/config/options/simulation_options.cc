@@ -67,11 +67,13 @@ OptionSpec cluster() {
 OptionSpec compute() {
   OptionSpec option{.group = kGroup,
                     .name = "compute",
-                    .placeholder = "TIME|RATE|FILE",
+                    .placeholder = "TIME|RATE|DEVICE|FILE",
                     .sentence =
                         "How long a worker computes for a step: a time, of which forward takes a third; the "
-                        "model's FLOPs by a device's rate; as a profile says; or solo, what this machine takes with "
-                        "nothing else to do, measured before the run.",
+                        "model's FLOPs by a device's rate; what others have measured of the model on a known device, "
+                        "told with its source (predict and advise take these three, too; --device is where a run "
+                        "computes by itself); as a profile says; or solo, what this machine takes with nothing else to "
+                        "do, measured before the run.",
                     .range = ComputeModel::forms(),
                     .usual = "as the cluster's file or the model's profile says, else solo",
                     .is_text = true};

@@ -153,7 +153,8 @@ Status validate_profile(const ResolvedRun& config) {
   }
   if (config.compute.is_solo()) {
     return refused(
-        "there is nothing to measure; --compute=150ms gives the time of a step, --compute=15TFLOPS a device's rate");
+        "there is nothing to measure; --compute=150ms gives the time of a step, --compute=15TFLOPS a device's rate, "
+        "--compute=v100 the typical step of a known device");
   }
   if (config.checkpoint_every || config.resume) {
     return refused("has no state to save; leave --checkpoint-every and --resume out");
@@ -213,6 +214,7 @@ Status validate_cluster(const ResolvedRun& config) {
   if (config.launcher == LauncherKind::kMpirun) return refused("--launcher=mpirun", "starts real processes");
   SYNCOPATE_RETURN_IF_ERROR(validate_fabric(config, own_hosts_of(config)));
   if (!config.compute.profile.empty()) SYNCOPATE_RETURN_IF_ERROR(compute_profile_of(config).status());
+  if (!config.compute.device.empty()) SYNCOPATE_RETURN_IF_ERROR(device_step_of(config).status());
   return {};
 }
 

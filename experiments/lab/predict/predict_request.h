@@ -20,7 +20,7 @@ struct PredictRequest {
 };
 
 // Reads words like --profile=resnet50. --profile and --workers must be there, --batch-size and --step-time
-// unless the profile has times, and --shape or a --cluster that has a link;
+// unless the profile has times or --compute is a known device, and --shape or a --cluster that has a link;
 // none may stand twice. Fails with invalid argument and one line that says what is wrong and what would be right.
 Result<PredictRequest> parse_predict_request(const std::vector<std::string>& words);
 

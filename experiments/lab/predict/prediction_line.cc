@@ -68,6 +68,12 @@ bool is_prediction_line(int argc, const char* const* argv) {
 Result<std::string> prediction_text(const std::vector<std::string>& words, const JobRunner& run) {
   if (words.front() == "reproduce") return reproduce_text(words);
   const std::vector<std::string> options(words.begin() + 1, words.end());
+  for (const std::string& word : options) {
+    if (!word.starts_with("--device=")) continue;
+    return Status::invalid_argument(
+        fmt::format("{}: {}: is where a run computes by itself; --compute={} takes the typical step of a known device",
+                    words.front(), word, word.substr(word.find('=') + 1)));
+  }
   if (words.front() == "advise") {
     SYNCOPATE_ASSIGN_OR_RETURN(const AdviseRequest request, parse_advise_request(options));
     return advise_text(request, run);

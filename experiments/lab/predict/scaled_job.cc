@@ -1,9 +1,12 @@
 #include "experiments/lab/predict/scaled_job.h"
 
+#include <fmt/ranges.h>
+
 #include "common/text/format.h"
 #include "experiments/config/cluster_description.h"
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
+#include "prediction/device_steps.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -37,9 +40,44 @@ Status read_model(const GivenWords& given, ScaledJob& job) {
   return {};
 }
 
+// A step by --compute, as a run has it: a time, a device's rate or a known device, which knows batches of its own.
+Status read_compute(const GivenWords& given, const ComputeModel& compute, ScaledJob& job) {
+  if (!compute.device.empty()) {
+    const auto step = prediction::typical_step(compute.device, job.profile.model, job.batch_size);
+    if (!step.ok()) return step.status().in("--compute=" + compute.device);
+    job.batch_size = step->batch_size;
+    job.step_seconds = step->seconds;
+    job.device = compute.device;
+    job.basis = step->basis;
+    return {};
+  }
+  if (job.batch_size == 0) {
+    return Status::invalid_argument(
+        fmt::format("--batch-size is missing: --compute={} needs the samples of a step", given.at("compute")));
+  }
+  constexpr double kPasses = 3;  // backward does each product of the forward pass twice
+  job.step_seconds = compute.step ? seconds(*compute.step)
+                                  : kPasses * job.profile.forward_flops() * job.batch_size / *compute.flops_per_second;
+  return {};
+}
+
 // A profile with times says how long a step takes, and of how many samples, unless both are given, as of another
 // device; others must be told.
 Status read_step(const GivenWords& given, ScaledJob& job) {
+  if (given.contains("batch-size")) {
+    SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
+  }
+  if (const auto text = given.find("compute"); text != given.end()) {
+    if (given.contains("step-time")) {
+      return Status::invalid_argument("--compute and --step-time say the same: one of them is enough");
+    }
+    const Result<ComputeModel> compute = ComputeModel::parse(text->second);
+    if (compute.ok() && !compute->is_solo() && compute->profile.empty()) return read_compute(given, *compute, job);
+    return Status::invalid_argument(
+        fmt::format("--compute={}: must be the time of a step, as in 150ms, a device's rate, as in 15TFLOPS, or a "
+                    "known device: {}",
+                    text->second, fmt::join(prediction::device_names(), ", ")));
+  }
   const bool is_given = given.contains("batch-size") || given.contains("step-time");
   if (job.profile.has_times() && !is_given) {
     job.batch_size = job.profile.batch_size;
@@ -53,10 +91,10 @@ Status read_step(const GivenWords& given, ScaledJob& job) {
             ? fmt::format("--{} is missing: {} has times of its own; leave both --batch-size and --step-time out, or "
                           "give both, as of another device",
                           name, job.profile_name)
-            : fmt::format("--{} is missing: {} has no times; give both --batch-size and --step-time", name,
-                          job.profile_name));
+            : fmt::format("--{} is missing: {} has no times; give both --batch-size and --step-time, or a known "
+                          "device, as in --compute=v100",
+                          name, job.profile_name));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
   SYNCOPATE_ASSIGN_OR_RETURN(job.step_seconds, time_in("step-time", given.at("step-time"), 1e-6, 1e6));
   return {};
 }
@@ -103,9 +141,9 @@ const std::vector<std::string>& required_job_options() {
 }
 
 const std::vector<std::string>& optional_job_options() {
-  static const std::vector<std::string> names = {"model",        "profile",     "batch-size",       "step-time",
-                                                 "shape",        "cluster",     "workers-per-host", "inside",
-                                                 "price-worker", "price-server"};
+  static const std::vector<std::string> names = {"model",   "profile",      "batch-size",  "step-time",
+                                                 "compute", "shape",        "cluster",     "workers-per-host",
+                                                 "inside",  "price-worker", "price-server"};
   return names;
 }
 
@@ -136,7 +174,10 @@ std::string title_of(const ScaledJob& job, const char* kind) {
                      job.profile.model, format_count(static_cast<double>(job.profile.parameters())),
                      job.profile.tensors.size(), format_bytes(job.profile.bytes()), kind, job.step_seconds,
                      job.batch_size, job.link.describe("a host"),
-                     job.workers_per_host == 1 ? "1 worker" : fmt::format("{} workers", job.workers_per_host));
+                     job.workers_per_host == 1 ? "1 worker" : fmt::format("{} workers", job.workers_per_host)) +
+         (job.device.empty()
+              ? ""
+              : fmt::format("The step is typical of {}, not measured on yours: {}.\n", job.device, job.basis));
 }
 
 }  // namespace syncopate::experiments

@@ -24,6 +24,8 @@ struct ScaledJob {
   int workers_per_host = 1;
   int batch_size = 0;       // samples a worker
   double step_seconds = 0;  // of one worker alone
+  std::string device;       // whose typical step it is, as it was given; empty for another step
+  std::string basis;        // the rows that the device's step is from
   LinkShape link;           // of a host; the delay is that of each message
   // What processes of one host share with each other. As the forms have it, it costs nothing: this is the fastest link
   // that there may be.

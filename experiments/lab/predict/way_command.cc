@@ -64,7 +64,7 @@ std::vector<std::string> words_of(const ScaledJob& job, int workers, const Way& 
       fmt::format("--model={}{}", job.profile_name.ends_with(".json") ? kProfilePrefix : "", job.profile_name),
       fmt::format("--workers={}", workers),
       fmt::format("--batch-size={}", job.batch_size),
-      fmt::format("--compute={:.9g}ms", job.step_seconds * 1e3),
+      job.device.empty() ? fmt::format("--compute={:.9g}ms", job.step_seconds * 1e3) : "--compute=" + job.device,
       fmt::format("--shape={}", job.link.to_string()),
   };
   add_exchange(way, addition.period, words);

@@ -53,6 +53,13 @@ Result<Duration> given_step(const ResolvedRun& config, SimulationFacts& facts) {
     facts.compute = fmt::format("{} a step, as given, a third of it forward", milliseconds_text(*config.compute.step));
     return *config.compute.step;
   }
+  if (!config.compute.device.empty()) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const prediction::TypicalStep typical, device_step_of(config));
+    const Duration step = from_seconds(typical.seconds);
+    facts.compute = fmt::format("{} a step, a third of it forward: typical of {}, not measured on yours: {}",
+                                milliseconds_text(step), config.compute.device, typical.basis);
+    return step;
+  }
   SYNCOPATE_ASSIGN_OR_RETURN(const double forward_flops, forward_flops_of(config));
   constexpr double kPasses = 3;  // backward does each product of the forward pass twice
   const Duration step = from_seconds(kPasses * forward_flops / *config.compute.flops_per_second);

@@ -16,15 +16,24 @@ TEST(AComputeModel, IsATimeARateOrMeasured) {
 }
 
 TEST(AComputeModel, IsReadAsItIsWritten) {
-  for (const char* text : {"solo", "0.25ms", "5ms", "1500ms", "900GFLOPS", "15000GFLOPS", "profile", "a/mlp.json"}) {
+  for (const char* text :
+       {"solo", "0.25ms", "5ms", "1500ms", "900GFLOPS", "15000GFLOPS", "profile", "a/mlp.json", "v100", "a100:amp"}) {
     EXPECT_EQ(ComputeModel::parse(text)->to_string(), text);
   }
 }
 
 TEST(AComputeModel, RefusesWhatIsNeither) {
-  for (const char* text : {"", "ms", "0ms", "-5ms", "2000s", "2h", "TFLOPS", "0TFLOPS", "15FLOPS", "nanms"}) {
+  for (const char* text :
+       {"", "ms", "0ms", "-5ms", "2000s", "2h", "TFLOPS", "0TFLOPS", "15FLOPS", "nanms", "t4", "v100:"}) {
     EXPECT_FALSE(ComputeModel::parse(text).ok()) << text;
   }
+}
+
+TEST(AComputeModel, OfAKnownDeviceIsNeitherMeasuredNorGiven) {
+  const ComputeModel model = *ComputeModel::parse("a100:amp");
+  EXPECT_FALSE(model.is_solo());
+  EXPECT_EQ(model.device, "a100:amp");
+  EXPECT_FALSE(model.step || model.flops_per_second);
 }
 
 TEST(AComputeModel, OfAProfileIsNeitherMeasuredNorGiven) {

@@ -76,6 +76,43 @@ TEST(PredictRequest, SaysWhatIsWrong) {
   EXPECT_THAT(refused(words), StartsWith("--shape=10GB: must be RATE or RATE+DELAY"));
 }
 
+TEST(PredictRequest, TakesTheStepOfAKnownDevice) {
+  const auto job_of = [](const std::vector<std::string>& more) {
+    using testing_support::operator+;
+    const std::vector<std::string> words = {"--model=torchvision-resnet50", "--workers=8", "--shape=25gbit"};
+    const Result<PredictRequest> request = parse_predict_request(words + more);
+    EXPECT_TRUE(request.ok()) << request.status().message();
+    return request.ok() ? request->job : ScaledJob();
+  };
+  const ScaledJob largest = job_of({"--compute=p100"}), half = job_of({"--compute=p100", "--batch-size=32"});
+  EXPECT_EQ(largest.batch_size, 64);
+  EXPECT_NEAR(largest.step_seconds, 64 / 219.0, 1e-12);
+  EXPECT_NEAR(half.step_seconds, 32 / 195.0, 1e-12);
+  EXPECT_THAT(title_of(largest),
+              HasSubstr("\nThe step is typical of p100, not measured on yours: fp32, 219 samples/s in "
+                        "batches of 64; TensorFlow"));
+  EXPECT_EQ(job_of({"--compute=150ms", "--batch-size=8"}).step_seconds, 0.15);
+  const ScaledJob by_rate = job_of({"--compute=10TFLOPS", "--batch-size=8"});
+  EXPECT_NEAR(by_rate.step_seconds, 3 * 8 * by_rate.profile.forward_flops() / 10e12, 1e-12);
+}
+
+TEST(PredictRequest, SaysWhatIsWrongWithADevice) {
+  const auto refusal = [](const std::vector<std::string>& more) {
+    using testing_support::operator+;
+    return refused(std::vector<std::string>{"--model=gpt2", "--workers=8", "--shape=25gbit"} + more);
+  };
+  EXPECT_THAT(refusal({"--compute=k80"}), AllOf(StartsWith("--compute=k80: no step of gpt2 on it is known; there are "),
+                                                HasSubstr("k80 (alexnet, inception3, resnet50, vgg16)")));
+  for (const char* word : {"t4", "solo", "profile"}) {
+    EXPECT_THAT(refusal({"--compute=" + std::string(word)}), HasSubstr("or a known device: a100, cpu-core, "));
+  }
+  EXPECT_THAT(refusal({"--compute=150ms"}), StartsWith("--batch-size is missing: --compute=150ms"));
+  EXPECT_EQ(refusal({"--compute=v100", "--step-time=1"}),
+            "--compute and --step-time say the same: one of them is enough");
+  EXPECT_THAT(prediction_text({"advise", "--model=gpt2", "--device=a100"}).status().message(),
+              HasSubstr("--compute=a100 takes the typical step of a known device"));
+}
+
 TEST(PredictRequest, TakesPricesTogether) {
   const Result<PredictRequest> request = parse_predict_request(usual_with({"--price-worker=3.06", "--price-server=0"}));
   ASSERT_TRUE(request.ok()) << request.status().message();

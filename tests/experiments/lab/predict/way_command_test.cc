@@ -40,6 +40,16 @@ TEST(WordsOfAWay, AskForItsRun) {
                              Not(HasSubstr("'"))));
 }
 
+// The run divides the same step by the same rows, so that it says the same.
+TEST(WordsOfAWay, NameTheDeviceWhoseStepItIs) {
+  ScaledJob job = job_of(1);
+  job.device = "p100";
+  const Result<RunRequest> request =
+      run_of(words_of(job, 4, {.plan = {.exchange = Exchange::kRing, .bucket_bytes = 5e6}}));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->compute->device, "p100");
+}
+
 // A batch of all of them is more than generated data usually has.
 TEST(WordsOfAWay, NeedNoTrainingSamplesForManyWorkers) {
   const prediction::Way ring{.plan = {.exchange = Exchange::kRing, .bucket_bytes = 5e6}};
