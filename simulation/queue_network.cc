@@ -90,11 +90,27 @@ class QueueNetwork final : public Network {
     Tick time = 0;
     std::uint64_t bytes = 0;
   };
+  // Those of a connection, the next first. A std::deque takes 576 bytes for none.
+  class Acknowledgements {
+   public:
+    bool empty() const { return first_ == all_.size(); }
+    const Acknowledgement& front() const { return all_[first_]; }
+    void push(Acknowledgement last) { all_.push_back(last); }
+    void pop() {
+      if (++first_ < all_.size() / 2 && !empty()) return;
+      all_.erase(all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+
+   private:
+    std::vector<Acknowledgement> all_;
+    std::size_t first_ = 0;
+  };
   struct Connection {
     std::vector<int> path;
     Tick way_back = 0;                        // of an acknowledgement
     std::size_t first = kNone, last = kNone;  // messages that are not yet sent
-    std::queue<Acknowledgement> awaited;      // frames only
+    Acknowledgements awaited;                 // frames only
     std::uint64_t under_way = 0;              // bytes of these, and of frames still on their way
     bool in_queue = false;
     bool looks_again = false;  // an event will

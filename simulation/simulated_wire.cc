@@ -116,7 +116,7 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
   // Returns a parcel, whose place is free again.
   Parcel take(std::size_t place) {
     free.push_back(place);
-    return std::exchange(parcels[place], {});
+    return std::exchange(parcels[place], Parcel{.is_sent = true});
   }
 
   void release(Parcel& parcel);
@@ -156,8 +156,8 @@ class SimulatedTransport final : public Transport {
   void leave(Shared::End how) {
     if (std::erase(shared_->endpoints, this) == 0) return;
     while (first_arrived_ != Shared::kNone) next_arrived();
-    for (Parcel& parcel : shared_->parcels) {
-      if (shared_->connection(parcel.connection).from == this) shared_->release(parcel);
+    for (auto parcel = shared_->parcels.begin(); unsent_ > 0 && parcel != shared_->parcels.end(); ++parcel) {
+      if (shared_->connection(parcel->connection).from == this) shared_->release(*parcel);
     }
     for (int peer = 0; peer < size_; ++peer) {
       shared_->connection(number(peer, rank_)).to = nullptr;
@@ -185,6 +185,7 @@ class SimulatedTransport final : public Transport {
       parcel.pending->fetch_add(1, std::memory_order_relaxed);
     }
     counters_.payload_bytes_out += static_cast<std::int64_t>(payload.size());
+    ++unsent_;
     shared_->begin(std::move(parcel));
     return Status();
   }
@@ -243,6 +244,7 @@ class SimulatedTransport final : public Transport {
 
   // A payload's memory is the sender's own again. Who waits for a message is not woken for that.
   void release() {
+    --unsent_;
     if (awaits_sends_) wake();
   }
 
@@ -298,6 +300,7 @@ class SimulatedTransport final : public Transport {
   std::vector<bool> gone_;                                                    // by peer
   std::vector<Loss> losses_;                                                  // not told yet
   std::deque<AlignedBuffer> memory_;
+  std::size_t unsent_ = 0;  // parcels of this endpoint of which a byte has not left
   std::optional<World::ActorId> waiter_;
   bool awaits_sends_ = false;
   bool interrupted_ = false;

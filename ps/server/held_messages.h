@@ -12,8 +12,6 @@ namespace syncopate::ps {
 
 class HeldMessages {
  public:
-  explicit HeldMessages(int workers) : workers_(workers) {}
-
   void keep_push(std::size_t chunk, Message message);
   void keep_rows(std::size_t table, Message message);
 
@@ -24,14 +22,16 @@ class HeldMessages {
   void clear();
 
  private:
-  std::size_t place_of(int worker, std::size_t part) const {
-    return part * static_cast<std::size_t>(workers_) + static_cast<std::size_t>(worker);
-  }
-  void keep(std::vector<Message>& messages, std::size_t part, Message message) const;
+  struct Held {
+    int worker = 0;
+    Message message;
+  };
+  using Parts = std::vector<std::vector<Held>>;
 
-  int workers_;
-  std::vector<Message> pushes_;  // by chunk, then worker
-  std::vector<Message> rows_;    // by table, then worker
+  static void keep(Parts& parts, std::size_t part, Message message);
+
+  Parts pushes_;  // by chunk
+  Parts rows_;    // by table
 };
 
 }  // namespace syncopate::ps

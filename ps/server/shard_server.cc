@@ -25,8 +25,7 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
       clock_(clock),
       number_(options_.group.shard_of_rank(transport.rank())),
       work_(clock),
-      account_(number_, clock, options_.tracer),
-      held_(options_.group.workers) {
+      account_(number_, clock, options_.tracer) {
   assert(transport.size() == options_.group.size() && number_ >= 0);
   if (options_.role == ReplicaRole::kHead) {
     to_tail_.emplace(transport, clock, options_.group.other_replica_of(transport.rank()), options_.timeout);
@@ -266,7 +265,8 @@ Status ShardServer::handle(Message message) {
   }
   // They may have waited for a worker that leaves, alone.
   const bool is_leave = answers.ok() && incoming_.has_leave();
-  if (is_push) held_.let_go_of_pushes(*shard_, chunk);
+  // A push whose own gradient still waits has made no update.
+  if (is_push && !shard_->has_pending_gradient(from, chunk)) held_.let_go_of_pushes(*shard_, chunk);
   if (is_leave) held_.let_go_of_pushes(*shard_);
   if (is_rows_push || is_leave) held_.let_go_of_rows(*shard_);
   return finish(from, answers);
