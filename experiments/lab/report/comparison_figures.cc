@@ -69,7 +69,7 @@ RowFigures own_figures(const ComparedRow& row) {
     if (report.memory.all == 0) return std::nullopt;
     return static_cast<double>(report.memory.all) / 1e6;
   });
-  figures.quality = estimate(series_of(row, quality));
+  figures.quality = estimate(series_of(row, quality), Rounds::kIndependent);
   const Estimate loss = estimate(series_of(row, [](const RunReport& report) { return report.final_test_loss; }));
   if (loss.count > 0) figures.loss = loss.mean;
   figures.to_target = estimate(series_of(row, seconds_to_target));
@@ -116,7 +116,7 @@ void judge(const ComparisonReport& report, ComparisonFigures& figures) {
     return rows;
   };
   const std::vector<Difference> speed = ratios(all(throughput)), to_target = ratios(all(seconds_to_target)),
-                                gain = differences(all(quality));
+                                gain = differences(all(quality), Rounds::kIndependent);
   for (std::size_t row = 0; row < figures.rows.size(); ++row) {
     figures.rows[row].speed = speed[row];
     figures.rows[row].target_ratio = to_target[row];

@@ -32,26 +32,29 @@ std::string judged_line(const ComparisonReport& report, const ComparisonFigures&
         figures.most_rounds, figures.most_rounds == 1 ? "" : "s", kFewestRounds, 3 * kFewestRounds, 3 * kFewestRounds);
   }
   return fmt::format(
-      "Judged by differences within a round (t of logarithms, {}Holm over the rows): of comparisons of equal rows in "
-      "independent rounds, at most 1 in 20 calls any different. A difference is claimed only where 1 lies outside the "
-      "interval.",
+      "Judged by differences within a round (t of logarithms, {}Holm over the rows), whose rounds may be alike: of "
+      "comparisons of equal rows, at most 1 in 20 calls any different. A difference is claimed only where 1 lies "
+      "outside the interval.",
       figures.most_rounds >= 10 ? "a tenth trimmed at each end, " : "");
 }
 
-// What the intervals allow for, where it widens them much. So few rounds may show it by chance, too.
+// Says where rounds of a row are very much alike, which widens the intervals, and beyond which they no longer hold.
 std::string alike_line(const ComparisonReport& report, const ComparisonFigures& figures) {
-  constexpr double kMuchAlike = 0.3;
-  if (figures.is_exact) return "";
+  constexpr double kMuchAlike = 0.5, kTooMuchAlike = 0.8;
+  if (figures.is_exact || figures.rows.empty()) return "";
   std::size_t most = 0;
   for (std::size_t row = 0; row < figures.rows.size(); ++row) {
     if (figures.rows[row].speed.autocorrelation > figures.rows[most].speed.autocorrelation) most = row;
   }
-  if (figures.rows.empty() || figures.rows[most].speed.autocorrelation < kMuchAlike) return "";
+  const double alike = figures.rows[most].speed.autocorrelation;
+  if (alike < kMuchAlike) return "";
   return fmt::format(
-      "Intervals allow for successive rounds that are alike, as where a machine is now slow, now fast for one row: of "
-      "{} their autocorrelation is put at {:.1f}, which so few rounds may show by chance, too. More rounds narrow "
-      "them.",
-      report.rows[most].label, figures.rows[most].speed.autocorrelation);
+      "{}Successive rounds are alike, as where a machine is now slow, now fast for one row: of {} their "
+      "autocorrelation "
+      "is most likely {:.2g}, which few rounds may show by chance, too. {}",
+      alike > kTooMuchAlike ? "beware: " : "", report.rows[most].label, alike,
+      alike > kTooMuchAlike ? "Beyond 0.7 a difference can be claimed by chance in more than 1 in 20 comparisons."
+                            : "It widens the intervals; more rounds narrow them.");
 }
 
 // Returns the explanations of the columns.

@@ -8,8 +8,8 @@
 // does no harm. Several configurations are judged together by Holm's procedure (1979, A simple sequentially rejective
 // multiple test procedure).
 //
-// Successive rounds of a machine that is now slow, now fast for one configuration alone are alike, and tell less than
-// as many independent ones. Their autocorrelation is estimated, and the interval widened by it.
+// Rounds of a machine may be alike, and tell less than as many independent ones: intervals and verdicts allow for that
+// (alike_rounds.h).
 //
 // The method was chosen by simulation, of which tests/experiments/lab/report/paired_comparison_test.cc keeps a part: a
 // percentile bootstrap of the median called 15 to 35 % of tables of four to eight equal rows different at five rounds,
@@ -21,15 +21,19 @@
 #include <span>
 #include <vector>
 
+#include "experiments/lab/report/alike_rounds.h"
+
 namespace syncopate::experiments {
 
 // With fewer rounds than this nothing is judged.
 inline constexpr std::size_t kFewestRounds = 5;
 
-// At most 0.05 of the tables of equal configurations should contain one that is called different. Winsorized deviations
-// of few rounds are a little too small, and a nominal level of 0.04 leaves room for that. A single interval therefore
-// covers 96 % by its formula, and is quoted as one of 95 %.
-inline constexpr double kFamilyLevel = 0.04;
+// At most 0.05 of the tables of equal configurations should contain one that is called different. Of independent rounds
+// the winsorized deviations of a few are a little too small, and a nominal level of 0.04 leaves room for that: a single
+// interval covers 96 % by its formula, and is quoted as one of 95 %. The distribution for rounds that may be alike is
+// wide enough.
+inline constexpr double kLevelOfIndependent = 0.04;
+inline constexpr double kLevelOfAlike = 0.045;
 
 struct Interval {
   double low = 0;
@@ -56,7 +60,7 @@ struct Difference {
   // verdict is kHigher or kLower exactly where the interval excludes that there is no difference.
   std::optional<Interval> interval;
   double p = 1;                // before Holm's procedure: the probability that equal configurations differ by so much
-  double autocorrelation = 0;  // of successive differences, as far as it has widened the interval
+  double autocorrelation = 0;  // of successive differences: the one that makes them most likely, 0 to 0.95
   Verdict verdict = Verdict::kNotJudged;
 };
 
@@ -65,14 +69,14 @@ using Series = std::vector<std::optional<double>>;
 
 // Compares each of `rows` with the first, as one family. The Difference of the first has no pairs, as has that of a row
 // that shares no round with it. Values must be finite; rows may differ in length.
-std::vector<Difference> differences(std::span<const Series> rows);
+std::vector<Difference> differences(std::span<const Series> rows, Rounds rounds = Rounds::kMayBeAlike);
 
 // Does the same for ratios to the first: differences of logarithms, returned as ratios. Values of zero and below count
 // as missing.
-std::vector<Difference> ratios(std::span<const Series> rows);
+std::vector<Difference> ratios(std::span<const Series> rows, Rounds rounds = Rounds::kMayBeAlike);
 
 // Returns the estimate; its count is 0 if there are no values.
-Estimate estimate(const Series& values);
+Estimate estimate(const Series& values, Rounds rounds = Rounds::kMayBeAlike);
 
 // Returns a configuration's own noise: the median of |log(value / value before)| over successive rounds, as a fraction.
 // Empty unless there are two values to compare. Values of zero and below count as missing.

@@ -28,7 +28,7 @@ std::vector<Verdict> verdicts(const std::vector<Difference>& differences) {
 
 TEST(Estimates, TrimATenthAtEachEndAndWidenByWhatIsLeft) {
   // Kept are 2 to 9: their mean is 5.5. Winsorized, the squares sum to 66.5; t at 0.04 and 7 degrees is 2.51675.
-  const Estimate all = estimate(series_of({5, 7, 1, 100, 2, 9, 3, 8, 4, 6}));
+  const Estimate all = estimate(series_of({5, 7, 1, 100, 2, 9, 3, 8, 4, 6}), Rounds::kIndependent);
   EXPECT_EQ(all.count, 10);
   EXPECT_DOUBLE_EQ(all.mean, 5.5);
   EXPECT_EQ(all.most, 100);
@@ -90,6 +90,7 @@ struct Noise {
   bool spells = false;      // in which several runs after each other are slow
   double disturbed = 0;     // part of the runs that are slow alone
   double alike = 0;         // autocorrelation of the deviations of one row's successive rounds
+  bool alone = false;       // it is the second row's alone
 };
 
 class Machine {
@@ -106,7 +107,8 @@ class Machine {
       std::iota(order.begin(), order.end(), 0);
       for (std::size_t i = rows; i > 1; --i) std::swap(order[i - 1], order[random_() % i]);
       for (const std::size_t row : order) {
-        off[row] = noise_.alike * off[row] + std::sqrt(1 - noise_.alike * noise_.alike) * normal();
+        const double alike = noise_.alone && row != 1 ? 0 : noise_.alike;
+        off[row] = alike * off[row] + std::sqrt(1 - alike * alike) * normal();
         table[row][round] = 40'000 * (row == 1 ? factor : 1) * std::exp(run() + noise_.deviation * off[row]);
       }
     }
@@ -158,13 +160,31 @@ Counts count(Machine machine, std::size_t rows, std::size_t rounds, double facto
   return counts;
 }
 
-// Without widening, 33 to 37 % of such tables of two rows have one that is called different, and 46 to 71 % of eight.
-TEST(AlikeRounds, WidenIntervalsSoThatFewerRowsAreCalledDifferentByChance) {
-  const Noise drifting{.deviation = 0.05, .alike = 0.7};
-  for (const auto& [rows, rounds, most] : {std::tuple(2, 5, 0.22), std::tuple(2, 10, 0.15), std::tuple(2, 30, 0.1),
-                                           std::tuple(8, 5, 0.3), std::tuple(8, 10, 0.22), std::tuple(8, 30, 0.12)}) {
-    EXPECT_LE(count(Machine(drifting), rows, rounds, 1).differ, most) << rows << " rows, " << rounds << " rounds";
+// The t test of independent rounds calls 33 to 37 % of tables of two rows different at an autocorrelation of 0.7, and
+// 46 to 71 % of eight. Beyond it nothing tells a few rounds that drift together from rounds that differ.
+TEST(AlikeRounds, AreCalledDifferentInAtMostOneTableOfTwentyUpToAnAutocorrelationOfSevenTenths) {
+  for (const std::size_t rows : {2, 4, 8}) {
+    for (const std::size_t rounds : {5, 8, 15, 30}) {
+      for (const double alike : {0.0, 0.3, 0.7, 0.9}) {
+        const double most = alike < 0.8 ? 0.05 : rounds < 15 ? 0.2 : 0.15;
+        EXPECT_LE(count(Machine({.deviation = 0.05, .alike = alike}), rows, rounds, 1).differ, most)
+            << rows << " rows, " << rounds << " rounds, autocorrelation " << alike;
+      }
+    }
   }
+}
+
+TEST(AlikeRounds, OfOneRowAloneAreNotTakenForIndependentSinceTheOthersAre) {
+  for (const std::size_t rounds : {5, 8, 15, 30}) {
+    EXPECT_LE(count(Machine({.deviation = 0.05, .alike = 0.7, .alone = true}), 8, rounds, 1).differ, 0.05) << rounds;
+  }
+}
+
+TEST(AlikeRounds, AreIndependentWhereSeedsMakeThem) {
+  const std::vector<Series> rows = {series_of({0, 0, 0, 0, 0}), series_of({1, 2, 3, 4, 5})};
+  // Student's t at 0.04 and 4 degrees is 2.99853; the mean's error is half the root of 2.
+  EXPECT_NEAR(differences(rows, Rounds::kIndependent)[1].interval->low, 3 - 2.99853 * std::sqrt(0.5), 1e-4);
+  EXPECT_LT(differences(rows)[1].interval->low, 3 - 2 * 2.99853 * std::sqrt(0.5)) << "a rise is what alike rounds show";
 }
 
 TEST(AlikeRounds, AreToldWithTheirAutocorrelation) {
@@ -197,10 +217,17 @@ TEST_P(EqualRows, AreCalledDifferentInAtMostOneTableOfTwenty) {
 TEST(UnequalRows, AreFoundInFifteenRoundsWhereOneIsATenthFaster) {
   // The logarithms of ratios of equal runs then deviate by 5.7 %; by 4.2 % where many rows share the chance of an
   // error.
-  EXPECT_GE(count(Machine({.deviation = 0.04}), 2, 15, 1.1).second_higher, 0.9);
-  EXPECT_GE(count(Machine({.deviation = 0.04}), 4, 15, 1.1).second_higher, 0.9);
-  EXPECT_GE(count(Machine({.deviation = 0.03}), 8, 15, 1.1).second_higher, 0.9);
-  EXPECT_GE(count(Machine({.deviation = 0.03, .disturbed = 0.05}), 2, 15, 1.1).second_higher, 0.9);
+  EXPECT_GE(count(Machine({.deviation = 0.04}), 2, 15, 1.1).second_higher, 0.85);
+  EXPECT_GE(count(Machine({.deviation = 0.04}), 4, 15, 1.1).second_higher, 0.85);
+  EXPECT_GE(count(Machine({.deviation = 0.03}), 8, 15, 1.1).second_higher, 0.85);
+  EXPECT_GE(count(Machine({.deviation = 0.03, .disturbed = 0.05}), 2, 15, 1.1).second_higher, 0.7);
+}
+
+TEST(UnequalRows, AreFoundInFiveRoundsWhereOneIsATenthFasterThanItsNoiseOfTwoPercent) {
+  // Where so few rounds could as well be alike, nothing is claimed: with three more that is rare.
+  EXPECT_GE(count(Machine({.deviation = 0.014}), 2, 5, 1.1).second_higher, 0.8);  // 2 % of the ratio
+  EXPECT_GE(count(Machine({.deviation = 0.02}), 2, 5, 1.1).second_higher, 0.4);   // 2 % of each run
+  EXPECT_GE(count(Machine({.deviation = 0.02}), 2, 8, 1.1).second_higher, 0.85);
 }
 
 TEST(UnequalRows, HideNeitherInManyRounds) {

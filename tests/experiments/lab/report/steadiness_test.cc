@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/random.h"
+#include "experiments/lab/report/paired_comparison.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -28,7 +29,8 @@ TEST(Steadiness, IsThatOfTheRowKnownLeast) {
   const auto least = least_known(report_of({{100, 101, 99, 100, 100}, {100, 120, 80, 110, 90}}));
   ASSERT_TRUE(least.has_value());
   EXPECT_EQ(least->label, "row 1");
-  EXPECT_NEAR(least->part, 2.999 * std::sqrt(250.0) / std::sqrt(5.0) / 100, 0.02) << "t for 4 degrees of freedom";
+  const Interval interval = *estimate({100, 120, 80, 110, 90}).interval;
+  EXPECT_NEAR(least->part, (interval.high - interval.low) / 2 / 100, 1e-9);
 }
 
 TEST(Steadiness, IsNotKnownFromFewRounds) { EXPECT_FALSE(least_known(report_of({{100, 101, 99, 100}})).has_value()); }
