@@ -158,7 +158,7 @@ const std::vector<Topic>& topics() {
         "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
         "--sharding=whole --price-worker=3.06 --price-server=0.68",
         "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit+50us",
-        "advise --model=resnet50 --compute=a100 --workers=8 --shape=10gbit+50us",
+        "advise --model=resnet50 --compute=a100 --workers=8,32 --shape=10gbit+50us --output=results/advice",
         "advise --profile=bert-large-128 --workers=8,32 --batch-size=8 --step-time=0.2 --shape=10gbit+50us "
         "--memory=16GiB --goal=cheapest --price-worker=3.06 --price-server=0.68"}},
   };
@@ -255,12 +255,14 @@ std::vector<OptionSpec> options_beside_the_table() {
       {.group = "Predictions",
        .name = "profile",
        .placeholder = "NAME",
-       .sentence = "predict, advise: the model, by its tensors and their work; --model=NAME is the same. Beside what "
-                   "follows, both take lists of "
-                   "--workers, and --batch-size, --shape (a host's link) or --cluster=FILE, as calibrate writes it, "
-                   "--servers and --sharding=even or whole (each "
-                   "tensor in equal parts, or each variable on one server), of which advise takes lists, too; predict "
-                   "also --bucket-bytes (25000000) and --simulate, advise --optimizer (adam).",
+       .sentence =
+           "predict, advise: the model, by its tensors and their work; --model=NAME is the same. Beside what "
+           "follows, both take lists of "
+           "--workers, and --batch-size, --shape (a host's link) or --cluster=FILE, as calibrate writes it, "
+           "--servers and --sharding=even or whole (each "
+           "tensor in equal parts, or each variable on one server), of which advise takes lists, too; predict "
+           "also --bucket-bytes (25000000) and --simulate, advise --optimizer (adam). --output=DIR keeps a page "
+           "(report.html) and all figures as CSV and JSON (prediction.csv, advice.csv and so on) there.",
        .range = "resnet50, vgg16, bert-large-128, gpt2 and others, which a wrong name lists; or a file that ends in "
                 ".json, in the format of prediction/README.md",
        .usual = "none: it must be given"},

@@ -39,6 +39,7 @@ DataPlane::DataPlane(simulation::World& world, const ResolvedRun& config, const 
     : world_(world),
       host_of_(hosts_of_processes(config, plan)),
       workers_a_host_(static_cast<int>(workers_of_largest_host(config))),
+      source_("of payload, as simulated over " + config.shape.value_or(usual_simulated_link()).describe("a host")),
       fabric_(fabric_of(config, 1 + *std::ranges::max_element(host_of_))),
       scale_(scale),
       wire_(world, fabric_, {.model = config.network, .links = {}}, scale) {}
@@ -89,7 +90,7 @@ ProcessHost::KnownLinks DataPlane::links() const {
   const allreduce::LinkModel inside{.latency = seconds(fabric_.local_latency),
                                     .seconds_per_byte = scale * workers_a_host_ / fabric_.local_bytes_per_second};
   return {.links = {.inside = inside, .across = across, .two_level_inside = inside},
-          .source = "as simulated",
+          .source = source_.c_str(),
           .bytes_for_each = scale};
 }
 

@@ -46,6 +46,7 @@ class DataPlane {
   simulation::World& world_;
   const std::vector<int> host_of_;  // by process
   const int workers_a_host_;        // of the host that has most
+  const std::string source_;        // of what is known of the links: the nominal one
   const simulation::Fabric fabric_;
   const std::int64_t scale_;
   simulation::SimulatedWire wire_;

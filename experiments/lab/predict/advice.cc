@@ -39,8 +39,6 @@ struct Leaders {
   const SimulatedWay* other = nullptr;
 };
 
-bool has_servers(const SimulatedWay& one) { return one.way.plan.exchange == Exchange::kServers; }
-
 Leaders leaders_of(const SimulatedSearch& search) {
   const SimulatedWay* const allreduce = search.synchronous(false);
   const SimulatedWay* const servers = search.synchronous(true);
@@ -70,7 +68,7 @@ std::string best_sentence(const Advised& advised, const SimulatedWay& best, cons
                                  advised.search.left > 0 ? "the synchronous ways that ran" : "synchronous ways",
                                  advised.name(best), advised.figure(best), with_more_hosts(best));
   if (other != nullptr) {
-    const char* mode = has_servers(*other) ? "servers" : "allreduce";
+    const char* mode = other->has_servers() ? "servers" : "allreduce";
     text += fmt::format(" The best of {}: {}, {}, ", mode, advised.name(*other), advised.figure(*other));
     text += is_ahead(best, *other) ? percent(other->score / best.score - 1) + " more."
                                    : fmt::format("a difference below {}, which is none.", percent(kLeastLead));
@@ -176,7 +174,7 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
 std::string lead_in(int workers, const SimulatedSearch& search) {
   const auto [best, other] = leaders_of(search);
   if (best == nullptr) return fmt::format("{}: none fits", workers);
-  const char* mode = has_servers(*best) ? "servers" : "allreduce";
+  const char* mode = best->has_servers() ? "servers" : "allreduce";
   if (other == nullptr) return fmt::format("{}: {} alone", workers, mode);
   if (!is_ahead(*best, *other)) return fmt::format("{}: neither", workers);
   return fmt::format("{}: {} by {}{}", workers, mode, percent(other->score / best->score - 1), with_more_hosts(*best));

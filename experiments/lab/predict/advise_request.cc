@@ -73,6 +73,7 @@ Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words
       {{"sharding", "even,whole"}, {"bucket-sizes", "1MB,5MB,25MB,100MB"}, {"optimizer", "adam"}, {"goal", "fastest"}});
   AdviseRequest request;
   SYNCOPATE_ASSIGN_OR_RETURN(request.job, read_scaled_job(given));
+  if (given.contains("output")) request.output = given["output"];
   if (given.contains("servers")) {
     SYNCOPATE_ASSIGN_OR_RETURN(request.servers, counts_in("servers", given["servers"], 1, kMostPredictedWorkers));
   }

@@ -13,6 +13,7 @@ namespace syncopate::experiments {
 
 struct AdviseRequest {
   ScaledJob job;
+  std::string output;        // a folder for the results; empty: none
   std::vector<int> servers;  // empty: powers of two up to the workers
   std::vector<prediction::Sharding> shardings;
   std::vector<double> bucket_bytes;

@@ -39,6 +39,19 @@ std::string way_name(const prediction::Way& way, const Addition& addition, int h
   return addition.name.empty() ? name : name + ", " + addition.name;
 }
 
+PlanFigures figures_of(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan, double step) {
+  const prediction::Network network = job.network(workers);
+  PlanFigures figures{.hosts = network.hosts() + server_hosts(plan),
+                      .step_seconds = step,
+                      .samples_per_second = job.samples_per_second(workers, step),
+                      .efficiency = job.step_seconds / step,
+                      .cost_per_million_samples = {}};
+  if (job.prices) {
+    figures.cost_per_million_samples = cost_per_million_samples(*job.prices, network, plan, figures.samples_per_second);
+  }
+  return figures;
+}
+
 std::vector<std::string> plan_columns(const ScaledJob& job) {
   std::vector<std::string> columns = {"hosts", "ms/step", "samples/s", "efficiency"};
   if (job.prices) columns.emplace_back("cost per million samples");
@@ -47,17 +60,15 @@ std::vector<std::string> plan_columns(const ScaledJob& job) {
 
 std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                     double step) {
-  const double samples = job.samples_per_second(workers, step);
-  const int hosts = job.network(workers).hosts() + server_hosts(plan);
-  std::vector<std::string> cells = {std::to_string(hosts), format_ms(step * 1e3), format_count(samples),
-                                    percent(job.step_seconds / step)};
+  const PlanFigures figures = figures_of(job, workers, plan, step);
+  std::vector<std::string> cells = {std::to_string(figures.hosts), format_ms(step * 1e3),
+                                    format_count(figures.samples_per_second), percent(figures.efficiency)};
   if (job.prices) cells.push_back(cost_text(job, workers, plan, step));
   return cells;
 }
 
 std::string cost_text(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan, double step) {
-  const double cost =
-      cost_per_million_samples(*job.prices, job.network(workers), plan, job.samples_per_second(workers, step));
+  const double cost = *figures_of(job, workers, plan, step).cost_per_million_samples;
   if (cost < 0.1) return fmt::format("{:.3g}", cost);
   return cost < 100 ? fmt::format("{:.2f}", cost) : format_count(cost);
 }

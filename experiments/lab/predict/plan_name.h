@@ -19,11 +19,20 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts);
 // Weights that are averaged go in no buckets.
 std::string way_name(const prediction::Way& way, const Addition& addition, int hosts);
 
+// What a plan comes to at `step` seconds.
+struct PlanFigures {
+  int hosts = 0;  // all of them
+  double step_seconds = 0;
+  double samples_per_second = 0;                   // of the whole job
+  double efficiency = 0;                           // against as many workers that exchange nothing
+  std::optional<double> cost_per_million_samples;  // none without prices
+};
+PlanFigures figures_of(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan, double step);
+
 // The names of what plan_cells() returns; the cost stands there only if prices are given.
 std::vector<std::string> plan_columns(const ScaledJob& job);
 
-// All its hosts, the step in ms, its throughput, the efficiency (against as many workers that exchange nothing), and
-// what a million samples cost.
+// The same figures as text.
 std::vector<std::string> plan_cells(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                     double step);
 

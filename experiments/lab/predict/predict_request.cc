@@ -26,6 +26,7 @@ Result<PredictRequest> parse_predict_request(const std::vector<std::string>& wor
   given.insert({{"servers", "1"}, {"sharding", "even"}, {"bucket-bytes", "25000000"}, {"simulate", "off"}});
   PredictRequest request;
   SYNCOPATE_ASSIGN_OR_RETURN(request.job, read_scaled_job(given));
+  if (given.contains("output")) request.output = given["output"];
   SYNCOPATE_ASSIGN_OR_RETURN(request.servers,
                              number_in<int>("servers", given["servers"], 1, kMostPredictedWorkers, ""));
   SYNCOPATE_ASSIGN_OR_RETURN(request.sharding, read_sharding(given["sharding"]));

@@ -13,6 +13,7 @@ namespace syncopate::experiments {
 
 struct PredictRequest {
   ScaledJob job;
+  std::string output;  // a folder for the results; empty: none
   int servers = 1;
   prediction::Sharding sharding = prediction::Sharding::kEven;
   double bucket_bytes = 0;

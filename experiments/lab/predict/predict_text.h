@@ -1,16 +1,18 @@
-// What `run_experiment predict` prints. Pure, but for the runs of --simulate.
+// What `run_experiment predict` prints. Pure.
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "experiments/lab/predict/predict_request.h"
-#include "experiments/lab/run/run_job.h"
+#include "experiments/lab/predict/predicted_rows.h"
 
 namespace syncopate::experiments {
 
-// A row for each size and way to exchange: the step's time, its throughput, the efficiency (against as many workers
-// that exchange nothing); with --simulate also the step as `run` simulates it, and how far the form is from that. Fails
-// where predict_step and simulated_step do.
-Result<std::string> predict_text(const PredictRequest& request, const JobRunner& run);
+// A table of each exchange at each size, and what it is.
+std::string predict_text(const PredictRequest& request, const std::vector<PredictedRow>& rows);
+
+// Returns the table, its heading first.
+std::vector<std::vector<std::string>> predict_rows(const PredictRequest& request,
+                                                   const std::vector<PredictedRow>& rows);
 
 }  // namespace syncopate::experiments

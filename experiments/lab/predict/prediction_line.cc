@@ -7,12 +7,16 @@
 #include <functional>
 #include <iterator>
 
+#include "common/os/whole_file.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/prediction_commands.h"
+#include "experiments/lab/predict/advice_files.h"
 #include "experiments/lab/predict/advise_text.h"
 #include "experiments/lab/predict/predict_text.h"
+#include "experiments/lab/predict/prediction_files.h"
 #include "experiments/lab/predict/reproduction_files.h"
 #include "experiments/lab/predict/reproduction_text.h"
+#include "experiments/lab/report/results_folder.h"
 #include "experiments/lab/report/text_table.h"
 
 namespace syncopate::experiments {
@@ -56,6 +60,44 @@ Result<std::string> reproduce_text(const std::vector<std::string>& words) {
   return text;
 }
 
+// Writes a page and values where a folder was asked for, and returns what is to be said of it.
+Result<std::string> written(const std::string& folder, const std::string& name, const std::string& json,
+                            const std::vector<FlatRow>& rows, const std::string& page) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const ResultsFolder taken,
+                             ResultsFolder::take(folder, [&] { return check_holds_nothing(folder); }));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(folder + "/" + name + ".json", json));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(folder + "/" + name + ".csv", rows_csv(rows)));
+  SYNCOPATE_RETURN_IF_ERROR(write_whole_file(folder + "/report.html", page));
+  return fmt::format("\nresults in {0}: report.html, {1}.csv, {1}.json\n", folder, name);
+}
+
+// The folder is looked at before anything is simulated.
+Result<std::string> advised_text(const std::vector<std::string>& words, const std::vector<std::string>& options,
+                                 const JobRunner& run) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const AdviseRequest request, parse_advise_request(options));
+  if (!request.output.empty()) SYNCOPATE_RETURN_IF_ERROR(check_holds_nothing(request.output));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<AdvisedSize> sizes, advised_sizes(request, run));
+  const std::string text = advise_text(request, sizes), command = command_of(words);
+  if (request.output.empty()) return text;
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string results,
+                             written(request.output, "advice", advice_json(request, sizes, command),
+                                     advice_rows(request, sizes), advice_html(request, sizes, command)));
+  return text + results;
+}
+
+Result<std::string> predicted_text(const std::vector<std::string>& words, const std::vector<std::string>& options,
+                                   const JobRunner& run) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request(options));
+  if (!request.output.empty()) SYNCOPATE_RETURN_IF_ERROR(check_holds_nothing(request.output));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<PredictedRow> rows, predicted_rows(request, run));
+  const std::string text = predict_text(request, rows), command = command_of(words);
+  if (request.output.empty()) return text;
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string results,
+                             written(request.output, "prediction", prediction_json(request, rows, command),
+                                     prediction_rows(request, rows), prediction_html(request, rows, command)));
+  return text + results;
+}
+
 }  // namespace
 
 bool is_prediction_line(int argc, const char* const* argv) {
@@ -74,10 +116,7 @@ Result<std::string> prediction_text(const std::vector<std::string>& words, const
         fmt::format("{}: {}: is where a run computes by itself; --compute={} takes the typical step of a known device",
                     words.front(), word, word.substr(word.find('=') + 1)));
   }
-  if (words.front() == "advise") {
-    SYNCOPATE_ASSIGN_OR_RETURN(const AdviseRequest request, parse_advise_request(options));
-    return advise_text(request, run);
-  }
+  if (words.front() == "advise") return advised_text(words, options, run);
   // Elsewhere predict is a word for what a trained model does.
   if (!options.empty() && !options.front().starts_with("--")) {
     return Status::invalid_argument(
@@ -85,8 +124,7 @@ Result<std::string> prediction_text(const std::vector<std::string>& words, const
                     "evaluate {} --predictions=FILE.csv",
                     options.front()));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request(options));
-  return predict_text(request, run);
+  return predicted_text(words, options, run);
 }
 
 }  // namespace syncopate::experiments

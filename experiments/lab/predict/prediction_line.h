@@ -1,6 +1,5 @@
 // The commands that start nothing: `run_experiment reproduce NAME`, `predict [OPTIONS]` and `advise [OPTIONS]`. Pure,
-// but for the file that --profile names, runs of advise and predict --simulate, and files that `reproduce` writes with
-// --output.
+// but for the file that --profile names, runs of advise and predict --simulate, and files that --output asks for.
 #pragma once
 
 #include <string>

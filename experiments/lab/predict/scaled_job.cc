@@ -141,9 +141,9 @@ const std::vector<std::string>& required_job_options() {
 }
 
 const std::vector<std::string>& optional_job_options() {
-  static const std::vector<std::string> names = {"model",   "profile",      "batch-size",  "step-time",
-                                                 "compute", "shape",        "cluster",     "workers-per-host",
-                                                 "inside",  "price-worker", "price-server"};
+  static const std::vector<std::string> names = {"model",   "profile",      "batch-size",   "step-time",
+                                                 "compute", "shape",        "cluster",      "workers-per-host",
+                                                 "inside",  "price-worker", "price-server", "output"};
   return names;
 }
 

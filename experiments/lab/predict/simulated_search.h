@@ -23,6 +23,7 @@ struct SimulatedWay {
 
   // Whether each step uses the gradients of all workers, whole and of the newest weights.
   bool is_synchronous() const { return !way.asynchronous && addition.name.empty(); }
+  bool has_servers() const { return way.plan.exchange == prediction::Exchange::kServers; }
 };
 
 // A way that the simulated cluster does not run, and why.

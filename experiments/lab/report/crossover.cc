@@ -39,15 +39,10 @@ int ahead(const Difference& ratio) {
   return ratio.estimate > kAhead ? 1 : ratio.estimate < 1 / kAhead ? -1 : 0;
 }
 
-// Returns where the ratio is 1, between two values on different sides of it.
-double crossing(const std::vector<RatioAt>& ratios, std::size_t low, std::size_t high) {
-  for (std::size_t i = low; i < high; ++i) {
-    const double before = std::log(ratios[i].ratio.estimate), after = std::log(ratios[i + 1].ratio.estimate);
-    if (before * after > 0) continue;
-    const double way = before == after ? 0.5 : before / (before - after);
-    return std::exp((1 - way) * std::log(ratios[i].value) + way * std::log(ratios[i + 1].value));
-  }
-  return ratios[high].value;  // not reached
+double crossing_in(const std::vector<RatioAt>& ratios, std::size_t low, std::size_t high) {
+  std::vector<RatioAtValue> plain;
+  for (std::size_t i = low; i <= high; ++i) plain.push_back({ratios[i].value, ratios[i].ratio.estimate});
+  return crossing(plain);
 }
 
 void add_crossings(const std::string& option, const RowsOverOption& one, const RowsOverOption& other,
@@ -61,7 +56,7 @@ void add_crossings(const std::string& option, const RowsOverOption& one, const R
                             .others = one.others,
                             .below = now < 0 ? one.mode : other.mode,
                             .above = now < 0 ? other.mode : one.mode,
-                            .at = crossing(ratios, *last, i),
+                            .at = crossing_in(ratios, *last, i),
                             .between = {ratios[*last].value, ratios[i].value},
                             .is_judged = ratios[i].ratio.interval.has_value()});
     }
@@ -70,6 +65,16 @@ void add_crossings(const std::string& option, const RowsOverOption& one, const R
 }
 
 }  // namespace
+
+double crossing(std::span<const RatioAtValue> ratios) {
+  for (std::size_t i = 0; i + 1 < ratios.size(); ++i) {
+    const double before = std::log(ratios[i].ratio), after = std::log(ratios[i + 1].ratio);
+    if (before * after > 0) continue;
+    const double way = before == after ? 0.5 : before / (before - after);
+    return std::exp((1 - way) * std::log(ratios[i].value) + way * std::log(ratios[i + 1].value));
+  }
+  return ratios.back().value;
+}
 
 std::vector<Crossover> crossovers_of(const ComparisonReport& report) {
   std::vector<Crossover> crossovers;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,17 @@ struct Crossover {
   Interval between;          // values of the option
   bool is_judged = false;    // by rounds
 };
+
+// The ratio of two figures at one value of an option.
+struct RatioAtValue {
+  double value = 0;
+  double ratio = 0;
+};
+
+// Returns where the ratio is 1, on the line of its logarithm over that of the option: the first place between two
+// values on different sides of it, or the last value if there is none. `ratios` are by value, above 0, and at least
+// two.
+double crossing(std::span<const RatioAtValue> ratios);
 
 // Returns the crossovers of each two modes over each varied option with numbers as values, by option and by mode as the
 // rows stand.

@@ -76,7 +76,7 @@ std::string link_text(const Waterfall& waterfall, const RunPace& pace) {
                : fmt::format("not recorded: the link's rate{}; {} a step and worker",
                              pace.is_own_program ? "" : " (no --shape)", bytes(exchange.worker_bytes));
   }
-  return fmt::format("each worker's link of {}/s: {} a step take {} of {:.3g} ms", bytes(pace.link->bytes_per_second),
+  return fmt::format("each worker's link of {}: {} a step take {} of {:.3g} ms", pace.link->rate,
                      bytes(exchange.worker_bytes), each_way(exchange.worker_link_ms, pace), waterfall.measured_ms);
 }
 

@@ -72,7 +72,8 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
   pace.shares_links = config.cluster != ClusterKind::kReal && !config.hosts.empty();
   if (config.shape && config.mode != Mode::kLocal && !pace.shares_links) {
     pace.link = PacedLink{.bytes_per_second = config.shape->payload_bytes_per_second(),
-                          .delay_ms = seconds(config.shape->delay) * 1e3};
+                          .delay_ms = seconds(config.shape->delay) * 1e3,
+                          .rate = config.shape->describe().substr(0, config.shape->describe().find(" each way"))};
   }
   pace.delays_a_step = delays_of(config, static_cast<double>(summary.parameters) * sizeof(float)) /
                        static_cast<double>(pace.meets_every);

@@ -16,6 +16,7 @@ namespace syncopate::experiments {
 struct PacedLink {
   double bytes_per_second = 0;  // of payload, each way
   double delay_ms = 0;          // one way
+  std::string rate = {};        // as it was given, which counts what frames take, too: "25 Gb/s"
 };
 
 struct RunPace {

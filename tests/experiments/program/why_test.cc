@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"straggler",
                 {"--mode=ps", "--consistency=local-sgd:4", "--workers=4", "--straggler=0:4x"},
                 "worker 0 takes 4.0 x"},
-        Planted{"thin link", {"--mode=allreduce", "--workers=4", "--shape=20mbit"}, "each worker's link of 2.35 MB/s"},
+        Planted{"thin link", {"--mode=allreduce", "--workers=4", "--shape=20mbit"}, "each worker's link of 20 Mb/s: "},
         Planted{"thin link", kSyncPs + Flags{"--workers=2", "--servers=2", "--shape=50mbit"}, "each worker's link"},
         Planted{"incast", kSyncPs + Flags{"--workers=4", "--shape=50mbit"}, "server 0's link"},
         Planted{"slow server", kSyncPs + Flags{"--workers=4", "--servers=3", "--fault=delay:server1@step0+1000s"},
