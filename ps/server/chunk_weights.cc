@@ -82,12 +82,11 @@ std::span<const float> sum_of_host(Gradients gradients, Range block, std::span<f
 
 // Room for the sums of one block, within the nearest caches.
 struct SumRoom {
-  alignas(64) std::array<float, kBlock> of_all;
-  alignas(64) std::array<float, kBlock> of_host;
+  std::span<float, kBlock> of_all, of_host;
 };
 
 // The sum within `block`, host by host: in `room`, unless there is but one gradient.
-std::span<const float> sum_of(const GradientSum& gradients, Range block, SumRoom& room) {
+std::span<const float> sum_of(const GradientSum& gradients, Range block, const SumRoom& room) {
   std::span<const float> total;
   for (std::size_t begin = 0, end = 0; begin < gradients.hosts.size(); begin = end) {
     while (end < gradients.hosts.size() && gradients.hosts[end] == gradients.hosts[begin]) ++end;
@@ -173,7 +172,8 @@ void ChunkWeights::save(std::size_t begin, TrainingState& state) const {
 Status ChunkWeights::update(const GradientSum& gradients, double learning_rate) {
   const FlushDenormals flush;
   const UpdateStep step = next_step(learning_rate, 1.0f / static_cast<float>(gradients.workers));
-  SumRoom room;
+  alignas(64) std::array<float, kBlock> of_all, of_host;
+  const SumRoom room{of_all, of_host};
   return update_blocks([&](Range block, std::span<float> weights) {
     optimizer_.apply(weights, sum_of(gradients, block, room), state_, block.begin, step);
   });

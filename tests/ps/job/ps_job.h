@@ -122,7 +122,8 @@ inline ParamLayout small_layout() {
 
 // Sets all values of small_layout's tensors. Padding stays zero, as everywhere.
 inline void fill_tensors(std::span<float> arena, float value) {
-  for (const TensorSpec& tensor : small_layout().tensors()) std::ranges::fill(slice(arena, tensor.range), value);
+  const ParamLayout layout = small_layout();
+  for (const TensorSpec& tensor : layout.tensors()) std::ranges::fill(slice(arena, tensor.range), value);
 }
 
 // The gradient of worker `rank` in step `step`: different in every element.
