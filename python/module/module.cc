@@ -247,8 +247,9 @@ NB_MODULE(_core, module) {
   module.def(
       "ranges_of",
       [](const Tensors& tensors) {
+        const ParamLayout layout = layout_of(tensors);
         std::vector<std::pair<std::size_t, std::size_t>> ranges;
-        for (const TensorSpec& tensor : layout_of(tensors).tensors()) {
+        for (const TensorSpec& tensor : layout.tensors()) {
           ranges.emplace_back(tensor.range.begin, tensor.range.end);
         }
         return ranges;

@@ -238,11 +238,15 @@ std::string summary_json(std::span<const RunReport> reports, const RunFacts& fac
   if (facts.best_loss) summary["best_reachable_loss"] = *facts.best_loss;
   if (!facts.link.empty()) summary["link"] = facts.link;
   if (facts.simulation) {
-    summary["simulated"] = {
-        {"wall_seconds", facts.simulation->wall_seconds}, {"events", facts.simulation->events},
-        {"compute", facts.simulation->compute},           {"processing", facts.simulation->processing},
-        {"network", facts.simulation->network},           {"profile", facts.simulation->profile},
-        {"cluster", facts.simulation->cluster},           {"without_time", facts.simulation->without_time}};
+    summary["simulated"] = {{"wall_seconds", facts.simulation->wall_seconds},
+                            {"events", facts.simulation->events},
+                            {"compute", facts.simulation->compute},
+                            {"processing", facts.simulation->processing},
+                            {"network", facts.simulation->network},
+                            {"profile", facts.simulation->profile},
+                            {"cluster", facts.simulation->cluster},
+                            {"without_time", facts.simulation->without_time},
+                            {"timeout", facts.simulation->timeout}};
   }
   summary["parameters"] = facts.parameters;
   summary["steps_per_epoch"] = facts.steps_per_epoch;

@@ -31,6 +31,7 @@ struct SimulationFacts {
   std::string profile;       // where the sizes come from, if it is a profile that trains; else empty
   std::string cluster;       // the file that describes it; else empty
   std::string without_time;  // what takes no virtual time: "evaluation, reading data"
+  double timeout = 0;        // seconds that ended a wait, where the usual --timeout is too short; else 0
 };
 
 // The facts of a run besides its figures.

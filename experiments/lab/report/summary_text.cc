@@ -94,6 +94,11 @@ std::string simulation_lines(const SimulationFacts& facts) {
   if (!facts.network.empty()) text += line("  network", facts.network);
   if (!facts.profile.empty()) text += line("  profile", facts.profile);
   if (!facts.cluster.empty()) text += line("  cluster", "as described by " + facts.cluster);
+  if (facts.timeout > 0) {
+    text += line("  timeout",
+                 fmt::format("{}, since all workers' weights pass few links: a real run needs --timeout={:.0f}",
+                             format_duration(facts.timeout), facts.timeout));
+  }
   return text + line("  without time", facts.without_time);
 }
 

@@ -1,5 +1,7 @@
 #include "experiments/lab/run/carry_out.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -95,8 +97,28 @@ Result<RunOutcome> simulate_as_asked(const RunToCarryOut& run, const SimulatedCo
   return outcome;
 }
 
-Result<RunOutcome> run_simulated(const RunToCarryOut& run, SoloTimes& solo, RunObserver& observer,
+// The seconds that end a wait. The usual ones are too short where the weights of many workers pass one link, as those
+// of one server do; virtual ones cost nobody anything.
+double timeout_of(const ResolvedRun& config, const ParamLayout& layout) {
+  const LinkShape link = config.shape.value_or(usual_simulated_link());
+  const double bytes = static_cast<double>(layout.parameter_count() * sizeof(float)) * config.workers;
+  constexpr double kThereAndBack = 2, kPatience = 2;
+  const double needed = std::ceil(kPatience * kThereAndBack * bytes / link.payload_bytes_per_second());
+  return config.timeout_seconds == RunSettings().timeout_seconds ? std::max(config.timeout_seconds, needed)
+                                                                 : config.timeout_seconds;
+}
+
+Result<RunOutcome> run_simulated(const RunToCarryOut& asked, SoloTimes& solo, RunObserver& observer,
                                  Interrupts& interrupts, SimulationFacts& facts) {
+  ResolvedRun config = asked.config;
+  config.timeout_seconds = timeout_of(config, asked.layout);
+  if (config.timeout_seconds > asked.config.timeout_seconds) facts.timeout = config.timeout_seconds;
+  const RunToCarryOut run{.config = config,
+                          .plan = asked.plan,
+                          .options = asked.options,
+                          .layout = asked.layout,
+                          .log_directory = asked.log_directory,
+                          .namespaces = asked.namespaces};
   if (run.config.mode != Mode::kLocal) facts.network = name_of(run.config.network);
   SYNCOPATE_ASSIGN_OR_RETURN(const SimulatedCompute compute, simulated_compute_of(run.config, run.layout, solo, facts));
   const SteadyClock clock;

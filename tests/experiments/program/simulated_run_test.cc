@@ -68,6 +68,16 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 // Times as well as weights: what steps.csv has of every step of every worker.
+TEST(SimulatedRun, WaitsForAsLongAsTheWeightsOfAllWorkersTakeOverOneLink) {
+  const Flags many = Flags{"--mode=ps",     "--consistency=async", "--workers=16",       "--cluster=simulated",
+                           "--compute=2ms", "--shape=1mbit+1ms",   "--test-samples=256", "--steps=1"};
+  Program usual(many), asked(many + Flags{"--timeout=20"});
+  const ProgramEnd end = usual.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, testing::ContainsRegex("timeout +[^\n]*: a real run needs --timeout=[0-9]{3}"));
+  EXPECT_NE(asked.wait().exit_code, 0);
+}
+
 TEST(SimulatedRun, RepeatsExactlyWhereNobodyWaits) {
   const Flags flags =
       small({"--mode=ps", "--consistency=async", "--workers=4", "--servers=2", "--straggler=1:2x"}) + kSimulated;
