@@ -134,6 +134,7 @@ TEST(SimulatedRun, ChoosesTheCollectiveByLinksInsideAndBetweenHosts) {
       EXPECT_LE(communication, 1.1 * given["step_split_ms"]["communication"].get<double>()) << other << " on " << hosts;
     }
     EXPECT_THAT(chosen.dump(), HasSubstr("GB/s inside a host, 50.0 us a message and 0.118 GB/s between 2 hosts of "));
+    EXPECT_THAT(chosen.dump(), HasSubstr("(of payload, as simulated over 1 Gb/s each way a host, 50 us one way): "));
   }
 }
 
