@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/cluster/control/figure_text.h"
+
 namespace syncopate::experiments {
 
 double headline_of(double accuracy, const TestFigures& figures) {
@@ -22,11 +24,12 @@ const char* headline_name(const TestFigures& figures) {
 const char* loss_unit(const TestFigures& figures) { return figures.r2 ? "mean squared error" : "nats"; }
 
 std::string to_text(const ValidationFigures& figures) {
-  return fmt::format("validation loss {:.4f}, {} {:.4f}", figures.loss, figures.quality_name(), figures.quality());
+  return fmt::format("validation loss {}, {} {}", figure_text(figures.loss), figures.quality_name(),
+                     figure_text(figures.quality()));
 }
 
 std::string to_text(double accuracy, const TestFigures& figures) {
-  std::string text = fmt::format("{} {:.4f}", headline_name(figures), headline_of(accuracy, figures));
+  std::string text = fmt::format("{} {}", headline_name(figures), figure_text(headline_of(accuracy, figures)));
   if (figures.ndcg) text += fmt::format(", NDCG@10 {:.4f}", *figures.ndcg);
   if (figures.rmse) text += fmt::format(", RMSE {:.4g}", *figures.rmse);
   return text;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/text/log.h"
+#include "experiments/cluster/control/figure_text.h"
 #include "experiments/cluster/process/data_of.h"
 #include "experiments/cluster/process/evaluation.h"
 #include "experiments/cluster/process/roles.h"
@@ -13,7 +14,7 @@ namespace {
 
 ValidationFigures validated(Evaluation& validation, const WeightsSnapshot& snapshot) {
   const Evaluation::Score score = validation.run(snapshot.weights, snapshot.local_state, snapshot.rows);
-  log_info("step {}: validation loss {:.4f}, {}", snapshot.steps_done, score.loss,
+  log_info("step {}: validation loss {}, {}", snapshot.steps_done, figure_text(score.loss),
            to_text(score.accuracy, score.figures));
   return {.accuracy = score.accuracy, .loss = score.loss, .r2 = score.figures.r2};
 }
@@ -52,7 +53,8 @@ Status run_evaluator(const RoleContext& context) {
     SYNCOPATE_RETURN_IF_ERROR(evaluation.check(*snapshot));
     context.activity.rest("evaluating", snapshot->steps_done);
     const Evaluation::Score score = evaluation.run(snapshot->weights, snapshot->local_state, snapshot->rows);
-    log_info("step {}: {}, loss {:.4f}", snapshot->steps_done, to_text(score.accuracy, score.figures), score.loss);
+    log_info("step {}: {}, loss {}", snapshot->steps_done, to_text(score.accuracy, score.figures),
+             figure_text(score.loss));
     EvaluationScores scores{.accuracy = score.accuracy, .loss = score.loss, .figures = score.figures};
     if (validation) scores.validation = validated(*validation, *snapshot);
     if (!std::isfinite(score.loss) && !std::exchange(is_reported, true)) {

@@ -23,6 +23,12 @@ std::string result_text(const JobResult& result) {
                      has_diverged(result) ? ", diverged" : "");
 }
 
+// What stands behind `begun`: in a line of its own where both do not fit into one.
+std::string behind(const std::string& begun, const std::string& result) {
+  constexpr std::size_t kMostColumns = 80;
+  return begun.size() + result.size() > kMostColumns ? "\n    " + result : result;
+}
+
 }  // namespace
 
 void TimeLeft::skip(std::size_t row) {
@@ -73,15 +79,18 @@ JobResult RowRunner::run(std::size_t row, const std::string& what, ResolvedRun c
   if (before->has_value()) {
     left_.skip(row);
     ++kept_runs_;
-    console_.say(fmt::format("{}  kept              {}", what, result_text(**before)));
+    const std::string kept = what + "  kept            ";
+    console_.say(kept + behind(kept, result_text(**before)));
     return std::move(**before);
   }
   const std::optional<double> left = left_.seconds();
-  console_.say_part(fmt::format("{}  ETA {:<9} ... ", what, left ? format_duration(*left) : "unknown"));
+  const std::string begun = fmt::format("{}  ETA {:<7} ... ", what, left ? format_duration(*left) : "unknown");
+  console_.say_part(begun);
   const TimePoint begin = clock_.now();
   JobResult result = run_job_(config);
   left_.ran(row, seconds(clock_.now() - begin));
-  console_.say(result_text(result));
+  ++ran_;
+  console_.say(behind(begun, result_text(result)));
   return result;
 }
 

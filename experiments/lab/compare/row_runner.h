@@ -60,6 +60,8 @@ class RowRunner {
   JobResult run(std::size_t row, const std::string& what, ResolvedRun config);
   // Returns how many runs were completed before.
   std::size_t kept() const { return kept_runs_; }
+  // Returns how many it has carried out itself.
+  std::size_t ran() const { return ran_; }
   // Says that the row will not run any more.
   void leave_out(std::size_t row) { left_.leave_out(row); }
 
@@ -70,6 +72,7 @@ class RowRunner {
   Console& console_;
   TimeLeft left_;
   std::size_t kept_runs_ = 0;
+  std::size_t ran_ = 0;
 };
 
 }  // namespace syncopate::experiments

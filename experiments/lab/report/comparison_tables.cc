@@ -8,6 +8,7 @@
 #include <map>
 
 #include "common/text/format.h"
+#include "experiments/cluster/control/figure_text.h"
 #include "experiments/lab/report/comparison_words.h"
 #include "experiments/lab/report/crossover.h"
 #include "experiments/lab/report/scaling.h"
@@ -58,10 +59,12 @@ std::string ratio_words(const Difference& ratio, bool is_first) {
                      ratio.interval->high, digits);
 }
 
+std::string gain_text(double gain) { return (gain < 0 ? "" : "+") + figure_text(gain); }
+
 std::string gain_words(const Difference& gain, bool is_first, bool present) {
   if (is_first || !present) return kNone;
-  if (!gain.interval) return fmt::format("{:+.4f}", gain.estimate);
-  return fmt::format("{:+.4f} ± {:.4f}", gain.estimate, gain.interval->high - gain.estimate);
+  if (!gain.interval) return gain_text(gain.estimate);
+  return fmt::format("{} ± {}", gain_text(gain.estimate), figure_text(gain.interval->high - gain.estimate));
 }
 
 std::string verdict_words(const Difference& difference, bool is_first, const std::string& higher,
@@ -130,9 +133,8 @@ ComparisonTable learning_table(const ComparisonReport& report, const ComparisonF
     table.rows.push_back(
         {of.label, of.rate > 0 ? fmt::format("{:.4g}", of.rate) : kNone,
          of.rate > 0 && of.updates_a_pass > 0 ? fmt::format("{:.4g}", of.rate * of.updates_a_pass) : kNone,
-         estimate_words(row.quality, number("{:.4f}")), gain_words(row.quality_gain, i == 0, present),
-         present ? verdict_words(row.quality_gain, i == 0, "better", "worse") : kNone,
-         words(row.loss, number("{:.4f}"))});
+         estimate_words(row.quality, figure_text), gain_words(row.quality_gain, i == 0, present),
+         present ? verdict_words(row.quality_gain, i == 0, "better", "worse") : kNone, words(row.loss, figure_text)});
   }
   return table;
 }
@@ -229,7 +231,7 @@ ComparisonTable trial_table(const ComparisonReport& report, const ComparisonFigu
     }
     const double value = mean(trial.quality);
     (*row)[columns[trial.rate]] = trial.quality.empty()  ? kNone
-                                  : std::isfinite(value) ? fmt::format("{:.4f}", value)
+                                  : std::isfinite(value) ? figure_text(value)
                                                          : "diverged";
   }
   return table;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "common/text/format.h"
+#include "experiments/cluster/control/figure_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -16,25 +18,35 @@ constexpr Duration kBetweenUpdates = std::chrono::milliseconds(100);
 constexpr Duration kBetweenLines = std::chrono::seconds(10);
 constexpr const char* kClearLine = "\r\x1b[K";
 
+constexpr std::size_t kMostColumns = 80;  // where there is no terminal whose width is known
+
 struct Field {
   std::string text;
   int importance = 0;  // the least important is left out first
+  std::string brief;   // the text in fewer words; empty: it has none
 };
 
-std::string joined(const std::vector<Field>& fields, int least_importance) {
+// What a line that must be shorter has given up: fields whose importance is less, and the words of those whose
+// importance is less than `least_whole`.
+struct Shortened {
+  int least = 0, least_whole = 0;
+};
+
+std::string joined(const std::vector<Field>& fields, const Shortened& shortened) {
   std::string text;
   for (const Field& field : fields) {
-    if (field.text.empty() || field.importance < least_importance) continue;
-    text += (text.empty() ? "" : "  ") + field.text;
+    if (field.text.empty() || field.importance < shortened.least) continue;
+    const bool is_brief = field.importance < shortened.least_whole && !field.brief.empty();
+    text += (text.empty() ? "" : "  ") + (is_brief ? field.brief : field.text);
   }
   return text;
 }
 
 std::string training_text(const Progress& progress) {
   if (!progress.loss) return {};
-  if (!progress.holds_out) return fmt::format("loss {:.4f}", *progress.loss);
-  if (std::isnan(progress.train_accuracy)) return fmt::format("train loss {:.4f}", *progress.loss);
-  return fmt::format("train loss {:.4f}, accuracy {:.4f}", *progress.loss, progress.train_accuracy);
+  if (!progress.holds_out) return "loss " + figure_text(*progress.loss);
+  if (std::isnan(progress.train_accuracy)) return "train loss " + figure_text(*progress.loss);
+  return fmt::format("train loss {}, accuracy {}", figure_text(*progress.loss), figure_text(progress.train_accuracy));
 }
 
 }  // namespace
@@ -43,27 +55,44 @@ std::string to_text(const Progress& progress, std::size_t columns) {
   std::vector<Field> fields{
       {progress.epochs > 0 ? fmt::format("epoch {}/{}", std::min(progress.epoch + 1, progress.epochs), progress.epochs)
                            : std::string(),
-       2},
+       2,
+       {}},
       {progress.steps > 0 ? fmt::format("step {}/{}", progress.step, progress.steps)
                           : fmt::format("step {}", progress.step),
-       3},
-      {training_text(progress), 4},
-      {"", 1},
+       3,
+       {}},
+      {training_text(progress), 4, {}},
+      {"", 1, {}},
       {fmt::format("mean {} samples/s, {} ms/step", format_count(progress.samples_per_second),
                    format_ms(progress.step_ms)),
-       0},
+       0, format_count(progress.samples_per_second) + " samples/s"},
       {progress.step < progress.steps
            ? fmt::format("ETA {}{}", format_duration(progress.seconds_left), progress.is_virtual ? " virtual" : "")
            : std::string(),
-       4}};
+       4,
+       {}}};
   if (progress.accuracy) {
     fields[3].text =
         progress.validation ? to_text(*progress.validation) : to_text(*progress.accuracy, progress.figures);
+    fields[3].brief = fields[3].text;
     if (progress.epochs > 0) fields[3].text += fmt::format(" at epoch {:.3g}", progress.evaluated_epoch);
   }
-  int least = 0;
-  while (joined(fields, least).size() > columns && least < 4) ++least;
-  return joined(fields, least);
+  constexpr Shortened kSteps[] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}, {3, 2}, {4, 2}};
+  const auto* step = std::begin(kSteps);
+  while (joined(fields, *step).size() > columns && step + 1 != std::end(kSteps)) ++step;
+  return joined(fields, *step);
+}
+
+std::string side_by_side(const std::vector<std::string>& parts) {
+  std::string text, line;
+  for (const std::string& part : parts) {
+    if (!line.empty() && line.size() + 2 + part.size() > kMostColumns) {
+      text += line + "\n";
+      line.clear();
+    }
+    line += line.empty() && text.empty() ? part : "  " + part;
+  }
+  return text + line;
 }
 
 ProgressTracker::ProgressTracker(const Job& job)
@@ -145,7 +174,7 @@ std::string ProgressPrinter::update(const Progress& progress, TimePoint now) {
   if (!last_) last_ = columns_ == 0 ? now : now - kBetweenUpdates;
   if (now - *last_ < (columns_ == 0 ? kBetweenLines : kBetweenUpdates)) return {};
   last_ = now;
-  if (columns_ == 0) return to_text(progress) + "\n";
+  if (columns_ == 0) return to_text(progress, kMostColumns) + "\n";
   standing_ = true;
   return kClearLine +
          to_text(progress, static_cast<std::size_t>(columns_ - 1)).substr(0, static_cast<std::size_t>(columns_ - 1));
@@ -154,7 +183,8 @@ std::string ProgressPrinter::update(const Progress& progress, TimePoint now) {
 std::string ProgressPrinter::epoch_finished(const Progress& progress, TimePoint now) {
   standing_ = false;
   last_ = now;
-  return (columns_ == 0 ? "" : kClearLine) + to_text(progress) + "\n";
+  const std::size_t columns = columns_ == 0 ? kMostColumns : static_cast<std::size_t>(columns_);
+  return (columns_ == 0 ? "" : kClearLine) + to_text(progress, columns) + "\n";
 }
 
 std::string ProgressPrinter::interrupt() {

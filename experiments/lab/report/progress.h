@@ -41,9 +41,13 @@ struct Progress {
 //   s".
 // Where samples are held out, the loss and the accuracy of training and of validation:
 //   "... train loss 0.1234, accuracy 0.9671  validation loss 0.1240, accuracy 0.9630 at epoch 1.5  ...".
-// If that is longer than `columns`, the least important parts are left out first: the means, the accuracy, the epoch,
-// the step. The loss and the time left stay.
+// If that is longer than `columns`, parts are shortened, then the least important ones left out first: the means, the
+// accuracy, the epoch, the step. The loss and the time left stay.
 std::string to_text(const Progress& progress, std::size_t columns = std::string::npos);
+
+// Returns the parts with two blanks between them, in a line; what does not fit into 80 characters goes on in further
+// lines, indented.
+std::string side_by_side(const std::vector<std::string>& parts);
 
 // ProgressTracker: turns the records of all workers into a Progress. Used by one thread.
 class ProgressTracker {
@@ -101,7 +105,7 @@ class ProgressTracker {
 
 // ProgressPrinter: decides which text to print for a Progress, and when. On a terminal it is one line that is
 // overwritten at most ten times a second and stays when its epoch ends. Elsewhere it is one plain line per epoch, and
-// one whenever ten seconds have passed without any, without control characters.
+// one whenever ten seconds have passed without any, of 80 characters at most, without control characters.
 class ProgressPrinter {
  public:
   // `columns` is the terminal's width, since a line that is overwritten must not wrap; 0 if this is not a terminal.

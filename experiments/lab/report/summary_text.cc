@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/text/format.h"
+#include "experiments/cluster/control/figure_text.h"
 #include "experiments/lab/report/statistics.h"
 
 namespace syncopate::experiments {
@@ -170,8 +171,8 @@ std::string staleness_lines(const ResolvedRun& config, const RunReport& report) 
 
 // Returns a loss in nats per label, for text models also in bits.
 std::string loss_text(const ResolvedRun& config, double loss) {
-  if (!learns_text(config)) return fmt::format("{:.4f}", loss);
-  return fmt::format("{:.4f}, {:.4f} bits a character", loss, loss / std::numbers::ln2);
+  if (!learns_text(config)) return figure_text(loss);
+  return fmt::format("{}, {} bits a character", figure_text(loss), figure_text(loss / std::numbers::ln2));
 }
 
 // Includes the number of samples that were learnt from, without dropped gradients.
@@ -202,14 +203,14 @@ std::string target_text(const RunReport& report) {
 
 std::string learning_lines(const ResolvedRun& config, const RunReport& report, std::optional<double> best_loss) {
   std::string text;
-  if (report.final_train_loss) text += line("training loss", fmt::format("{:.4f}", *report.final_train_loss));
+  if (report.final_train_loss) text += line("training loss", figure_text(*report.final_train_loss));
   if (report.final_validation) {
     text += line("validation loss", loss_text(config, report.final_validation->loss));
     const ValidationFigures& held_out = *report.final_validation;
-    text += line(fmt::format("  {}", held_out.quality_name()),
-                 fmt::format("{}, of the training set's last samples, which are held out",
-                             held_out.r2 ? fmt::format("{:.4f}", *held_out.r2)
-                                         : fmt::format("{:.2f} %", 100 * held_out.accuracy)));
+    text +=
+        line(fmt::format("  {}", held_out.quality_name()),
+             fmt::format("{}, of the training set's last samples, which are held out",
+                         held_out.r2 ? figure_text(*held_out.r2) : fmt::format("{:.2f} %", 100 * held_out.accuracy)));
   }
   if (report.final_test_loss) {
     text += line("test loss",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 namespace syncopate::experiments {
 namespace {
@@ -46,22 +45,31 @@ std::string block(const Rows& rows, const Widths& widths, std::size_t begin, std
 std::string text_table(const Rows& rows, const std::vector<std::string>& cuts) {
   const Widths widths = widths_of(rows);
   if (widths.empty()) return "";
-  const std::size_t all = std::accumulate(widths.begin(), widths.end(), kBetween * (widths.size() - 1));
-  const auto beside = [&](const std::string& cell) { return cell + std::string(widths[0] - width_of(cell), ' '); };
-  if (cuts.empty() && all <= kMostWidth) return block(rows, widths, 1, widths.size(), beside);
-  if (cuts.empty() && widths[0] > kLongName && all - widths[0] + kIndent - kBetween <= kMostWidth) {
-    const auto above = [](const std::string& cell) { return cell + "\n" + std::string(kIndent - kBetween, ' '); };
-    return block(rows, widths, 1, widths.size(), above);
-  }
-  const auto fits = [&](std::size_t column, std::size_t width) {
-    return cuts.empty() ? width + kBetween + widths[column] <= kMostWidth
-                        : std::ranges::find(cuts, rows[0][column]) == cuts.end();
+  const auto is_cut = [&](std::size_t column) { return std::ranges::find(cuts, rows[0][column]) != cuts.end(); };
+  // The end of the columns from `begin` on that stand beside each other, behind so many characters.
+  const auto end_of = [&](std::size_t begin, std::size_t width) {
+    std::size_t end = begin;
+    while (end < widths.size() && (end == begin || (!is_cut(end) && width + kBetween + widths[end] <= kMostWidth))) {
+      width += kBetween + widths[end++];
+    }
+    return end;
   };
+  bool fits = true;
+  for (std::size_t column = 1, width = widths[0]; column < widths.size(); ++column) {
+    if (column > 1 && is_cut(column)) width = widths[0];
+    width += kBetween + widths[column];
+    fits = fits && width <= kMostWidth;
+  }
+  const bool is_above = !fits && widths[0] > kLongName;
+  const auto name = [&](const std::string& cell) {
+    return is_above ? cell + "\n" + std::string(kIndent - kBetween, ' ')
+                    : cell + std::string(widths[0] - width_of(cell), ' ');
+  };
+  if (widths.size() == 1) return block(rows, widths, 1, 1, name);
   std::string text;
   for (std::size_t begin = 1; begin < widths.size();) {
-    std::size_t end = begin, width = widths[0];
-    while (end < widths.size() && (end == begin || fits(end, width))) width += kBetween + widths[end++];
-    text += (begin > 1 ? "\n" : "") + block(rows, widths, begin, end, beside);
+    const std::size_t end = end_of(begin, is_above ? kIndent - kBetween : widths[0]);
+    text += (begin > 1 ? "\n" : "") + block(rows, widths, begin, end, name);
     begin = end;
   }
   return text;

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "common/text/printable_text.h"
+#include "experiments/cluster/control/figure_text.h"
 #include "experiments/config/wrapped_text.h"
 
 namespace syncopate::experiments {
@@ -101,19 +102,20 @@ void Console::epoch_finished(const Progress& progress, TimePoint now) {
 }
 
 void Console::evaluated(const EvalRecord& eval, std::int64_t epochs) {
-  std::string held_out;
+  std::vector<std::string> parts = {fmt::format("epoch {:.4g}/{}", eval.epoch, epochs), "evaluated"};
   if (eval.validation && eval.train_loss) {
-    held_out = fmt::format("train loss {:.4f}{}  ", *eval.train_loss,
-                           eval.train_accuracy ? fmt::format(", accuracy {:.4f}", *eval.train_accuracy) : "");
+    parts.push_back(fmt::format("train loss {}{}", figure_text(*eval.train_loss),
+                                eval.train_accuracy ? ", accuracy " + figure_text(*eval.train_accuracy) : ""));
   }
-  if (eval.validation) held_out += to_text(*eval.validation) + "  ";
-  say(fmt::format("epoch {:.4g}/{}  evaluated  {}test loss {:.4f}  {}", eval.epoch, epochs, held_out, eval.loss,
-                  to_text(eval.accuracy, eval.figures)));
+  if (eval.validation) parts.push_back(to_text(*eval.validation));
+  parts.push_back("test loss " + figure_text(eval.loss));
+  parts.push_back(to_text(eval.accuracy, eval.figures));
+  say(side_by_side(parts));
 }
 
 void Console::evaluated(const EvalRecord& eval) {
   std::string text = fmt::format("step {}  evaluated", eval.step);
-  if (!std::isnan(eval.loss)) text += fmt::format("  loss {:.4f}", eval.loss);
+  if (!std::isnan(eval.loss)) text += "  loss " + figure_text(eval.loss);
   if (!std::isnan(eval.accuracy)) text += "  " + to_text(eval.accuracy, eval.figures);
   say(text);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/text/format.h"
+#include "experiments/cluster/control/figure_text.h"
 #include "experiments/config/toml.h"
 #include "experiments/lab/report/environment_rows.h"
 #include "experiments/lab/report/html_page.h"
@@ -35,15 +36,15 @@ void add_learnt(const RunReport& report, FactRows& rows) {
     rows.push_back(
         {"at the end, on the test set", to_text(report.final_test_accuracy.value_or(0), report.final_figures)});
   }
-  if (report.final_test_loss) rows.push_back({"test loss", fmt::format("{:.4f} {}", *report.final_test_loss, unit)});
+  if (report.final_test_loss) rows.push_back({"test loss", figure_text(*report.final_test_loss) + " " + unit});
   if (report.final_train_loss) {
-    rows.push_back({"training loss, mean of the last tenth of the steps",
-                    fmt::format("{:.4f} {}", *report.final_train_loss, unit)});
+    rows.push_back(
+        {"training loss, mean of the last tenth of the steps", figure_text(*report.final_train_loss) + " " + unit});
   }
   if (report.final_validation) {
     rows.push_back({"at the end, on what was held out",
-                    fmt::format("{}, loss {:.4f} {}",
-                                report.final_validation->r2 ? fmt::format("R2 {:.4f}", *report.final_validation->r2)
+                    fmt::format("{}, loss {} {}",
+                                report.final_validation->r2 ? "R2 " + figure_text(*report.final_validation->r2)
                                                             : percent_of(report.final_validation->accuracy),
                                 report.final_validation->loss, unit)});
   }
@@ -111,10 +112,10 @@ std::vector<std::vector<std::string>> evaluation_rows(const ReportedRun& run) {
                         {"validation loss", fmt::format("validation {}", run.evals.back().validation->quality_name())});
   for (const EvalRecord& eval : run.evals) {
     rows.push_back({fmt::format("{:g}", eval.epoch), format_count(static_cast<double>(eval.samples_seen)),
-                    fmt::format("{:.3f}", eval.training_seconds), fmt::format("{:.4f}", eval.loss),
-                    fmt::format("{:.4f}", headline_of(eval.accuracy, eval.figures))});
+                    fmt::format("{:.3f}", eval.training_seconds), figure_text(eval.loss),
+                    figure_text(headline_of(eval.accuracy, eval.figures))});
     if (!holds_out) continue;
-    const auto cell = [](double value) { return fmt::format("{:.4f}", value); };
+    const auto cell = [](double value) { return figure_text(value); };
     rows.back().push_back(eval.validation ? cell(eval.validation->loss) : "");
     rows.back().push_back(eval.validation ? cell(eval.validation->quality()) : "");
   }

@@ -37,7 +37,8 @@ TEST(CompareProgram, ChecksEqualityThenPrintsModesSideBySide) {
   EXPECT_THAT(end.out, HasSubstr("equality: "));
   for (const char* mode : {"local", "allreduce", "ps:async"}) {
     EXPECT_THAT(end.out,
-                ContainsRegex(fmt::format("\nround 1/1, run [1-3]/3: {} +ETA [^\n]* samples/s  accuracy 0\\.", mode)));
+                ContainsRegex(fmt::format(
+                    "\nround 1/1, run [1-3]/3: {} +ETA [^\n]*(\n    )?[^\n]* samples/s  accuracy 0\\.", mode)));
     EXPECT_THAT(end.out, ContainsRegex(fmt::format("\n{} ", mode)));
   }
   EXPECT_THAT(end.err, IsEmpty());

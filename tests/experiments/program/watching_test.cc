@@ -57,7 +57,7 @@ TEST_P(Validation, IsMeasuredAtEachPointOnSamplesThatNobodyTrains) {
   EXPECT_NE(validation, program.column("evals.csv", "accuracy"));
   EXPECT_NE(program.column("evals.csv", "train_loss").front(), "");
   EXPECT_GT(std::stod(program.column("evals.csv", "train_accuracy").front()), 0.1);
-  EXPECT_THAT(end.out, ContainsRegex("evaluated  train loss [0-9.]+, accuracy [0-9.]+  validation loss [0-9.]+, "
+  EXPECT_THAT(end.out, ContainsRegex("evaluated  train loss [0-9.]+, accuracy [0-9.]+\n  validation loss [0-9.]+, "
                                      "accuracy [0-9.]+  test loss"));
   EXPECT_THAT(end.out, HasSubstr("\n  validation loss   "));
 }

@@ -66,12 +66,36 @@ TEST(Progress, ReadsInOneLine) {
 
 TEST(Progress, KeepsLossAndTimeLeftWhereALineIsShort) {
   EXPECT_EQ(to_text(midway(), 119), to_text(midway()));
+  EXPECT_EQ(to_text(midway(), 90), "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650  41,250 samples/s  ETA 12 s");
   EXPECT_EQ(to_text(midway(), 80), "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650 at epoch 1.5  ETA 12 s");
+  EXPECT_EQ(to_text(midway(), 70), "epoch 2/3  step 312/468  loss 0.1234  accuracy 0.9650  ETA 12 s");
   EXPECT_EQ(to_text(midway(), 60), "epoch 2/3  step 312/468  loss 0.1234  ETA 12 s");
   EXPECT_EQ(to_text(midway(), 40), "step 312/468  loss 0.1234  ETA 12 s");
   EXPECT_EQ(to_text(midway(), 25), "loss 0.1234  ETA 12 s");
   EXPECT_EQ(to_text(midway(), 5), "loss 0.1234  ETA 12 s");
   for (std::size_t columns = 22; columns < 130; ++columns) EXPECT_LE(to_text(midway(), columns).size(), columns);
+}
+
+TEST(Progress, ShowsALossThatHasGrownInFewDigits) {
+  Progress progress = midway();
+  progress.loss = 1.25e29;
+  EXPECT_THAT(to_text(progress), HasSubstr("  loss 1.25e+29  "));
+}
+
+// So that files of what was printed can be read where they are shown.
+TEST(ProgressPrinter, KeepsLinesWithinEightyColumnsWhereThereIsNoTerminal) {
+  ProgressPrinter printer(0);
+  EXPECT_EQ(printer.epoch_finished(midway(), TimePoint()), to_text(midway(), 80) + "\n");
+  Progress early = midway();
+  early.accuracy.reset();
+  EXPECT_EQ(printer.epoch_finished(early, TimePoint()),
+            "epoch 2/3  step 312/468  loss 0.1234  41,250 samples/s  ETA 12 s\n");
+}
+
+TEST(Progress, GoesOnBelowWithPartsThatDoNotFit) {
+  EXPECT_EQ(side_by_side({"epoch 3/3", "evaluated", "test loss 0.0530"}), "epoch 3/3  evaluated  test loss 0.0530");
+  const std::string wide(50, 'w');
+  EXPECT_EQ(side_by_side({"epoch 3/3", wide, wide, "end"}), "epoch 3/3  " + wide + "\n  " + wide + "  end");
 }
 
 TEST(ProgressTracker, CountsWhatAllWorkersHaveFinished) {
@@ -188,7 +212,7 @@ TEST(ProgressPrinter, CutsOffWhatFitsInNoWay) {
 TEST(ProgressPrinter, PrintsALineNowAndThenWhereThereIsNoTerminal) {
   ProgressPrinter printer(0);
   const TimePoint start{};
-  const std::string line = to_text(midway()) + "\n";
+  const std::string line = to_text(midway(), 80) + "\n";
   EXPECT_EQ(printer.update(midway(), start), "");
   EXPECT_EQ(printer.epoch_finished(midway(), start + milliseconds(6000)), line);
   EXPECT_EQ(printer.update(midway(), start + milliseconds(15999)), "") << "ten seconds after the last line";

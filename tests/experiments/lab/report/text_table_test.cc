@@ -36,5 +36,15 @@ TEST(TextTable, GoesOnBelowWhereItIsCut) {
             "mode  a  b\nps    1  2\n\nmode  c\nps    3\n");
 }
 
+TEST(TextTable, IsCutWhereItDoesNotFitBesideItsCuts) {
+  const std::string wide(38, 'w'), blank(37, ' ');
+  EXPECT_EQ(
+      text_table({{"mode", "a", "b", "c"}, {"ps", wide, wide, "3"}}, {"c"}),
+      "mode  " + blank + "a\nps    " + wide + "\n\nmode  " + blank + "b\nps    " + wide + "\n\nmode  c\nps    3\n");
+  const std::string name(60, 'n');
+  EXPECT_EQ(text_table({{"mode", "a", "b"}, {name, wide, "3"}}, {"b"}),
+            "mode\n    " + blank + "a\n" + name + "\n    " + wide + "\n\nmode\n    b\n" + name + "\n    3\n");
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
