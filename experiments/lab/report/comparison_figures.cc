@@ -154,6 +154,7 @@ std::vector<RunReport> finished_rounds(const ComparedRow& row) {
 }
 
 Series throughput_series(const ComparedRow& row) { return series_of(row, throughput); }
+Series quality_series(const ComparedRow& row) { return series_of(row, quality); }
 
 ComparisonFigures figures_of(const ComparisonReport& report) {
   ComparisonFigures figures;

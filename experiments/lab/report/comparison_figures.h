@@ -51,6 +51,8 @@ struct ComparisonFigures {
 
 // Returns the row's samples per second of the whole job, by round.
 Series throughput_series(const ComparedRow& row);
+// Returns the figure of `ComparisonFigures::quality`, by round.
+Series quality_series(const ComparedRow& row);
 
 // Returns the round of median throughput, the slower of two in the middle, which stands for the row; none if none has
 // completed.

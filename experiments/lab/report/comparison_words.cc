@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
-#include "common/text/list_text.h"
+#include "experiments/lab/report/comparison_answer.h"
 #include "experiments/lab/report/machine_state.h"
 #include "experiments/lab/report/steadiness.h"
 
@@ -104,81 +103,6 @@ std::vector<std::string> machine_lines(const ComparisonReport& report) {
                                 trouble.round + 1, trouble.worst.text));
   }
   return lines;
-}
-
-// The rows that have a rate, the one with the most samples/s first.
-std::vector<std::size_t> by_rate(const ComparisonFigures& figures) {
-  std::vector<std::size_t> rows;
-  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
-    if (figures.rows[row].samples_per_second.mean > 0) rows.push_back(row);
-  }
-  std::ranges::stable_sort(rows, std::ranges::greater(),
-                           [&](std::size_t row) { return figures.rows[row].samples_per_second.mean; });
-  return rows;
-}
-
-// Answers from figures without noise.
-std::string exact_answer(const ComparisonReport& report, const ComparisonFigures& figures,
-                         const std::vector<std::size_t>& rows) {
-  const auto rate = [&](std::size_t row) { return figures.rows[row].samples_per_second.mean; };
-  std::vector<std::string> alike;
-  for (const std::size_t row : rows) {
-    if (rate(row) >= (1 - kExactlyAlike) * rate(rows.front())) alike.push_back(report.rows[row].label);
-  }
-  if (alike.size() > 1) {
-    return fmt::format("Answer: in this simulation {} are equally fast, within {:g} %.", list_text(alike, "and"),
-                       100 * kExactlyAlike);
-  }
-  return fmt::format("Answer: {} is the fastest in this simulation; {} comes next, with {:.3g} % fewer samples/s.",
-                     alike.front(), report.rows[rows[1]].label, 100 * (1 - rate(rows[1]) / rate(rows.front())));
-}
-
-// Holds every row against the best one, whatever the table's baseline is.
-std::string judged_answer(const ComparisonReport& report, const ComparisonFigures& figures,
-                          const std::vector<std::size_t>& rows) {
-  std::vector<Series> against;
-  for (const std::size_t row : rows) against.push_back(throughput_series(report.rows[row]));
-  const std::vector<Difference> judged = ratios(against);
-  std::vector<std::string> alike, unjudged;
-  std::size_t next = 0;
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    const std::string& label = report.rows[rows[i]].label;
-    if (judged[i].verdict == Verdict::kNotJudged) {
-      unjudged.push_back(label);
-    } else {
-      if (judged[i].verdict != Verdict::kLower) alike.push_back(label);
-      if (next == 0 || judged[i].estimate > judged[next].estimate) next = i;
-    }
-  }
-  const std::string& best = report.rows[rows.front()].label;
-  std::string text;
-  if (next == 0) {
-    text = fmt::format("Answer: {} had the most samples/s", best);
-  } else if (!alike.empty()) {
-    text = fmt::format("Answer: {} had the most samples/s, but no difference is shown from {}", best,
-                       list_text(alike, "and"));
-  } else {
-    const Interval& lead = *judged[next].interval;
-    text = fmt::format("Answer: {} is the fastest{}: {} comes next, with {:.4g} to {:.4g} % fewer samples/s", best,
-                       unjudged.empty() ? "" : " of those judged", report.rows[rows[next]].label, 100 * (1 - lead.high),
-                       100 * (1 - lead.low));
-  }
-  text += fmt::format(", over {} rounds", figures.most_rounds);
-  if (!unjudged.empty()) text += fmt::format("; not judged, for too few rounds: {}", list_text(unjudged, "and"));
-  return text + ".";
-}
-
-// Returns one sentence that answers which row is fastest, as far as the rounds show it; empty where nothing was
-// compared.
-std::string answer_line(const ComparisonReport& report, const ComparisonFigures& figures) {
-  const std::vector<std::size_t> rows = by_rate(figures);
-  if (rows.size() < 2) return "";
-  const std::string most = fmt::format("Answer: {} had the most samples/s", report.rows[rows.front()].label);
-  if (!report.in_rounds) return most + ", in runs that did not take turns: it need not be the fastest.";
-  if (figures.is_exact) return exact_answer(report, figures, rows);
-  if (figures.most_rounds >= kFewestRounds) return judged_answer(report, figures, rows);
-  return fmt::format("{} in {} round{}{}, too few to say that it is the fastest.", most, figures.most_rounds,
-                     figures.most_rounds == 1 ? "" : "s", report.simulated ? " of this simulation" : "");
 }
 
 }  // namespace

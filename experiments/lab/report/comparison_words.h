@@ -12,8 +12,7 @@ namespace syncopate::experiments {
 std::string words_of(Verdict verdict, const std::string& higher, const std::string& lower);
 
 // Returns what a reader must know to trust the figures, one sentence each: how they were judged, what was not judged,
-// and what else the machine was doing. The last one answers which row is fastest, as far as the rounds show it: a row
-// wins only where all others are judged slower.
+// and what else the machine was doing. The last one is the answer (comparison_answer.h).
 std::vector<std::string> caveats(const ComparisonReport& report, const ComparisonFigures& figures);
 
 }  // namespace syncopate::experiments

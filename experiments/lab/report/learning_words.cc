@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/text/format.h"
+#include "experiments/cluster/control/figure_text.h"
 
 namespace syncopate::experiments {
 
@@ -17,6 +18,9 @@ constexpr double kGrown = 2;
 double error_of_share(double share, std::int64_t of) {
   return std::sqrt(share * (1 - share) / static_cast<double>(of));
 }
+
+// That of a guess's AUC (Mann and Whitney 1947), for as many clicks as others, where it is least.
+double error_of_auc(double labels) { return std::sqrt((labels + 1) / (3 * labels * labels)); }
 
 // Returns what cannot be told from guessing; empty: it can, or is not known.
 std::string guessed(const RunReport& report, const Guessing& guessing) {
@@ -37,9 +41,7 @@ std::string guessed(const RunReport& report, const Guessing& guessing) {
                          100 * chance);
     }
     case worker::Judgement::kClicks: {
-      // Mann and Whitney 1947, for as many clicks as others, where the error is least.
-      const auto labels = static_cast<double>(guessing.labels);
-      if (!figures.auc || *figures.auc > 0.5 + 2 * std::sqrt((labels + 1) / (3 * labels * labels))) return {};
+      if (!figures.auc || *figures.auc > 0.5 + 2 * error_of_auc(static_cast<double>(guessing.labels))) return {};
       return fmt::format("an AUC of {:.4f} of {} test samples cannot be told from guessing (0.5)", *figures.auc, count);
     }
     case worker::Judgement::kRanking: {
@@ -50,8 +52,8 @@ std::string guessed(const RunReport& report, const Guessing& guessing) {
     }
     case worker::Judgement::kRegression:
       if (!figures.r2 || *figures.r2 > 0) return {};
-      return fmt::format("an R2 of {:.4f} of {} test samples is not above that of always saying the mean (0)",
-                         *figures.r2, count);
+      return fmt::format("an R2 of {} of {} test samples is not above that of always saying the mean (0)",
+                         figure_text(*figures.r2), count);
   }
   return {};
 }
@@ -71,6 +73,15 @@ std::vector<std::string> learning_words(const RunReport& report, const std::opti
                                 of_test ? "on the test set at the end" : "over the last steps", *first));
   }
   return words;
+}
+
+std::optional<double> sampling_error(const RunReport& report) {
+  const std::optional<double> headline = final_headline(report);
+  if (!headline || report.test_labels <= 0) return std::nullopt;
+  const auto labels = static_cast<double>(report.test_labels);
+  if (report.final_figures.auc) return error_of_auc(labels);
+  if (report.final_figures.r2) return 2 * (1 - *headline) / std::sqrt(labels);
+  return error_of_share(*headline, report.test_labels);
 }
 
 }  // namespace syncopate::experiments

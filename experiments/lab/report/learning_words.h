@@ -26,4 +26,9 @@ struct Guessing {
 // (an R2 of 0).
 std::vector<std::string> learning_words(const RunReport& report, const std::optional<Guessing>& guessing);
 
+// Returns the standard error of the headline figure on the test set (final_headline), as of one model over test sets of
+// that size; none: nothing was evaluated, or the size is not known. An AUC's is that of a guess's, where half of the
+// samples are clicks; an R2's that of independent normal errors, which is 2 (1 - R2) / sqrt(n).
+std::optional<double> sampling_error(const RunReport& report);
+
 }  // namespace syncopate::experiments

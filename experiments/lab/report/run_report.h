@@ -123,6 +123,7 @@ struct RunReport {
   std::optional<double> final_test_accuracy;  // none of regression, and of weights that were not evaluated
   std::optional<double> final_test_loss;
   TestFigures final_figures;
+  std::int64_t test_labels = 0;  // that the figures on the test set are of; of rankings, these; 0: not known
   std::optional<ValidationFigures> final_validation;
   // When the target was first crossed, between two evaluations (target_crossing). Empty if it was not, or if there
   // was no target.

@@ -130,6 +130,7 @@ Json report_json(const RunReport& report) {
           {"final_test_ndcg10", or_null(report.final_figures.ndcg)},
           {"final_test_r2", or_null(report.final_figures.r2)},
           {"final_test_rmse", or_null(report.final_figures.rmse)},
+          {"test_labels", report.test_labels},
           {"final_validation_r2", or_null(validation_r2_of(report))},
           {"final_validation_accuracy", or_null(validation_accuracy_of(report))},
           {"final_validation_loss", or_null(validation_loss_of(report))},

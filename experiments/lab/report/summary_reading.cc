@@ -163,6 +163,7 @@ RunReport read_report(const JsonMembers& members) {
                           .ndcg = members.maybe_number("final_test_ndcg10"),
                           .r2 = members.maybe_number("final_test_r2"),
                           .rmse = members.maybe_number("final_test_rmse")};
+  report.test_labels = members.count("test_labels");
   if (members.has("final_validation_loss")) {
     report.final_validation =
         ValidationFigures{.accuracy = members.maybe_number("final_validation_accuracy").value_or(kNone),

@@ -272,6 +272,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   }
   if (!outcome->is_final_evaluated) forget_final_figures(result.reports.back());
   if (!result.facts.health) result.facts.health = outcome->health;
+  if (job.guessing) result.reports.back().test_labels = job.guessing->labels;
   if (!runs_command(config)) {
     const std::vector<std::string> words = learning_words(result.reports.back(), job.guessing);
     result.facts.events.insert(result.facts.events.end(), words.begin(), words.end());

@@ -58,6 +58,7 @@ ComparisonReport whole_comparison() {
                      .train_loss = 0.3}};
   }
   report.rows[0].rounds[1]->seconds_to_target = 1.5;
+  report.rows[0].rounds[1]->test_labels = 2000;
   report.rows[0].rounds[1]->machine = MachineLoad{.seconds = 10, .cores = 2, .workers = 1, .own = 0.5, .others = 0.3};
   report.rows[0].rounds[1]->servers[0] = {.pushes = 100, .bytes_in = 1 << 20, .bytes_out = 1 << 20};
   report.rows[2].rounds[0].reset();

@@ -79,5 +79,19 @@ TEST(LearningWords, SayOfALossThatHasGrown) {
   EXPECT_THAT(learning_words(report, kTen), IsEmpty());
 }
 
+TEST(SamplingError, IsOfTheHeadlineAndTheSizeOfTheTestSet) {
+  RunReport report = learnt_report(0.9, 2.3, 0.3);
+  EXPECT_FALSE(sampling_error(report).has_value()) << "of how many labels is not known";
+  report.test_labels = 900;
+  EXPECT_DOUBLE_EQ(sampling_error(report).value(), 0.01);
+  report.final_figures = {.r2 = 0.7};
+  EXPECT_DOUBLE_EQ(sampling_error(report).value(), 0.02);
+  report.final_figures = {.auc = 0.7};
+  EXPECT_NEAR(sampling_error(report).value(), 0.0193, 0.0001);
+  report.final_figures = {.hit_rate = 0.5, .ndcg = 0.2};
+  EXPECT_NEAR(sampling_error(report).value(), 1 / 60.0, 1e-12);
+  EXPECT_FALSE(sampling_error({}).has_value()) << "nothing was evaluated";
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

@@ -45,6 +45,15 @@ inline ComparedRow sample_row(const std::string& mode, const std::string& server
   return row;
 }
 
+// One that ended at each of `accuracies`, on `test_labels` labels.
+inline ComparedRow learnt(ComparedRow row, const std::vector<double>& accuracies, std::int64_t test_labels = 2000) {
+  for (std::size_t round = 0; round < accuracies.size(); ++round) {
+    row.rounds.at(round)->final_test_accuracy = accuracies[round];
+    row.rounds.at(round)->test_labels = test_labels;
+  }
+  return row;
+}
+
 inline ComparisonReport sample_comparison(std::vector<ComparedRow> rows) {
   ComparisonReport report{.job = "mlp <on> digits", .rows = std::move(rows)};
   if (!report.rows.empty()) report.rounds_asked = report.rows.front().rounds.size();
