@@ -34,9 +34,12 @@ std::string not_evaluated_text(const EvaluationRecord& record) {
 }
 
 std::string to_text(const EvaluationRecord& record) {
-  if (record.points == 0)
-    return fmt::format("not on the way, since no point came ({}): {}", record.every, record.weights);
-  return fmt::format("{} of {} points, {}: {}", record.evaluated, record.points, record.every, record.weights);
+  if (record.points > 0) {
+    return fmt::format("{} of {} points, {}{}: {}", record.evaluated, record.points, record.every,
+                       record.final_evaluated ? ", and at the end" : "", record.weights);
+  }
+  if (!record.final_evaluated) return fmt::format("never, since no point came ({})", record.every);
+  return fmt::format("at the end alone, since no point came before ({}): {}", record.every, record.weights);
 }
 
 }  // namespace syncopate::experiments

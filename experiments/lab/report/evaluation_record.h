@@ -23,7 +23,7 @@ std::string evaluated_weights(const ResolvedRun& config);
 
 // Returns what was not evaluated, and why: "9 of 40 points: the evaluator was lost". Empty if nothing was missed.
 std::string not_evaluated_text(const EvaluationRecord& record);
-// Returns, for example, "at 31 of 40 points, every 50 steps: the center that workers meet at".
+// Returns, for example, "31 of 40 points, every 50 steps, and at the end: the worker's".
 std::string to_text(const EvaluationRecord& record);
 
 }  // namespace syncopate::experiments

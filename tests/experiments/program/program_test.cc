@@ -331,8 +331,8 @@ TEST_P(EvaluateEvery, EvaluatesAtThePointsThatAreAskedForAndSaysWhoseWeights) {
   const std::vector<std::string> rows = lines_of(text_of(program.output() / "evals.csv"));
   const int evaluated = summary["evaluations"]["evaluated"];
   ASSERT_THAT(rows, SizeIs(1 + evaluated + 1)) << "behind a head; the final weights are no point";
-  EXPECT_THAT(end.out, HasSubstr(fmt::format("evaluated         {} of 4 points, every 20 steps: {}", evaluated,
-                                             GetParam().weights)));
+  EXPECT_THAT(end.out, HasSubstr(fmt::format("evaluated         {} of 4 points, every 20 steps, and at the end: {}",
+                                             evaluated, GetParam().weights)));
   EXPECT_EQ(summary.contains("not_evaluated"), evaluated < 4);
   if (!GetParam().is_in_step) {
     EXPECT_GE(evaluated, 1) << "one worker may pass several points of the shared job at once";

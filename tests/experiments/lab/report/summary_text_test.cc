@@ -131,9 +131,10 @@ TEST(Summary, SaysWhatWasNotEvaluatedAndWhy) {
   const std::array reports = {sample_report(41000)};
   RunFacts facts;
   facts.evaluations = {.every = "every 50 steps", .weights = "the worker's", .points = 40, .evaluated = 40};
-  EXPECT_THAT(summary_text(ps_config(), reports, facts),
-              testing::AllOf(HasSubstr("\n  evaluated         40 of 40 points, every 50 steps: the worker's\n"),
-                             Not(HasSubstr("not evaluated"))));
+  EXPECT_THAT(
+      summary_text(ps_config(), reports, facts),
+      testing::AllOf(HasSubstr("\n  evaluated         40 of 40 points, every 50 steps, and at the end: the worker's\n"),
+                     Not(HasSubstr("not evaluated"))));
   facts.evaluations->evaluated = 31;
   EXPECT_THAT(
       summary_text(ps_config(), reports, facts),
@@ -143,6 +144,14 @@ TEST(Summary, SaysWhatWasNotEvaluatedAndWhy) {
   facts.evaluations->final_evaluated = false;
   EXPECT_THAT(summary_text(ps_config(), reports, facts),
               HasSubstr("\n  not evaluated     9 of 40 points, and the final weights: the evaluator was lost\n"));
+  EXPECT_EQ(to_text(*facts.evaluations), "31 of 40 points, every 50 steps: the worker's");
+}
+
+TEST(Summary, TellsWhatWasEvaluatedWhereNoPointCame) {
+  EvaluationRecord record{.every = "every epoch", .weights = "the worker's"};
+  EXPECT_EQ(to_text(record), "at the end alone, since no point came before (every epoch): the worker's");
+  record.final_evaluated = false;
+  EXPECT_EQ(to_text(record), "never, since no point came (every epoch)");
 }
 
 TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
