@@ -246,18 +246,15 @@ std::string typed_line(int argc, const char* const* argv) {
   return line;
 }
 
-// `compare --help`, `why --help`, `demo --help` and their like show the topic of that command; `predict --help` and its
-// like that of predictions.
+// `compare --help`, `why --help`, `predict --help` and their like show the topic of that command.
 Result<CommandLine> help_asked_for(const CLI::Option& help, const std::string& of_command,
                                    const std::vector<std::string>& words) {
   CommandLine line;
   line.action = CommandLine::Action::kHelp;
   line.topic = help.results().empty() ? "" : help.results().front();
   if (line.topic.empty()) line.topic = of_command;
-  const bool predicts = !words.empty() && is_prediction_command(words.front());
-  if (line.topic.empty() && predicts) line.topic = "predictions";
   const auto is_topic = [](const std::string& word) {
-    return reads_finished_runs(word) || word == kDemoCommand || word == kDoctorCommand;
+    return is_prediction_command(word) || reads_finished_runs(word) || word == kDemoCommand || word == kDoctorCommand;
   };
   const bool is_of_running = !words.empty() && (words.front() == kPsCommand || words.front() == kStopCommand);
   if (line.topic.empty() && is_of_running) line.topic = kStopCommand;  // ps is the topic of parameter servers

@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "common/text/quantity.h"
 #include "experiments/config/comparison.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
+#include "experiments/config/prediction_commands.h"
 #include "experiments/config/preset.h"
 #include "experiments/config/started_by/task_options.h"
 #include "experiments/config/submit_line.h"
@@ -79,7 +81,7 @@ const std::vector<Topic>& topics() {
        {"doctor"}},
       {"stop",
        "Stop",
-       {"ps", "stop first", "stop 4711 --timeout=10"},
+       {"ps", "stop first", "stop 4711 --timeout=10s"},
        "ps lists your runs that are under way on this host. stop asks one of them to end, as Ctrl-C does, and waits "
        "for "
        "that (--timeout, 60 s unless given); what was recorded is kept. A run is called by the last part of its folder "
@@ -153,14 +155,16 @@ const std::vector<Topic>& topics() {
       {"predictions",
        "Predictions",
        {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
-        "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us",
-        "predict --profile=resnet50 --workers=16 --batch-size=64 --step-time=0.292 --shape=25gbit+50us --simulate=fifo",
-        "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit --servers=4 "
+        "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=292ms --shape=25gbit+50us",
+        "predict --profile=resnet50 --workers=16 --batch-size=64 --step-time=292ms --shape=25gbit+50us --simulate=fifo",
+        "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=416ms --shape=25gbit --servers=4 "
         "--sharding=whole --price-worker=3.06 --price-server=0.68",
-        "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=0.416 --shape=25gbit+50us",
+        "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=416ms --shape=25gbit+50us",
         "advise --model=resnet50 --compute=a100 --workers=8,32 --shape=10gbit+50us --output=results/advice",
-        "advise --profile=bert-large-128 --workers=8,32 --batch-size=8 --step-time=0.2 --shape=10gbit+50us "
-        "--memory=16GiB --goal=cheapest --price-worker=3.06 --price-server=0.68"}},
+        "advise --profile=bert-large-128 --workers=8,32 --batch-size=8 --step-time=200ms --shape=10gbit+50us "
+        "--memory=16GiB --goal=cheapest --price-worker=3.06 --price-server=0.68"},
+       "",
+       {std::begin(kPredictionCommands), std::end(kPredictionCommands)}},
   };
   return all;
 }
@@ -268,7 +272,7 @@ std::vector<OptionSpec> options_beside_the_table() {
        .usual = "none: it must be given"},
       {.group = "Predictions",
        .name = "step-time",
-       .placeholder = "SECONDS",
+       .placeholder = "TIME",
        .sentence = "predict, advise: how long a step of one worker takes that exchanges nothing. A profile that "
                    "was measured has this and --batch-size; both together put another device's step in its place. "
                    "--compute=v100 takes the typical step of a known device in its place (--help=compute), and its "
@@ -345,12 +349,6 @@ std::vector<OptionSpec> usual_options() {
   std::vector<OptionSpec> options = option_table();
   for (OptionSpec& option : options_beside_the_table()) options.push_back(std::move(option));
   options.push_back(started_by_option());
-  return options;
-}
-
-std::vector<OptionSpec> all_options() {
-  std::vector<OptionSpec> options = usual_options();
-  for (OptionSpec& option : submit_options()) options.push_back(std::move(option));
   return options;
 }
 
@@ -433,6 +431,12 @@ std::string whole_text(int columns) {
 
 }  // namespace
 
+std::vector<OptionSpec> all_options() {
+  std::vector<OptionSpec> options = usual_options();
+  for (OptionSpec& option : submit_options()) options.push_back(std::move(option));
+  return options;
+}
+
 Result<std::string> help_text(std::string_view topic, int columns) {
   columns = std::max(columns, kFewestColumns);
   if (topic.empty()) return first_page(columns);
@@ -449,6 +453,10 @@ Result<std::string> help_text(std::string_view topic, int columns) {
     known.push_back(option.name);
   }
   if (!text.empty()) return text;
+  for (const Topic& one : topics()) {
+    if (std::ranges::find(one.commands, name) != one.commands.end()) return topic_text(one, columns);
+    known.insert(known.end(), one.commands.begin(), one.commands.end());
+  }
   const std::string nearest = nearest_name(name, known);
   return Status::invalid_argument(
       fmt::format("--help={}: no such topic or option; {}", topic,

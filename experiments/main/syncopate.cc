@@ -14,6 +14,7 @@
 #include "common/os/exhaustion.h"
 #include "common/os/resource_limits.h"
 #include "common/os/signal_actions.h"
+#include "common/text/format.h"
 #include "common/text/log.h"
 #include "common/text/printable_text.h"
 #include "experiments/cluster/command/command_start.h"
@@ -32,6 +33,7 @@
 #include "experiments/cluster/tasks/task_group.h"
 #include "experiments/cluster/tasks/task_main.h"
 #include "experiments/cluster/tasks/task_shell.h"
+#include "experiments/config/bare_quantities.h"
 #include "experiments/config/command_line.h"
 #include "experiments/config/help_text.h"
 #include "experiments/config/resolution.h"
@@ -239,12 +241,14 @@ ExitCode show(const Result<std::string>& text) {
 
 ExitCode run_prediction(const std::vector<std::string>& words) {
   std::optional<QuietRuns> runs;  // few predictions have any
+  int number = 0;
   const Result<std::string> text = prediction_text(words, [&](const ResolvedRun& config) {
     if (!runs) runs.emplace(Survey());
-    write_out(stderr, fmt::format("simulating {} workers: {}\n", config.workers,
-                                  config.mode == Mode::kPs
-                                      ? fmt::format("{} servers, {}", config.servers, config.consistency.to_string())
-                                      : name_of(config.collective)));
+    const bool has_buckets = config.mode == Mode::kAllreduce && config.bucket_bytes;
+    const std::string buckets =
+        has_buckets ? ", buckets of " + format_bytes(static_cast<double>(*config.bucket_bytes)) : "";
+    const std::string sharding = config.mode == Mode::kPs ? fmt::format(", sharding {}", name_of(config.sharding)) : "";
+    write_out(stderr, fmt::format("simulation {}: {}{}{}\n", ++number, describe(config), buckets, sharding));
     return runs->run(config);
   });
   if (text.status().code() != Code::kNotFound) return show(text);
@@ -359,6 +363,7 @@ ExitCode run_doctor(const std::vector<std::string>& words) {
 ExitCode run_person(int argc, const char* const* argv) {
   if (!leaves_the_word_to_another()) {
     for (const std::string& line : foreign_paths({argv + 1, argv + argc})) write_out(stderr, line + "\n");
+    for (const std::string& line : bare_quantities({argv + 1, argv + argc})) write_out(stderr, line + "\n");
   }
   if (is_convergence_line(argc, argv)) return run_convergence({argv + 1, argv + argc});
   if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});

@@ -49,7 +49,7 @@ inline Flags training(const Flags& mode, const std::string& amount = kWithoutEnd
               "--train-samples=20000",
               "--test-samples=500",
               amount,
-              fmt::format("--timeout={}", timeout_seconds)};
+              fmt::format("--timeout={}s", timeout_seconds)};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }

@@ -48,7 +48,7 @@ Flags small_run(const Flags& mode, int steps) {
               "--test-samples=200",
               "--warmup-steps=0",
               fmt::format("--steps={}", steps),
-              fmt::format("--timeout={}", 12 * testing_support::kSlowness)};
+              fmt::format("--timeout={}s", 12 * testing_support::kSlowness)};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }

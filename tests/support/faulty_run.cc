@@ -41,7 +41,7 @@ Flags small_run(const Flags& mode, int steps, int timeout_seconds) {
               "--straggler=all:+2",
               "--warmup-steps=0",
               fmt::format("--steps={}", steps),
-              fmt::format("--timeout={}", timeout_seconds)};
+              fmt::format("--timeout={}s", timeout_seconds)};
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }

@@ -54,7 +54,7 @@ Result<std::string> running_answer(const std::vector<std::string>& words) {
   }
   double patience = kUsualPatience;
   if (const auto timeout = given.find("timeout"); timeout != given.end()) {
-    SYNCOPATE_ASSIGN_OR_RETURN(patience, number_in("timeout", timeout->second, 0.1, kMostPatience, " s"));
+    SYNCOPATE_ASSIGN_OR_RETURN(patience, time_in("timeout", timeout->second, 0.1, kMostPatience));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const RunningRuns runs, RunningRuns::of_user());
   if (!stops) return list_text(runs.list());

@@ -1,5 +1,6 @@
 #include "experiments/config/command_line.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "experiments/config/help_text.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"
 #include "tests/experiments/config/typed_line.h"
@@ -564,6 +566,11 @@ TEST(CommandLine, TakesATopicOfTheHelp) {
   EXPECT_EQ(topic_of({"--mode=ps", "--help"}), "help: ");
   EXPECT_EQ(topic_of({"compare", "--help"}), "help: compare");
   EXPECT_EQ(topic_of({"--help", "compare"}), "help: compare");
+  for (const char* command : {"advise", "predict", "reproduce", "why", "profile", "stop"}) {
+    EXPECT_EQ(topic_of({fmt::format("--help={}", command).c_str()}), fmt::format("help: {}", command));
+  }
+  EXPECT_EQ(topic_of({"advise", "--help"}), "help: advise");
+  EXPECT_EQ(*help_text("advise", 80), *help_text("predictions", 80));
   EXPECT_EQ(topic_of({"--help=stragler"}), "--help=stragler: no such topic or option; did you mean straggler?");
 }
 

@@ -310,7 +310,7 @@ TEST_F(RefusedHosts, WithAnotherBuildAreNamed) {
 }
 
 TEST_F(RefusedHosts, ThatDoNotAnswerAreNamedInTime) {
-  expect_refusal(start("a:2", small({"--mode=allreduce", "--timeout=1", script("exec sleep 60")})),
+  expect_refusal(start("a:2", small({"--mode=allreduce", "--timeout=1s", script("exec sleep 60")})),
                  "host 10.77.0.2: has not answered within 1 s");
 }
 
