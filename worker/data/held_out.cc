@@ -72,7 +72,8 @@ Result<DatasetPair> hold_out(DatasetPair pair, double fraction) {
   const std::shared_ptr<const Dataset> samples = std::move(pair.train);
   return DatasetPair{.train = std::make_unique<FirstSamples>(samples, trained),
                      .test = std::move(pair.test),
-                     .validation = std::make_unique<HeldOutSamples>(samples, trained)};
+                     .validation = std::make_unique<HeldOutSamples>(samples, trained),
+                     .notes = std::move(pair.notes)};
 }
 
 }  // namespace syncopate::worker

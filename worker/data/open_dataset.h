@@ -14,6 +14,7 @@ namespace syncopate::worker {
 struct DatasetPair {
   std::unique_ptr<Dataset> train, test;           // of the same form
   std::unique_ptr<Dataset> validation = nullptr;  // held out of the training set (held_out.h); null: nothing is
+  std::vector<std::string> notes = {};            // what a person must know of how own files were read
 };
 
 // The names that open_dataset accepts, as shown in help:

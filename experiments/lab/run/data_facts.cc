@@ -12,6 +12,8 @@
 #include "common/text/printable_text.h"
 #include "experiments/checkpoint/checksum.h"
 #include "experiments/cluster/process/data_of.h"
+#include "experiments/config/rules/data_rules.h"
+#include "experiments/lab/report/csv_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -37,7 +39,10 @@ std::string description_of(const worker::DatasetPair& data) {
   }
   const std::vector<std::string> names = data.train->class_names();
   constexpr std::size_t kMostNames = 20;
-  const std::span shown(names.data(), std::min(names.size(), kMostNames));
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
+    shown.push_back(names[i].find_first_of(",\"") == std::string::npos ? names[i] : csv_text(names[i]));
+  }
   return text + printable(fmt::format("{} classes: {}{}", form.classes, fmt::join(shown, ", "),
                                       names.size() > kMostNames ? ", ..." : ""),
                           1000);
@@ -85,8 +90,28 @@ Result<DataFacts> data_facts_of(const ResolvedRun& config) {
   facts.guessing = guessing_on(*data->test);
   if (!has_own_data(config)) return facts;
   facts.description = description_of(*data);
+  facts.notes = data->notes;
   if (config.checkpoint_every || config.resume) facts.sum = sum_of(*data);
   return facts;
+}
+
+std::string left_out_text(const ResolvedRun& config, std::int64_t train_samples) {
+  constexpr double kWorthSaying = 0.05;  // of a known set, of which a person expects no more than a rest
+  const worker::Shuffle shuffle = shuffle_of(config);
+  const int workers = shuffle == worker::Shuffle::kWorker ? 1 : config.workers;
+  const std::int64_t global = static_cast<std::int64_t>(config.batch_size) * workers, left = train_samples % global;
+  if (!config.drop_last || left == 0 || is_profile(config)) return {};
+  const double part = static_cast<double>(left) / static_cast<double>(train_samples);
+  if (!has_own_data(config) && part < kWorthSaying) return {};
+  ResolvedRun with_all = config;
+  with_all.drop_last = false;
+  return fmt::format(
+      "{} of {} training samples ({:.2g} %) are left out of each epoch, {} in each: they fill no batch of {}{}; {}",
+      format_count(static_cast<double>(left)), format_count(static_cast<double>(train_samples)), 100 * part,
+      shuffle == worker::Shuffle::kOff ? "the same" : "others", config.batch_size,
+      workers > 1 ? fmt::format(" on each of {} workers", workers) : "",
+      validate_data_order(with_all).ok() ? "--drop-last=off trains them in a smaller one"
+                                         : "a smaller --batch-size leaves fewer out");
 }
 
 }  // namespace syncopate::experiments

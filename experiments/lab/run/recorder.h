@@ -28,9 +28,10 @@ struct JobFacts {
   std::int64_t steps_per_epoch = 1;  // this and the next: 0 if only a program of the person's own knows
   std::int64_t total_steps = 1;      // steps of the job, in global batches
   std::int64_t train_samples = 0;
-  std::string data_sum = {};        // of own data: a checksum of all samples, by which a run that resumes knows them
-  std::string data = {};            // what it learns from, of own data; else empty
-  std::optional<double> best_loss;  // on the test set, if known
+  std::string data_sum = {};  // of own data: a checksum of all samples, by which a run that resumes knows them
+  std::string data = {};      // what it learns from, of own data; else empty
+  std::vector<std::string> notes = {};    // what a person must know of the data before it is trained on
+  std::optional<double> best_loss;        // on the test set, if known
   std::optional<Guessing> guessing = {};  // on the test set
   std::int64_t first_step = 0;            // above 0 in a run that resumes from a checkpoint
   std::int64_t batches_done = 0;          // batches done by `first_step`, if workers share the job's batches

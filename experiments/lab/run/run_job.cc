@@ -78,6 +78,10 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
   const std::int64_t total_steps = total_steps_of(config, order.steps_per_epoch());
   SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));
   SYNCOPATE_RETURN_IF_ERROR(check_trace(config, total_steps));
+  std::vector<std::string> notes = data->notes;
+  if (std::string left_out = left_out_text(config, data->train_samples); !left_out.empty()) {
+    notes.push_back(std::move(left_out));
+  }
   return JobFacts{
       .layout = layout,
       .local_layout = local_layout,
@@ -86,6 +90,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
       .train_samples = data->train_samples,
       .data_sum = data->sum,
       .data = data->description,
+      .notes = std::move(notes),
       .best_loss = data->best_loss,
       .guessing = data->guessing,
       .samples_per_epoch = order.drop_last ? order.steps_per_epoch() * order.global_batch_size() : data->train_samples};
@@ -332,6 +337,10 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
   for (const std::string& caution : cautions(result.config)) {
     console.say("warning: " + caution);
     result.facts.events.push_back(caution);
+  }
+  for (const std::string& note : job->notes) {
+    console.say(note);
+    result.facts.events.push_back(note);
   }
   if (result.config.mode == Mode::kPs && !runs_command(config)) {
     result.facts.sharding = report_sharding(result.config, job->layout);

@@ -30,6 +30,7 @@ struct TableHeader {
   char separator = ',';
   std::size_t target = 0;        // the index of the column
   std::vector<bool> is_feature;  // by column
+  std::string note;              // what a person must know of how it was read; empty: nothing
 };
 
 std::vector<std::string> names_between_commas(const std::string& text) {
@@ -44,6 +45,26 @@ Result<std::size_t> column_of(const TableHeader& header, const std::string& name
   if (found != header.names.end()) return static_cast<std::size_t>(found - header.names.begin());
   return Status::invalid_argument(fmt::format("--{}={}: {} has no such column; it has {}", option, name, path,
                                               printable(fmt::format("{}", fmt::join(header.names, ", ")), 400)));
+}
+
+// A first line of numbers beside the target's text is a sample, of a table without names, unless the numbers are whole,
+// as names of columns may be.
+Status check_names(const std::string& path, TableHeader& header) {
+  std::vector<std::string> numbers;
+  bool are_whole = true;
+  for (std::size_t column = 0; column < header.names.size(); ++column) {
+    if (!header.is_feature[column] || !number_of_field(header.names[column])) continue;
+    numbers.push_back(header.names[column]);
+    are_whole = are_whole && is_whole_text(header.names[column]);
+  }
+  if (numbers.empty()) return {};
+  const std::string shown = printable(fmt::format("{}", fmt::join(numbers, ", ")), kLongestShown);
+  if (!are_whole && std::ssize(numbers) == std::ranges::count(header.is_feature, true)) {
+    return wrong_line(path, 1, fmt::format("numbers ({}), expected the names of the columns", shown));
+  }
+  header.note = fmt::format("{}: line 1: taken for the names of the columns, though {} of {} are numbers ({})", path,
+                            numbers.size(), header.names.size(), shown);
+  return {};
 }
 
 Result<TableHeader> header_of(std::string_view line, const OwnOptions& options, const std::string& path) {
@@ -84,6 +105,7 @@ Result<TableHeader> header_of(std::string_view line, const OwnOptions& options, 
   if (std::ranges::count(header.is_feature, true) == 0) {
     return Status::invalid_argument(fmt::format("--ignore={}: leaves no column to learn from", options.ignore));
   }
+  SYNCOPATE_RETURN_IF_ERROR(check_names(path, header));
   return header;
 }
 
@@ -135,7 +157,9 @@ class TableLines {
     return OwnFiles{.samples = {.path = path_,
                                 .values = NumberArray::of(std::move(values_), shape),
                                 .target = std::move(target_),
-                                .names = std::move(names)}};
+                                .names = std::move(names)},
+                    .test = {},
+                    .notes = header_.note.empty() ? std::vector<std::string>() : std::vector{header_.note}};
   }
 
  private:

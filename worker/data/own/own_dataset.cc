@@ -142,8 +142,10 @@ Status check_test_classes(const Part& train, const Part& test, const TargetColum
   for (const std::int64_t sample : test.samples) {
     const auto label = static_cast<std::size_t>(test.target->labels[static_cast<std::size_t>(sample)]);
     if (is_trained[label]) continue;
-    return Status::data_loss(fmt::format("{} is '{}', a class that no training sample has", place_of(column, sample),
-                                         printable(test.target->names[label], 80)));
+    return Status::data_loss(
+        fmt::format("{} is '{}', a class that no training sample has{}", place_of(column, sample),
+                    printable(test.target->names[label], 80),
+                    column.texts.empty() ? "; if these are numbers to predict, say --task=regression" : ""));
   }
   return {};
 }
@@ -196,7 +198,8 @@ Result<DatasetPair> make_own_dataset(OwnFiles files, const OwnOptions& options, 
       std::make_shared<const ValueScale>(ValueScale::of(*train.values, train.samples, options.normalisation));
   const TargetScale target_scale = target.regression ? scale_of_targets(train, options.normalisation) : TargetScale();
   return DatasetPair{.train = std::make_unique<OwnDataset>(train, form, scale, target_scale),
-                     .test = std::make_unique<OwnDataset>(test, form, scale, target_scale)};
+                     .test = std::make_unique<OwnDataset>(test, form, scale, target_scale),
+                     .notes = std::move(files.notes)};
 }
 
 }  // namespace syncopate::worker

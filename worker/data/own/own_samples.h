@@ -37,6 +37,7 @@ struct OwnSamples {
 struct OwnFiles {
   OwnSamples samples = {};
   std::optional<OwnSamples> test = {};
+  std::vector<std::string> notes = {};  // what a person must know of how they were read
 };
 
 }  // namespace syncopate::worker

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -121,6 +122,16 @@ Result<std::vector<TargetValues>> classes_of_numbers(const Columns& columns, Tas
     return Status::invalid_argument(
         fmt::format("{}: '{}' has {} different whole numbers; say what they are: --task=classes or --task=regression",
                     first.path, printable(first.name, 80), seen.size()));
+  }
+  const std::int64_t samples =
+      std::accumulate(columns.begin(), columns.end(), std::int64_t{0},
+                      [](std::int64_t sum, const TargetColumn* column) { return sum + column->size(); });
+  const bool are_whole = std::ranges::all_of(columns, &TargetColumn::whole);
+  if ((!are_whole || seen.size() > kMostAutoClasses) && 2 * std::ssize(seen) > samples) {
+    return Status::invalid_argument(fmt::format(
+        "--task=classes: {}: '{}' has {} different numbers in {} samples, and a class needs several samples; "
+        "--task=regression predicts numbers",
+        first.path, printable(first.name, 80), seen.size(), samples));
   }
   const std::vector<double> classes(seen.begin(), seen.end());
   SYNCOPATE_RETURN_IF_ERROR(check_classes(classes.size(), first));

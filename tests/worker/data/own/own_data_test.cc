@@ -97,11 +97,23 @@ TEST_F(OwnData, OfATableThatIsWrongAreRefusedWithLineColumnAndValue) {
   EXPECT_THAT(refused("a,kind\n1,\"x\n"), HasSubstr("line 2: column 2: quotes that do not end"));
   EXPECT_THAT(refused("a,kind\n1,\"x\"y\n"), HasSubstr("line 2: column 2: 'y' behind the quotes"));
   EXPECT_THAT(refused("1,2\n3,4\n"), HasSubstr("line 1: numbers alone, expected the names"));
+  EXPECT_THAT(refused("5.1,3,setosa\n3,4,x\n"),
+              HasSubstr("line 1: numbers (5.1, 3), expected the names of the columns"));
   EXPECT_THAT(refused("a,a,kind\n1,2,x\n"), HasSubstr("line 1: the column 'a' is there twice"));
   EXPECT_THAT(refused("kind\nx\n"), HasSubstr("line 1: one column, 'kind'"));
   EXPECT_THAT(refused("a,kind\n"), HasSubstr("holds no samples"));
   EXPECT_THAT(refused("a,kind\n1,x\n2,x\n"), HasSubstr("'kind' has one value"));
   EXPECT_THAT(refused("a,kind\n" + std::string(1 << 17, '1') + ",x\n"), HasSubstr("line 2: longer than 65536 bytes"));
+}
+
+TEST_F(OwnData, OfATableWhoseColumnsAreNamedByNumbersAreTakenAndThatIsSaid) {
+  const std::string rows = "5,3,x\n4,1,y\n5,2,x\n4,1,y\n5,3,x\n";
+  const Result<DatasetPair> numbered = open(table("0,1,kind\n" + rows), {.normalisation = Normalisation::kNone});
+  ASSERT_TRUE(numbered.ok()) << numbered.status().message();
+  EXPECT_THAT(numbered->notes,
+              ElementsAre(HasSubstr("line 1: taken for the names of the columns, though 2 of 3 are numbers (0, 1)")));
+  EXPECT_THAT(open(table("a,b,kind\n" + rows))->notes, ElementsAre());
+  EXPECT_THAT(open(table("a,1.5,kind\n" + rows))->notes, ElementsAre(HasSubstr("though 1 of 3 are numbers (1.5)")));
 }
 
 TEST_F(OwnData, WithNumbersThatAreNotWholeAreRegression) {
@@ -121,7 +133,16 @@ TEST_F(OwnData, WithManyWholeNumbersMustSayWhatTheyAre) {
   EXPECT_THAT(refusal(open(path), Code::kInvalidArgument),
               HasSubstr("'price' has 200 different whole numbers; say what they are: --task=classes or"));
   EXPECT_TRUE(open(path, {.task = Task::kRegression})->train->form().regression);
-  EXPECT_THAT(refusal(open(path, {.task = Task::kClasses})), HasSubstr("a class that no training sample has"));
+  EXPECT_THAT(refusal(open(path, {.task = Task::kClasses}), Code::kInvalidArgument),
+              HasSubstr("'price' has 200 different numbers in 200 samples, and a class needs several samples; "
+                        "--task=regression predicts numbers"));
+  EXPECT_THAT(
+      refusal(open(table("a,price\n1,1.5\n2,2\n3,-4\n4,0\n"), {.task = Task::kClasses}), Code::kInvalidArgument),
+      HasSubstr("'price' has 4 different numbers in 4 samples"));
+  EXPECT_THAT(refusal(open(table("a,price\n1,15\n2,2\n3,4\n4,0\n"))),
+              HasSubstr("a class that no training sample has; if these are numbers to predict, say --task=regression"));
+  EXPECT_EQ(
+      open(table("a,size\n1,1.5\n2,2\n3,1.5\n4,2\n5,1.5\n6,2\n"), {.task = Task::kClasses})->train->form().classes, 2);
   EXPECT_THAT(refusal(open(table("a,kind\n1,x\n2,y\n"), {.task = Task::kRegression}), Code::kInvalidArgument),
               HasSubstr("--task=regression: " + path + ": line 2: column 'kind' is 'x', expected numbers"));
 }
