@@ -155,6 +155,8 @@ TEST(Study, TakesTheRoundsThatItHas) {
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("\n6 of the runs were completed before, and kept\n"));
   EXPECT_EQ(report_of(second)["rounds_asked"], 2);
+  Program third(flags + Flags{"--repeat=2"});
+  EXPECT_THAT(third.wait().out, HasSubstr("\nall 12 runs were completed before, and kept\n")) << "there are no others";
 }
 
 // All cells compute in the times that were measured once, in whichever process they run.

@@ -212,6 +212,20 @@ TEST_F(CompareTest, LeavesOutARowThatAFaultHasEndedAndGoesOnWithTheOthers) {
   EXPECT_TRUE(std::filesystem::exists("out/comparison.csv"));
 }
 
+TEST_F(CompareTest, NamesEveryRowThatDiverged) {
+  outcome_ = [](const ResolvedRun& config) -> std::optional<JobResult> {
+    if (config.output.find("/equality/") != std::string::npos) return std::nullopt;
+    JobResult result;
+    result.exit = ExitCode::kNotFinite;
+    result.verdict = "the loss is NaN";
+    return result;
+  };
+  EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kNotFinite);
+  const std::string last = err_.substr(err_.rfind("\n", err_.size() - 2) + 1);
+  EXPECT_THAT(last, AllOf(HasSubstr("allreduce, round 1: the loss is NaN"), HasSubstr("; "),
+                          HasSubstr("ps:async, round 1: the loss is NaN")));
+}
+
 TEST_F(CompareTest, TriesRatesWithOtherSeedsAndMeasuresWithTheBest) {
   base_.workers = 4;
   base_.epochs = 5;
@@ -254,7 +268,8 @@ TEST_F(CompareTest, MeasuresNoRowThatDivergesAtAllRates) {
     return result;
   };
   EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kSuccess);
-  EXPECT_THAT(out_, ContainsRegex("trial 3/8: ps:async at 0\\.025 +ETA [^\n]* accuracy 0\\.1000, diverged\n"));
+  EXPECT_THAT(out_,
+              ContainsRegex("trial 3/8: ps:async at 0\\.025 +ETA [^\n]*(\n    )?[^\n]* accuracy 0\\.1000, diverged\n"));
   EXPECT_THAT(out_, HasSubstr("ps:async: diverged at all rates of --tune-rate, and is not measured"));
   EXPECT_EQ(ran_.back().mode, Mode::kAllreduce);
 }
