@@ -1,6 +1,7 @@
 #include "experiments/lab/why/causes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -60,9 +61,21 @@ Remedy more_servers(const Waterfall& waterfall, const RunPace& pace, double part
   return remedy;
 }
 
-// Returns the flags that bring a change about, behind it; nothing for a program that has none of them.
-std::string by_flags(const RunPace& pace, const std::string& flags) {
-  return pace.is_own_program ? "" : fmt::format(" ({})", flags);
+// Whether the run would take the flag, "--compress=int8" or "--sync-every".
+bool accepts(const RunPace& pace, const std::string& flag) {
+  return !pace.refused.contains(flag.substr(2, flag.find('=') - 2));
+}
+
+// Returns those of the flags that bring a change about in this run, behind it; nothing for a program that has none of
+// them.
+std::string by_flags(const RunPace& pace, std::vector<std::string> flags) {
+  std::erase_if(flags, [&](const std::string& flag) { return !accepts(pace, flag); });
+  return pace.is_own_program || flags.empty() ? "" : fmt::format(" ({})", fmt::join(flags, ", "));
+}
+
+// The same of what a program of the person's own takes, too.
+std::string where_accepted(const RunPace& pace, const std::string& flag, const std::string& text) {
+  return accepts(pace, flag) ? text : "";
 }
 
 int costliest_worker(const Waterfall& waterfall) {
@@ -93,42 +106,47 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
       return Remedy{
           "let workers wait for each other less" +
               (pace.is_own_program ? " (--mode=ps --consistency=bounded:k)"
-                                   : by_flags(pace, "--consistency=bounded:k, --backup-workers, --sync-every")),
+                                   : by_flags(pace, {"--consistency=bounded:k", "--backup-workers", "--sync-every"})),
           waterfall.uneven_waits_ms, "nobody waits for another worker, and steps stay as uneven as they are"};
     case PartKind::kCores:
       return Remedy{cores_remedy(pace), ms};
     case PartKind::kLink:
-      return Remedy{"send half as much (--compress=int8 a quarter), or take a link of twice the rate", ms / 2,
-                    "half of this part"};
+      return Remedy{where_accepted(pace, "--compress", "send half as much (--compress=int8 a quarter), or ") +
+                        "take a link of twice the rate",
+                    ms / 2, "half of this part"};
     case PartKind::kIncast:
       return more_servers(waterfall, pace, ms);
     case PartKind::kHotShard:
-      return Remedy{"spread the bytes evenly (--sharding=balanced)", ms};
+      return Remedy{"spread the bytes evenly" + where_accepted(pace, "--sharding", " (--sharding=balanced)"), ms};
     case PartKind::kSlowServer:
       return Remedy{fmt::format("find out what slows server {}, or move it to another host",
                                 waterfall.exchange.slowest_server.value_or(0)),
                     ms};
     case PartKind::kServers:
-      return Remedy{fmt::format("take {} servers (--servers={}){}", 2 * pace.servers, 2 * pace.servers,
-                                pace.is_own_program ? "" : ", or threads (--shards-per-server)"),
-                    ms / 2, "half of this part"};
+      return Remedy{
+          fmt::format(
+              "take {} servers (--servers={}){}", 2 * pace.servers, 2 * pace.servers,
+              pace.is_own_program || !accepts(pace, "--shards-per-server") ? "" : ", or threads (--shards-per-server)"),
+          ms / 2, "half of this part"};
     case PartKind::kDelay:
-      return Remedy{"make larger steps" + by_flags(pace, "--batch-size, --sync-every") +
-                        ", or send fewer messages (--bucket-bytes)",
+      return Remedy{"make larger steps" + by_flags(pace, {"--batch-size", "--sync-every"}) +
+                        where_accepted(pace, "--bucket-bytes", ", or send fewer messages (--bucket-bytes)"),
                     ms / 2, "half of this part"};
     case PartKind::kCodec:
       return Remedy{"take a faster codec, or none (--compress)", ms};
     case PartKind::kOptimizer:
-      return Remedy{"take a cheaper update rule" + by_flags(pace, "--optimizer"), ms};
+      return Remedy{"take a cheaper update rule" + by_flags(pace, {"--optimizer"}), ms};
     case PartKind::kDropped:
       return Remedy{"take fewer backup workers (--backup-workers)", ms};
     case PartKind::kExchange:
-      return Remedy{"make larger steps" +
-                        (pace.is_own_program ? ", or send fewer bytes (--compress)"
-                         : pace.shares_links
-                             ? by_flags(pace, "--batch-size") + ", or measure with a host for each process (no --hosts)"
-                             : by_flags(pace, "--batch-size") + ", or measure with a known link (--shape)"),
-                    ms / 2, "half of this part"};
+      return Remedy{
+          "make larger steps" +
+              (pace.is_own_program ? ", or send fewer bytes (--compress)"
+               : pace.shares_links
+                   ? by_flags(pace, {"--batch-size"}) + ", or measure with a host for each process (no --hosts)"
+                   : by_flags(pace, {"--batch-size"}) +
+                         where_accepted(pace, "--shape", ", or measure with a known link (--shape)")),
+          ms / 2, "half of this part"};
     case PartKind::kDelays:
     case PartKind::kOther:
       return std::nullopt;
@@ -149,7 +167,7 @@ std::optional<Cause> tiny_batch(const Waterfall& waterfall, const RunPace& pace)
   cause.evidence = fmt::format("{:g} sample{} a worker compute for {:.3g} ms, and their exchange takes {:.3g} ms",
                                batch, batch == 1 ? "" : "s", waterfall.ideal_ms, exchange);
   cause.change =
-      fmt::format("take batches of {:g}{}", larger, by_flags(pace, fmt::format("--batch-size={:g}", larger)));
+      fmt::format("take batches of {:g}{}", larger, by_flags(pace, {fmt::format("--batch-size={:g}", larger)}));
   const double step = waterfall.measured_ms + waterfall.ideal_ms * (larger / batch - 1);
   cause.predicted_rate = waterfall.rate_of(step) * larger / batch;
   cause.by = "the same exchange, and computing in proportion to the batch";

@@ -38,6 +38,7 @@ std::string straggler_text(const Waterfall& waterfall) {
 
 std::string imbalance_text(const Waterfall& waterfall) {
   const WorkerPace& worst = costliest(waterfall);
+  if (worst.costs_ms <= 0) return "no worker costs more than the fastest one's median step";
   return fmt::format("worker {} costs most, {:.3g} ms, and {} of all waits for workers are for it", worst.worker,
                      worst.costs_ms, percent(worst.last_of_steps));
 }

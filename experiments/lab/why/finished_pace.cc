@@ -4,6 +4,9 @@
 #include <bit>
 #include <cmath>
 
+#include "experiments/config/options/given_options.h"
+#include "experiments/config/resolution.h"
+#include "experiments/config/toml.h"
 #include "experiments/lab/report/summary_text.h"
 
 namespace syncopate::experiments {
@@ -52,6 +55,34 @@ double delays_of(const ResolvedRun& config, double bytes) {
   return messages * std::max(1.0, buckets);
 }
 
+// Whether the run's own settings take this one, too, and it has an effect.
+bool takes(const GivenOptions& own, const std::string& name, const std::string& value) {
+  const Result<RunRequest> request = apply_options(merge({{name, value}}, own));
+  return request.ok() && check_effect({{name, value}}, {presumed(*request)}).ok() && check(*request).ok();
+}
+
+// Returns the options among those that causes.cc proposes which the run would not take.
+std::set<std::string> refused_by(const ResolvedRun& config) {
+  Result<GivenOptions> own = given_in_file(to_toml(config));
+  if (!own.ok()) return {};
+  own->erase("transport");  // of which a run without --shape may have taken another
+  std::set<std::string> refused;
+  for (const auto& [name, value] : {std::pair("compress", std::string("int8")),
+                                    {"consistency", "bounded:4"},
+                                    {"backup-workers", "1"},
+                                    {"sync-every", "2"},
+                                    {"sharding", "balanced"},
+                                    {"shards-per-server", "2"},
+                                    {"bucket-bytes", "4000000"},
+                                    {"batch-size", std::to_string(2 * config.batch_size)},
+                                    {"shape", "1gbit"}}) {
+    const auto before = own->find(name);
+    const bool is_so = before != own->end() && before->second == value;
+    if (is_so || !takes(*own, name, value)) refused.insert(name);
+  }
+  return refused;
+}
+
 }  // namespace
 
 RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_t repeat) {
@@ -68,6 +99,7 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
     pace.of_servers = report.servers;
   }
   pace.is_own_program = runs_command(config);
+  if (!pace.is_own_program) pace.refused = refused_by(config);
   pace.is_simulated = config.cluster == ClusterKind::kSimulated;
   pace.shares_links = config.cluster != ClusterKind::kReal && !config.hosts.empty();
   if (config.shape && config.mode != Mode::kLocal && !pace.shares_links) {

@@ -48,6 +48,8 @@ struct RunPace {
   // Processes share links of hosts, and which of their bytes cross these is not recorded: `link` is empty.
   bool shares_links = false;
   bool is_own_program = false;  // of the person's own, which takes few of our flags
+  // Names of options that this run would refuse, or that would change nothing: no remedy names them.
+  std::set<std::string> refused = {};
   std::optional<MachineLoad> machine = {};
   int processes = 0;  // workers and servers on this host's cores
 };

@@ -98,6 +98,34 @@ TEST(Causes, NameAThinLink) {
   EXPECT_NEAR(*causes[0].predicted_rate, 4 * 64 / 0.010, 1e-6);
 }
 
+// A remedy must be a command that the run takes.
+TEST(Causes, ProposeNoOptionThatTheRunRefuses) {
+  PlantedSteps steps = alike(4, 5, 64);
+  RunPace pace = in_step(4);
+  pace.batch_size = 64;
+  pace.link = PacedLink{.bytes_per_second = 1e8};
+  EXPECT_EQ(causes_in(steps, 10, pace)[0].change,
+            "send half as much (--compress=int8 a quarter), or take a link of twice the rate");
+  pace.refused = {"compress"};
+  EXPECT_EQ(causes_of(*make_waterfall(steps.rows(), pace), pace)[0].change, "take a link of twice the rate");
+  PlantedSteps uneven = alike(4, 10);
+  for (int i = 0; i < 8; ++i) {
+    for (int worker = 0; worker < 4; ++worker) uneven[worker].straggle = worker == i % 4 ? 20 : 0;
+    uneven.step(0);
+  }
+  pace = in_step(4);
+  pace.refused = {"consistency", "backup-workers"};
+  EXPECT_EQ(causes_of(*make_waterfall(uneven.rows(), pace), pace)[0].change,
+            "let workers wait for each other less (--sync-every)");
+}
+
+TEST(Causes, HaveNoWorkerThatCostsLessThanNothing) {
+  Waterfall waterfall;
+  waterfall.of_workers = {{.worker = 0, .steps = 5, .compute_ms = 10, .costs_ms = -0.3}};
+  EXPECT_EQ(evidence_of(PartKind::kImbalance, waterfall, in_step(2)),
+            "no worker costs more than the fastest one's median step");
+}
+
 TEST(Causes, PredictTwiceAsManyServersByTheClosedFormWhereItHolds) {
   PlantedSteps steps = alike(4, 5, 64);
   RunPace pace = in_step(4);
