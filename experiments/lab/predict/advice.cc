@@ -114,8 +114,8 @@ std::string memory_sentence(const Advised& advised, const prediction::SearchResu
   if (found.too_large.empty()) return fmt::format("Nothing is left out for the {}.", limit);
   std::vector<std::string> names;
   for (const prediction::TooLarge& large : found.too_large) {
-    names.push_back(fmt::format("{} ({} at the least)", plan_name(large.way.plan, advised.network.hosts()),
-                                format_bytes(large.bytes)));
+    names.push_back(fmt::format("{}{} ({} at the least)", large.way.asynchronous ? "asynchronous: " : "",
+                                plan_name(large.way.plan, advised.network.hosts()), format_bytes(large.bytes)));
   }
   return fmt::format("Left out for the {}: {}.", limit, fmt::join(names, "; "));
 }

@@ -31,8 +31,9 @@ Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given)
 Status read_model(const GivenWords& given, ScaledJob& job) {
   const auto model = given.find("model"), profile = given.find("profile");
   if ((model == given.end()) == (profile == given.end())) {
-    return Status::invalid_argument(model == given.end() ? "--model is missing: the model, as in --model=resnet50"
-                                                         : "--model and --profile say the same: one of them is enough");
+    return Status::invalid_argument(
+        model == given.end() ? "--profile is missing: the model, as in --profile=resnet50; --model=resnet50 is the same"
+                             : "--model and --profile say the same: one of them is enough");
   }
   const auto& [option, name] = model != given.end() ? *model : *profile;
   job.profile_name = name.starts_with(kProfilePrefix) ? name.substr(kProfilePrefix.size()) : name;

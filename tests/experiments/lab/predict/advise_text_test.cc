@@ -55,7 +55,9 @@ TEST(AdviseText, SaysWhatDoesNotFit) {
                           HasSubstr("ring allreduce (408.95 MB at the least)")));
   EXPECT_THAT(advised({"--profile=resnet50", "--workers=4", "--batch-size=4", "--step-time=2", "--shape=10gbit",
                        "--memory=100MB", "--servers=8"}),
-              AllOf(HasSubstr("- No synchronous way fits into memory.\n"), Not(HasSubstr("the best of each"))));
+              AllOf(HasSubstr("- No synchronous way fits into memory.\n"), Not(HasSubstr("the best of each")),
+                    HasSubstr("; servers: 8, even shards ("), HasSubstr("; asynchronous: servers: 8, even shards (")))
+      << "each way once";
 }
 
 TEST(AdviseText, ClaimsNothingOfWaysThatDidNotRun) {

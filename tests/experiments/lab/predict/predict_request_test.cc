@@ -45,7 +45,8 @@ TEST(PredictRequest, ReadsItsOptions) {
 
 TEST(PredictRequest, SaysWhatIsWrong) {
   EXPECT_EQ(refused({}), "predict: --workers is missing");
-  EXPECT_EQ(refused({"--workers=4"}), "--model is missing: the model, as in --model=resnet50");
+  EXPECT_EQ(refused({"--workers=4"}),
+            "--profile is missing: the model, as in --profile=resnet50; --model=resnet50 is the same");
   EXPECT_EQ(refused({"--workers=4", "--model=resnet50", "--profile=resnet50"}),
             "--model and --profile say the same: one of them is enough");
   EXPECT_THAT(refused({"--workers=4", "--model=profile:nope"}), StartsWith("--model=nope: no such profile"));
