@@ -65,7 +65,9 @@ bool takes(const GivenOptions& own, const std::string& name, const std::string& 
 std::set<std::string> refused_by(const ResolvedRun& config) {
   Result<GivenOptions> own = given_in_file(to_toml(config));
   if (!own.ok()) return {};
-  own->erase("transport");  // of which a run without --shape may have taken another
+  // What auto takes without --shape, and not with it.
+  own->erase("transport");
+  if (config.collective == CollectiveKind::kDirect) own->erase("collective");
   std::set<std::string> refused;
   for (const auto& [name, value] : {std::pair("compress", std::string("int8")),
                                     {"consistency", "bounded:4"},

@@ -55,7 +55,7 @@ TEST(PredictionLine, HasItsHelp) {
     const Result<CommandLine> command = parse_command_line(3, line);
     ASSERT_TRUE(command.ok()) << command.status().message();
     EXPECT_EQ(command->action, CommandLine::Action::kHelp);
-    EXPECT_EQ(command->topic, "predictions");
+    EXPECT_EQ(command->topic, name);
   }
 }
 
