@@ -119,7 +119,7 @@ Learning learning_of(const ComparisonReport& report, const ComparisonFigures& fi
   Learning learning{.best = rows.front(), .is_judged = true};
   std::vector<Series> series;
   for (const std::size_t row : rows) series.push_back(quality_series(report.rows[row]));
-  const std::vector<Difference> judged = differences(series);
+  const std::vector<Difference> judged = differences(series, Rounds::kIndependent);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const bool by_rounds = report.in_rounds && judged[i].verdict != Verdict::kNotJudged;
     if (by_rounds ? judged[i].verdict != Verdict::kLower

@@ -54,9 +54,9 @@ Remedy more_servers(const Waterfall& waterfall, const RunPace& pace, double part
   Remedy remedy{.change = fmt::format("take {} servers (--servers={})", 2 * pace.servers, 2 * pace.servers),
                 .ms_gained = part_ms / 2,
                 .by = "half of this part"};
-  if (pace.ms_gained_by_servers) {
-    remedy.ms_gained = std::clamp(*pace.ms_gained_by_servers, 0.0, exchange_of(waterfall));
-    remedy.by = "the closed form of synchronous servers";
+  if (pace.exchange_left_by_servers) {
+    remedy.ms_gained = exchange_of(waterfall) * (1 - *pace.exchange_left_by_servers);
+    remedy.by = "the measured exchange, less by as much as in the closed form of synchronous servers";
   }
   return remedy;
 }

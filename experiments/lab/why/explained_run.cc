@@ -53,15 +53,19 @@ Result<RecordedRun> read_recorded_run(const std::string& folder) {
 namespace {
 
 // By the closed form of synchronous servers.
-std::optional<double> ms_gained_by_servers(const ResolvedRun& config, double ideal_ms) {
+std::optional<double> exchange_left_by_servers(const ResolvedRun& config, double ideal_ms) {
   if (!is_ps(config) || consistency_of(config).to_string() != "sync") return std::nullopt;
   ResolvedRun other = config;
   other.servers *= 2;
-  const std::optional<double> now = predicted_rate(config, ideal_ms / 1e3);
-  const std::optional<double> then = predicted_rate(other, ideal_ms / 1e3);
-  if (!now || !then) return std::nullopt;
   const double samples = static_cast<double>(config.workers) * config.batch_size;
-  return 1e3 * (samples / *now - samples / *then);
+  const auto exchange_ms = [&](const ResolvedRun& run) -> std::optional<double> {
+    const std::optional<double> rate = predicted_rate(run, ideal_ms / 1e3);
+    if (!rate) return std::nullopt;
+    return 1e3 * samples / *rate - ideal_ms;
+  };
+  const std::optional<double> now = exchange_ms(config), then = exchange_ms(other);
+  if (!now || !then || *now <= 0) return std::nullopt;
+  return std::clamp(*then / *now, 0.0, 1.0);
 }
 
 }  // namespace
@@ -79,7 +83,7 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
   }
   run.waterfall = std::move(*waterfall);
   if (runs_command(recorded.config)) run.pace.batch_size = run.waterfall.batch_size;
-  run.pace.ms_gained_by_servers = ms_gained_by_servers(recorded.config, run.waterfall.ideal_ms);
+  run.pace.exchange_left_by_servers = exchange_left_by_servers(recorded.config, run.waterfall.ideal_ms);
   run.causes = causes_of(run.waterfall, run.pace);
   // The form is of full batches and of all workers.
   run.predicted_rate = predicted_rate(recorded.config, run.waterfall.ideal_ms / 1e3);
