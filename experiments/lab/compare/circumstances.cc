@@ -20,6 +20,12 @@ bool has_equal_steps(const ResolvedRun& run) {
   return run.cluster == ClusterKind::kSimulated && run.workers > 1 && run.stragglers.empty();
 }
 
+// Servers run on hosts that workers have not.
+bool has_hosts_more(const ResolvedRun& run) {
+  return is_ps(run) && run.hosts.empty() &&
+         (run.cluster == ClusterKind::kSimulated || run.cluster == ClusterKind::kNamespaces);
+}
+
 }  // namespace
 
 std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, const RunSettings& base,
@@ -41,6 +47,14 @@ std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, cons
         "beware: computing takes every worker equally long in every step, as on no real machine: nobody waits for a "
         "slower one, and workers that wait for nobody still meet at the servers all at once; --straggler=all:exp:MS "
         "draws a delay for each step");
+  }
+  const auto more = std::ranges::find_if(rows, [](const PlannedRun& row) { return has_hosts_more(row.config); });
+  if (more != rows.end() && any([](const ResolvedRun& run) { return run.workers > 1 && !has_hosts_more(run); })) {
+    const ResolvedRun& run = more->config;
+    lines.push_back(fmt::format(
+        "beware: servers have hosts of their own here, so that {} runs on {} hosts and not on its workers' {}; "
+        "--hosts={}x1 puts servers on these",
+        more->label, run.workers + run.servers, run.workers, run.workers));
   }
   for (const PlannedRun& row : rows) {
     const std::string caution = link_caution(row.config);

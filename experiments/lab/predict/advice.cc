@@ -52,15 +52,21 @@ std::string with_more_hosts(const SimulatedWay& one) {
   return more == 0 ? "" : fmt::format(" with {} host{} more", more, more == 1 ? "" : "s");
 }
 
-// What is the best without hosts beside those with workers, where `best` has some. `other` was named before.
+// The best synchronous way without hosts beside those with workers; null if there is none, or `best` has none.
+const SimulatedWay* best_on_own_hosts(const SimulatedSearch& search, const SimulatedWay& best) {
+  if (server_hosts(best.way.plan) == 0) return nullptr;
+  const auto own = std::ranges::find_if(
+      search.ways, [](const SimulatedWay& one) { return one.is_synchronous() && server_hosts(one.way.plan) == 0; });
+  return own == search.ways.end() ? nullptr : &*own;
+}
+
+// `other` was named before.
 std::string own_hosts_sentence(const Advised& advised, const SimulatedWay& best, const SimulatedWay* other) {
-  const auto needs_none = [](const SimulatedWay& one) {
-    return one.is_synchronous() && server_hosts(one.way.plan) == 0;
-  };
-  const auto own = std::ranges::find_if(advised.search.ways, needs_none);
-  if (server_hosts(best.way.plan) == 0 || own == advised.search.ways.end()) return "";
-  const std::string what = &*own == other ? "it is the best" : advised.name(*own) + ", " + advised.figure(*own);
-  return fmt::format(" On the {} hosts with workers alone: {}.", advised.network.hosts(), what);
+  const SimulatedWay* const own = best_on_own_hosts(advised.search, best);
+  if (own == nullptr) return "";
+  const std::string figure = own == other ? "" : ", " + advised.figure(*own);
+  return fmt::format(" Without hosts more, on the workers' {}, the best is {}{}.", advised.network.hosts(),
+                     advised.name(*own), figure);
 }
 
 std::string best_sentence(const Advised& advised, const SimulatedWay& best, const SimulatedWay* other) {
@@ -177,7 +183,9 @@ std::string lead_in(int workers, const SimulatedSearch& search) {
   const char* mode = best->has_servers() ? "servers" : "allreduce";
   if (other == nullptr) return fmt::format("{}: {} alone", workers, mode);
   if (!is_ahead(*best, *other)) return fmt::format("{}: neither", workers);
-  return fmt::format("{}: {} by {}{}", workers, mode, percent(other->score / best->score - 1), with_more_hosts(*best));
+  const SimulatedWay* const own = best_on_own_hosts(search, *best);
+  return fmt::format("{}: {} by {}{}{}", workers, mode, percent(other->score / best->score - 1), with_more_hosts(*best),
+                     own == nullptr ? "" : fmt::format(" (without: {})", own->has_servers() ? "servers" : "allreduce"));
 }
 
 std::string how_sure(const ScaledJob& job) {

@@ -46,10 +46,16 @@ Status read_compute(const GivenWords& given, const ComputeModel& compute, Scaled
   if (!compute.device.empty()) {
     const auto step = prediction::typical_step(compute.device, job.profile.model, job.batch_size);
     if (!step.ok()) return step.status().in("--compute=" + compute.device);
+    const bool is_given = job.batch_size > 0;
     job.batch_size = step->batch_size;
     job.step_seconds = step->seconds;
     job.device = compute.device;
     job.basis = step->basis;
+    if (!is_given) {
+      job.basis +=
+          "; it is the largest batch that is known, and --batch-size takes yours: the fewer samples, the more "
+          "an exchange counts";
+    }
     return {};
   }
   if (job.batch_size == 0) {

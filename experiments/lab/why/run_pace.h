@@ -42,7 +42,8 @@ struct RunPace {
 
   std::optional<PacedLink> link = {};
   double delays_a_step = 0;  // one-way delays that follow each other in an exchange, if no two buckets overlap
-  // The part of the exposed exchange that twice as many servers leave, by the closed form; none if it does not hold here.
+  // The part of the exposed exchange that twice as many servers leave, by the closed form; none if it does not hold
+  // here.
   std::optional<double> exchange_left_by_servers = {};
   bool is_simulated = false;
   // Processes share links of hosts, and which of their bytes cross these is not recorded: `link` is empty.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiments/config/host_list.h"
 #include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
@@ -44,6 +45,26 @@ TEST(Circumstances, WarnOfStepsThatAreAllEquallyLongWhereThatDecidesBetweenRows)
   RunRequest real = simulated_base();
   real.cluster = ClusterKind::kReal;
   EXPECT_THAT(lines_of_rows(real, {kSyncRow, kAsyncRow}), Not(Contains(HasSubstr("equally long"))));
+}
+
+TEST(Circumstances, WarnOfServersOnHostsThatOtherRowsDoNotHave) {
+  RunRequest base = simulated_base();
+  const auto lines_beside_allreduce = [&base] {
+    std::vector<PlannedRun> runs;
+    for (const Mode mode : {Mode::kAllreduce, Mode::kPs}) {
+      base.mode = mode;
+      base.servers = mode == Mode::kPs ? 2 : 1;
+      runs.push_back({.label = mode == Mode::kPs ? "ps" : "allreduce", .config = resolved(base)});
+    }
+    return circumstances_of(runs, base, {}, 2);
+  };
+  EXPECT_THAT(lines_beside_allreduce(),
+              Contains(HasSubstr("ps runs on 6 hosts and not on its workers' 4; --hosts=4x1")));
+  base.hosts = *parse_hosts("4x1");
+  EXPECT_THAT(lines_beside_allreduce(), Not(Contains(HasSubstr("hosts of their own"))));
+  base.hosts.clear();
+  base.cluster = ClusterKind::kReal;
+  EXPECT_THAT(lines_beside_allreduce(), Not(Contains(HasSubstr("hosts of their own"))));
 }
 
 TEST(Circumstances, SayWhatIsTheSameInAllRowsAndNotWhatIsVaried) {

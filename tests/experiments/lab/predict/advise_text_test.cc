@@ -73,7 +73,7 @@ TEST(AdviseText, SaysWhichHostsALeadNeedsAndWhatIsBestWithoutThem) {
                                         "--shape=10gbit+50us", "--servers=8", "--bucket-sizes=25MB"};
   const std::string text = advised(job);
   EXPECT_THAT(text, AllOf(HasSubstr("servers: 8, whole variables, 170 ms a step with 8 hosts more."),
-                          HasSubstr(" On the 8 hosts with workers alone: it is the best."),
+                          HasSubstr(" Without hosts more, on the workers' 8, the best is ring"),
                           ContainsRegex("servers: 8, whole variables\n +16  "),
                           ContainsRegex("ring allreduce, buckets of 25 MB\n +8  "),
                           HasSubstr("ring allreduce, weights averaged every 8 steps\n"),
@@ -82,7 +82,7 @@ TEST(AdviseText, SaysWhichHostsALeadNeedsAndWhatIsBestWithoutThem) {
   const std::string cheapest =
       advised(job + std::vector<std::string>{"--goal=cheapest", "--price-worker=3", "--price-server=2.9"});
   EXPECT_THAT(cheapest, AllOf(HasSubstr("- Cheapest among synchronous ways: ring allreduce"),
-                              Not(HasSubstr("On the 8 hosts with workers alone"))));
+                              Not(HasSubstr("Without hosts more"))));
 }
 
 // The cheapest synchronous way is slower than the fastest.

@@ -133,13 +133,13 @@ TEST(Causes, PredictTwiceAsManyServersByTheClosedFormWhereItHolds) {
   pace.link = PacedLink{.bytes_per_second = 1e8};
   pace.servers = 1;
   pace.of_servers[0] = {.bytes_in = 5 * 4000000, .bytes_out = 5 * 4000000};
-  pace.ms_gained_by_servers = 40;
+  pace.exchange_left_by_servers = 0.5;  // of 80 ms
   const std::vector<Cause> causes = causes_in(steps, 80, pace);
   ASSERT_THAT(names_of(causes), ElementsAre("incast", "thin link"));
   EXPECT_THAT(causes[0].by, HasSubstr("closed form"));
   EXPECT_THAT(causes[0].change, HasSubstr("--servers=2"));
   EXPECT_NEAR(*causes[0].predicted_rate, 4 * 64 / 0.045, 1e-6);
-  pace.ms_gained_by_servers.reset();
+  pace.exchange_left_by_servers.reset();
   const std::vector<Cause> guessed = causes_of(*make_waterfall(steps.rows(), pace), pace);
   EXPECT_THAT(guessed[0].by, HasSubstr("half of this part"));
 }
