@@ -52,7 +52,8 @@ void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
   }
 }
 
-constexpr std::array kOfCompare{"modes", "vary", "rate-rule", "tune-rate", "jobs", "price-worker", "price-server"};
+constexpr std::array kOfCompare{"modes", "vary",         "rate-rule",    "tune-rate",
+                                "jobs",  "price-worker", "price-server", "repeat-limit"};
 
 // Returns the options of the program and of its commands that take a value.
 std::map<std::string, ValueForm> value_forms(const std::vector<OptionSpec>& table) {
@@ -200,9 +201,13 @@ Status check_alone(const std::optional<TaskPlace>& place, const char* command) {
 // Returns the options of compare alone; `folders` are the positional arguments.
 Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::string> folders) {
   CompareWords words{.folders = std::move(folders)};
-  const std::pair<const char*, std::optional<std::string>*> options[] = {
-      {"--modes", &words.modes}, {"--rate-rule", &words.rate_rule},       {"--tune-rate", &words.tune_rate},
-      {"--jobs", &words.jobs},   {"--price-worker", &words.price_worker}, {"--price-server", &words.price_server}};
+  const std::pair<const char*, std::optional<std::string>*> options[] = {{"--modes", &words.modes},
+                                                                         {"--rate-rule", &words.rate_rule},
+                                                                         {"--tune-rate", &words.tune_rate},
+                                                                         {"--jobs", &words.jobs},
+                                                                         {"--price-worker", &words.price_worker},
+                                                                         {"--price-server", &words.price_server},
+                                                                         {"--repeat-limit", &words.repeat_limit}};
   for (const auto& [name, to] : options) {
     const CLI::Option* option = compare.get_option(name);
     if (option->count() == 0) continue;

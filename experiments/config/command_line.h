@@ -31,15 +31,15 @@ struct CommandLine {
   std::int64_t reference_samples = 0;            // compare: reference_samples(config)
   std::optional<RateGrid> tune_rate;             // compare
   std::optional<prediction::HostPrices> prices;  // compare, study: of a process, for an hour
-  std::optional<double> precision;   // compare, study: rounds end once each row is known so well, as a part of its mean
-  std::optional<int> jobs;           // compare, study: simulated runs at once; none: one for each core
-  std::vector<std::string> folders;  // compare finished runs: the folders of their results
-  std::optional<Preset> like;        // run: whose options stand below those that were given
-  bool plot = false;                 // run, compare, study: whether to draw charts on the terminal
-  std::optional<Submission> submission;  // submit
-  std::string typed;                     // compare, submit: the whole line, quoted for a shell
-  GivenOptions given;                    // the options that were given by name
-  std::string topic;                     // help: the topic, as help_text() takes it
+  std::optional<AutoRounds> auto_rounds;         // compare, study: none: config.repeat
+  std::optional<int> jobs;                       // compare, study: simulated runs at once; none: one for each core
+  std::vector<std::string> folders;              // compare finished runs: the folders of their results
+  std::optional<Preset> like;                    // run: whose options stand below those that were given
+  bool plot = false;                             // run, compare, study: whether to draw charts on the terminal
+  std::optional<Submission> submission;          // submit
+  std::string typed;                             // compare, submit: the whole line, quoted for a shell
+  GivenOptions given;                            // the options that were given by name
+  std::string topic;                             // help: the topic, as help_text() takes it
   // run: the place among the processes that somebody else has started for it; none if it starts its own
   std::optional<TaskPlace> place;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/text/number.h"
+#include "common/text/quantity.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/toml.h"
@@ -17,8 +18,8 @@ namespace {
 
 constexpr int kMostJobs = 1024;
 constexpr double kMostPrice = 1e9;
-constexpr double kUsualPrecision = 0.02;
 constexpr double kLeastPercent = 0.1, kMostPercent = 50;
+constexpr double kUsualLimit = 60, kMostLimit = 86400;  // seconds
 constexpr int kMostAutoRounds = 30;
 
 // Fails for options that a comparison sets in another way, or that make no sense in one.
@@ -48,10 +49,10 @@ Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords&
         fmt::format("--{}={}: {} is a finished run, and compare trains none anew beside it; leave one out", name, value,
                     words.folders.front()));
   }
-  if (words.modes || words.rate_rule || words.tune_rate || words.jobs || !words.vary.empty()) {
+  if (words.modes || words.rate_rule || words.tune_rate || words.jobs || words.repeat_limit || !words.vary.empty()) {
     return Status::invalid_argument(
-        fmt::format("{}: finished runs are compared as they are; leave --modes, --vary, --rate-rule, --tune-rate and "
-                    "--jobs out",
+        fmt::format("{}: finished runs are compared as they are; leave --modes, --vary, --rate-rule, --tune-rate, "
+                    "--repeat-limit and --jobs out",
                     words.folders.front()));
   }
   if (words.folders.size() < 2) {
@@ -183,22 +184,40 @@ Status read_jobs(const CompareWords& words, CommandLine& line) {
   return {};
 }
 
-// Takes --repeat=auto, which a number of rounds cannot say, out of `given`.
-Status take_auto_rounds(GivenOptions& given, CommandLine& line) {
+// Reads how many rounds there are to be. Takes --repeat=auto, which a number of rounds cannot say, out of `given`;
+// without --repeat, compare has it, too, and a study one round.
+Status take_auto_rounds(GivenOptions& given, const CompareWords& words, CommandLine& line) {
   constexpr std::string_view kAuto = "auto";
   const auto repeat = given.find("repeat");
-  if (repeat == given.end() || !repeat->second.starts_with(kAuto)) return {};
-  line.precision = kUsualPrecision;
-  if (const std::string rest = repeat->second.substr(kAuto.size()); !rest.empty()) {
+  const bool is_asked = repeat != given.end() && repeat->second.starts_with(kAuto);
+  const bool is_usual = repeat == given.end() && words.vary.empty();
+  if (!is_asked && !is_usual) {
+    if (!words.repeat_limit) return {};
+    return Status::invalid_argument(
+        fmt::format("--repeat-limit={}: ends the rounds of --repeat=auto; {}", *words.repeat_limit,
+                    repeat == given.end() ? "add that" : "leave it out, or leave --repeat out"));
+  }
+  AutoRounds rounds;
+  if (is_asked && repeat->second != kAuto) {
+    const std::string rest = repeat->second.substr(kAuto.size());
     const bool is_percent = rest.starts_with(":") && rest.ends_with("%");
     const auto percent = is_percent ? parse_number<double>(rest.substr(1, rest.size() - 2)) : std::nullopt;
     if (!percent || !(*percent >= kLeastPercent && *percent <= kMostPercent)) {
       return Status::invalid_argument(fmt::format("--repeat={}: must be auto, or auto:{}% to auto:{}%", repeat->second,
                                                   kLeastPercent, kMostPercent));
     }
-    line.precision = *percent / 100;
+    rounds.margin = *percent / 100;
   }
-  given.erase(repeat);
+  if (is_usual) rounds.seconds = kUsualLimit;
+  if (words.repeat_limit) {
+    rounds.seconds = parse_in_unit(*words.repeat_limit, "seconds");
+    if (!rounds.seconds || !(*rounds.seconds >= 1 && *rounds.seconds <= kMostLimit)) {
+      return Status::invalid_argument(fmt::format("--repeat-limit={}: must be 1 to {:g} seconds{}", *words.repeat_limit,
+                                                  kMostLimit, unit_hint("seconds")));
+    }
+  }
+  line.auto_rounds = rounds;
+  if (is_asked) given.erase(repeat);
   return {};
 }
 
@@ -210,9 +229,13 @@ bool takes_own(const std::pair<std::string, std::string>& entry, CompareWords& w
     words.vary.push_back(fmt::format("{}={}", name.substr(kVary.size()), value));
     return true;
   }
-  const std::pair<std::string_view, std::optional<std::string>*> own[] = {
-      {"modes", &words.modes}, {"rate-rule", &words.rate_rule},       {"tune-rate", &words.tune_rate},
-      {"jobs", &words.jobs},   {"price-worker", &words.price_worker}, {"price-server", &words.price_server}};
+  const std::pair<std::string_view, std::optional<std::string>*> own[] = {{"modes", &words.modes},
+                                                                          {"rate-rule", &words.rate_rule},
+                                                                          {"tune-rate", &words.tune_rate},
+                                                                          {"jobs", &words.jobs},
+                                                                          {"price-worker", &words.price_worker},
+                                                                          {"price-server", &words.price_server},
+                                                                          {"repeat-limit", &words.repeat_limit}};
   for (const auto& [known, to] : own) {
     if (name == known && !*to) {
       *to = value;
@@ -246,7 +269,7 @@ StudyFile merge(const StudyFile& line, StudyFile file) {
   merged.words.vary.insert(merged.words.vary.end(), file.words.vary.begin(), file.words.vary.end());
   for (std::optional<std::string> CompareWords::*word :
        {&CompareWords::modes, &CompareWords::rate_rule, &CompareWords::tune_rate, &CompareWords::price_worker,
-        &CompareWords::price_server, &CompareWords::jobs}) {
+        &CompareWords::price_server, &CompareWords::jobs, &CompareWords::repeat_limit}) {
     if (!(merged.words.*word)) merged.words.*word = std::move(file.words.*word);
   }
   return merged;
@@ -272,9 +295,9 @@ Result<CommandLine> compare_line(const GivenOptions& asked, const CompareWords& 
   }
   SYNCOPATE_RETURN_IF_ERROR(check_given(given));
   CommandLine line;
-  SYNCOPATE_RETURN_IF_ERROR(take_auto_rounds(given, line));
+  SYNCOPATE_RETURN_IF_ERROR(take_auto_rounds(given, words, line));
   SYNCOPATE_ASSIGN_OR_RETURN(RunRequest config, apply_options(given));
-  if (line.precision) config.repeat = kMostAutoRounds;
+  if (line.auto_rounds) config.repeat = kMostAutoRounds;
   line.action = CommandLine::Action::kCompare;
   line.config = config;
   line.given = given;

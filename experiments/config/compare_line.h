@@ -14,7 +14,7 @@ namespace syncopate::experiments {
 
 // The options that only these two take, as they were typed.
 struct CompareWords {
-  std::optional<std::string> modes, rate_rule, tune_rate, price_worker, price_server, jobs;
+  std::optional<std::string> modes, rate_rule, tune_rate, price_worker, price_server, jobs, repeat_limit;
   std::vector<std::string> vary;     // one for each --vary
   std::vector<std::string> folders;  // compare: folders of finished runs
 };

@@ -1,6 +1,7 @@
 // The runs of `compare`: one job in several modes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,12 @@ inline constexpr std::string_view kUsualModes = "local,allreduce,ps:sync,ps:asyn
 inline constexpr std::string_view kUsualModesOfCommand = "allreduce,ps:sync,ps:async";
 
 inline constexpr std::string_view kLikeMode = "like:";  // before a preset's name
+
+// Rounds until the verdict is clear, instead of a number of them.
+struct AutoRounds {
+  double margin = 0.02;           // a difference that does not matter, as a part of the throughput
+  std::optional<double> seconds;  // of the command, at most; none: as long as it takes
+};
 
 struct ComparedRun {
   std::string label;  // the name of its results: "ps:bounded:4", "ps:bounded:4 batch-size=32"

@@ -236,9 +236,19 @@ std::vector<OptionSpec> options_beside_the_table() {
       {.group = "compare",
        .name = "repeat=auto",
        .placeholder = "",
-       .sentence = "Rounds (--repeat) until each row's samples/s is known within 2 %, at 95 %, or within what "
-                   "--repeat=auto:1% says; at least 5 and at most 30, and then it is said that they were too few.",
+       .sentence = "Rounds (--repeat) until each row is told from the first and from the fastest, or is shown to be "
+                   "within 2 % of it, or within what --repeat=auto:1% says; at least 5 and at most 30, unless "
+                   "--repeat-limit ends them. A simulation that draws nothing has two. compare has it unless --repeat "
+                   "or --vary is given.",
        .usual = "as many as --repeat says, 1"},
+      {.group = "compare",
+       .name = "repeat-limit",
+       .placeholder = "SECONDS",
+       .sentence = "How long a command with --repeat=auto takes at most, its proof included and the trials of "
+                   "--tune-rate not: no round begins that would not end by then, but for the first.",
+       .unit = "seconds",
+       .range = "1 to 86400",
+       .usual = "60; none where --repeat=auto is given by name"},
       {.group = "study",
        .name = "jobs",
        .placeholder = "N",

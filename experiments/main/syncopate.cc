@@ -305,7 +305,7 @@ ComparisonJob job_of(const CommandLine& command, std::vector<ResolvedRun> resolv
           .reference_samples = command.reference_samples,
           .tune_rate = command.tune_rate,
           .command = command.typed,
-          .precision = command.precision,
+          .auto_rounds = command.auto_rounds,
           .name = command.action == CommandLine::Action::kStudy ? "study" : "compare",
           .prices = command.prices,
           .plots = command.plot};

@@ -164,7 +164,7 @@ def test_simulate(real):
 @pandas
 @needs_program
 def test_compare(real):
-    found = syncopate.compare(modes=["allreduce", "ps:async"], cluster="simulated", workers=2, compute="5ms", steps=10, **SMALL)
+    found = syncopate.compare(modes=["allreduce", "ps:async"], cluster="simulated", workers=2, compute="5ms", steps=10, repeat=1, **SMALL)
     assert list(found.rows["label"]) == ["allreduce", "ps:async"] == sorted(found.rounds["label"])
     speed = found.rounds.set_index("label")["samples_per_second"]
     mean = found.rows.set_index("label")["samples_per_second.mean"]
@@ -175,5 +175,5 @@ def test_compare(real):
 @needs_program
 def test_compare_a_script(real):
     script = [sys.executable, str(EXAMPLES / "mlp_after.py"), "--samples=6400"]
-    found = syncopate.compare(modes=["allreduce", "ps:sync"], workers=2, command=script, deadline=200)
+    found = syncopate.compare(modes=["allreduce", "ps:sync"], workers=2, command=script, repeat=1, deadline=200)
     assert found.rows["quality.mean"][0] == found.rows["quality.mean"][1] > 0.8

@@ -10,6 +10,7 @@
 #include "experiments/cluster/host/build_facts.h"
 #include "experiments/config/toml.h"
 #include "experiments/lab/compare/row_processes.h"
+#include "experiments/lab/report/paired_comparison.h"
 #include "experiments/lab/report/summary_text.h"
 
 namespace syncopate::experiments {
@@ -83,6 +84,8 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
                           .prices = job.prices,
                           .simulated = job.base.cluster == ClusterKind::kSimulated,
                           .rounds_asked = rounds,
+                          .analyses = job.auto_rounds ? kMostAnalyses : 1,
+                          .margin = job.auto_rounds ? job.auto_rounds->margin : 0,
                           .varied = job.varied};
   report.left_out = job.left_out;
   for (const PlannedRun& run : job.runs) {

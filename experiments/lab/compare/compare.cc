@@ -19,13 +19,13 @@
 #include "experiments/lab/compare/kept_runs.h"
 #include "experiments/lab/compare/measured_once.h"
 #include "experiments/lab/compare/rate_tuning.h"
+#include "experiments/lab/compare/rounds_end.h"
 #include "experiments/lab/compare/row_processes.h"
 #include "experiments/lab/compare/row_runner.h"
 #include "experiments/lab/report/comparison_charts.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
 #include "experiments/lab/report/plot.h"
-#include "experiments/lab/report/steadiness.h"
 #include "experiments/lab/run/console.h"
 
 namespace syncopate::experiments {
@@ -45,7 +45,8 @@ class Comparison {
         folder_(base_.output.value_or("results/" + calendar_stamp() + "-" + job.name)),
         runs_(job.runs),
         is_out_(job.runs.size()),
-        report_(begin_report(job, rounds_)) {
+        report_(begin_report(job, rounds_)),
+        begin_(clock.now()) {
     std::string asked;
     for (const PlannedRun& run : runs_) {
       if (runs_command(run.config)) asked += (asked.empty() ? "" : ";") + asked_of_program(run.config);
@@ -121,6 +122,7 @@ class Comparison {
   ExitCode measure_all() {
     const std::size_t trials = job_.tune_rate ? job_.tune_rate->values.size() * seeds_a_trial(base_.repeat) : 0;
     RowRunner runner(std::vector<std::size_t>(runs_.size(), rounds_ + trials), *kept_, run_job_, clock_, console_);
+    const TimePoint tuning_begin = clock_.now();
     if (job_.tune_rate) {
       const RateTuning tuning{.grid = *job_.tune_rate,
                               .rule = job_.rate_rule,
@@ -132,12 +134,18 @@ class Comparison {
       for (const std::size_t row : tuned.diverged) leave_out(row, runner);
       console_.say("");
     }
+    const Duration tuned = clock_.now() - tuning_begin;
     for (std::size_t row = 0; row < runs_.size(); ++row) report_.rows[row].rate = rate_of(runs_[row].config);
+    if (job_.auto_rounds) {
+      rounds_end_.emplace(*job_.auto_rounds, clock_, begin_ + tuned);
+      console_.say(rounds_end_->announcement());
+      runner.ends_by(rounds_end_->deadline());
+    }
     ExitCode first = ExitCode::kSuccess;
     std::size_t announced = 0;
-    for (std::size_t round = 0; round < rounds_ && !is_precise(round); ++round) {
+    for (std::size_t round = 0; round < rounds_; ++round) {
       if (round >= announced) {
-        const std::size_t next = !job_.precision ? rounds_ : std::max(kFewestRounds, round + 1);
+        const std::size_t next = job_.auto_rounds ? RoundsEnd::surely(round) : rounds_;
         const Status begun = announce(announced, std::exchange(announced, next));
         if (!begun.ok()) return fail(exit_code_of(begun), begun.message());
       }
@@ -146,20 +154,14 @@ class Comparison {
       if (has_ended_) return exit;
       const Status written = has_finished_any() ? write_comparison(report_, folder_) : Status();
       if (!written.ok()) return fail(ExitCode::kOutput, written.message());
+      if (rounds_end_ && rounds_end_->is_enough(report_, round + 1)) break;
     }
     note_kept(runner);
-    if (job_.precision) end_rounds();
+    if (job_.auto_rounds) end_rounds();
     return first;
   }
 
-  // Whether the rounds before `round` have come to know each row as well as is asked.
-  bool is_precise(std::size_t round) const {
-    if (!job_.precision || round < kFewestRounds) return false;
-    const std::optional<LeastKnown> least = least_known(report_);
-    return least && least->part <= *job_.precision;
-  }
-
-  // Leaves out the rounds that --repeat=auto did not need, and says how well rows are known.
+  // Leaves out the rounds that --repeat=auto did not need, and says why.
   void end_rounds() {
     const std::size_t rounds = report_.order.size();
     for (ComparedRow& row : report_.rows) {
@@ -169,16 +171,7 @@ class Comparison {
       row.folders.resize(rounds);
     }
     report_.rounds_asked = rounds;
-    const std::optional<LeastKnown> least = least_known(report_);
-    if (!least) return;
-    report_.notes.push_back(
-        is_precise(rounds)
-            ? fmt::format("--repeat=auto: after {} rounds each row's samples/s is known within ± {:.2g} %", rounds,
-                          100 * *job_.precision)
-            : fmt::format(
-                  "--repeat=auto: after {} rounds {} is known within ± {:.2g} % alone, and ± {:.2g} % was asked: "
-                  "on this machine, as it is, that takes more",
-                  rounds, least->label, 100 * least->part, 100 * *job_.precision));
+    report_.notes.push_back(rounds_end_->reason(rounds));
   }
 
   // Tells whoever may begin them early which runs of these rounds there are still to be.
@@ -222,7 +215,7 @@ class Comparison {
     for (const std::size_t row : round_order(runs_.size(), base_.seed, round)) {
       if (is_out_[row]) continue;
       const std::string what =
-          fmt::format("round {}/{}{}, run {:>{}}/{}: {:<{}}", round + 1, job_.precision ? "up to " : "", rounds_,
+          fmt::format("round {}/{}{}, run {:>{}}/{}: {:<{}}", round + 1, job_.auto_rounds ? "up to " : "", rounds_,
                       ++number, std::to_string(rows).size(), rows, runs_[row].label, width());
       const ExitCode exit = measure(row, round, what, runner);
       if (exit == ExitCode::kSuccess) continue;
@@ -311,7 +304,9 @@ class Comparison {
   std::vector<bool> is_out_;      // by row: whether it was left out
   bool has_ended_ = false;        // ended early
   ComparisonReport report_;
-  std::optional<KeptRuns> kept_;  // from run() on
+  const TimePoint begin_;
+  std::optional<RoundsEnd> rounds_end_;  // of --repeat=auto, from the first round on
+  std::optional<KeptRuns> kept_;         // from run() on
   Console console_;
 };
 

@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "experiments/cluster/exit_code.h"
+#include "experiments/config/comparison.h"
 #include "experiments/config/rate_grid.h"
 #include "experiments/config/run_request.h"
 #include "experiments/lab/compare/planned_run.h"
@@ -31,12 +32,10 @@ struct ComparisonJob {
   std::vector<std::string> varied = {};    // names of the varied options
   std::vector<std::string> left_out = {};  // a line for each combination that cannot run
   RateRule rate_rule = RateRule::kPerSample;
-  std::int64_t reference_samples = 1;      // samples per update of the rate rule's reference
-  std::optional<RateGrid> tune_rate = {};  // none: rows train with the rates that they have
-  std::string command = {};                // as it was typed
-  // Rounds end once half of the interval of each row's throughput is this part of its mean, with job.base.repeat as the
-  // most; none: there are that many.
-  std::optional<double> precision = {};
+  std::int64_t reference_samples = 1;                 // samples per update of the rate rule's reference
+  std::optional<RateGrid> tune_rate = {};             // none: rows train with the rates that they have
+  std::string command = {};                           // as it was typed
+  std::optional<AutoRounds> auto_rounds = {};         // with base.repeat as the most; none: there are that many
   std::string name = "compare";                       // or study; ends the name of the usual folder for results
   std::optional<prediction::HostPrices> prices = {};  // of a process, for an hour
   bool shows_tables = true;                           // at the end; otherwise the files alone have them

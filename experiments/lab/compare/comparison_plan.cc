@@ -43,7 +43,7 @@ std::string comparison_plan(const ComparisonJob& job) {
   text += "first a proof that local, allreduce and ps sync follow the same curve\n";
   if (job.tune_rate) text += trials_line(job);
   const auto rounds = static_cast<std::size_t>(job.base.repeat);
-  text += fmt::format("{}{} round{} of {} runs each, {} in all\n", job.precision ? "up to " : "", rounds,
+  text += fmt::format("{}{} round{} of {} runs each, {} in all\n", job.auto_rounds ? "up to " : "", rounds,
                       rounds == 1 ? "" : "s", job.runs.size(), rounds * job.runs.size());
   for (std::size_t round = 0; round < rounds; ++round) {
     std::vector<std::string> labels;

@@ -83,7 +83,8 @@ JobResult RowRunner::run(std::size_t row, const std::string& what, ResolvedRun c
     console_.say(kept + behind(kept, result_text(**before)));
     return std::move(**before);
   }
-  const std::optional<double> left = left_.seconds();
+  std::optional<double> left = left_.seconds();
+  if (left && end_) left = std::min(*left, std::max(0.0, seconds(*end_ - clock_.now())));
   const std::string begun = fmt::format("{}  ETA {:<7} ... ", what, left ? format_duration(*left) : "unknown");
   console_.say_part(begun);
   const TimePoint begin = clock_.now();

@@ -60,6 +60,8 @@ class RowRunner {
   JobResult run(std::size_t row, const std::string& what, ResolvedRun config);
   // Returns how many runs were completed before.
   std::size_t kept() const { return kept_runs_; }
+  // Says that all runs will be over by then; none: nothing is known.
+  void ends_by(std::optional<TimePoint> end) { end_ = end; }
   // Returns how many it has carried out itself.
   std::size_t ran() const { return ran_; }
   // Says that the row will not run any more.
@@ -71,6 +73,7 @@ class RowRunner {
   const Clock& clock_;
   Console& console_;
   TimeLeft left_;
+  std::optional<TimePoint> end_;
   std::size_t kept_runs_ = 0;
   std::size_t ran_ = 0;
 };

@@ -9,6 +9,7 @@
 
 #include "common/text/list_text.h"
 #include "experiments/cluster/control/figure_text.h"
+#include "experiments/lab/report/enough_rounds.h"
 #include "experiments/lab/report/learning_words.h"
 
 namespace syncopate::experiments {
@@ -52,15 +53,19 @@ std::string judged_answer(const ComparisonReport& report, const ComparisonFigure
                           const std::vector<std::size_t>& rows) {
   std::vector<Series> against;
   for (const std::size_t row : rows) against.push_back(throughput_series(report.rows[row]));
-  const std::vector<Difference> judged = ratios(against);
+  const std::vector<Difference> judged = ratios(against, {.analyses = report.analyses});
   std::vector<std::string> alike, unjudged;
+  bool all_within = true;  // the margin, of those alike
   std::size_t next = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const std::string& label = report.rows[rows[i]].label;
     if (judged[i].verdict == Verdict::kNotJudged) {
       unjudged.push_back(label);
     } else {
-      if (judged[i].verdict != Verdict::kLower) alike.push_back(label);
+      if (judged[i].verdict != Verdict::kLower) {
+        alike.push_back(label);
+        all_within = all_within && is_within(judged[i], report.margin);
+      }
       if (next == 0 || judged[i].estimate > judged[next].estimate) next = i;
     }
   }
@@ -68,6 +73,10 @@ std::string judged_answer(const ComparisonReport& report, const ComparisonFigure
   std::string text;
   if (next == 0) {
     text = fmt::format("Answer: {} had the most samples/s", fastest);
+  } else if (!alike.empty() && all_within) {
+    alike.insert(alike.begin(), fastest);
+    text = fmt::format("Answer: {} are {}equally fast, within {:g} %", list_text(alike, "and"),
+                       alike.size() < rows.size() ? "the fastest, and " : "", 100 * report.margin);
   } else if (!alike.empty()) {
     text = fmt::format("Answer: {} had the most samples/s, but no difference is shown from {}", fastest,
                        list_text(alike, "and"));
@@ -119,7 +128,7 @@ Learning learning_of(const ComparisonReport& report, const ComparisonFigures& fi
   Learning learning{.best = rows.front(), .is_judged = true};
   std::vector<Series> series;
   for (const std::size_t row : rows) series.push_back(quality_series(report.rows[row]));
-  const std::vector<Difference> judged = differences(series, Rounds::kIndependent);
+  const std::vector<Difference> judged = differences(series, {.rounds = Rounds::kIndependent});
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const bool by_rounds = report.in_rounds && judged[i].verdict != Verdict::kNotJudged;
     if (by_rounds ? judged[i].verdict != Verdict::kLower

@@ -115,8 +115,10 @@ void judge(const ComparisonReport& report, ComparisonFigures& figures) {
     for (const ComparedRow& row : report.rows) rows.push_back(series_of(row, figure));
     return rows;
   };
-  const std::vector<Difference> speed = ratios(all(throughput)), to_target = ratios(all(seconds_to_target)),
-                                gain = differences(all(quality), Rounds::kIndependent);
+  const Judging again{.analyses = report.analyses};
+  const std::vector<Difference> speed = ratios(all(throughput), again),
+                                to_target = ratios(all(seconds_to_target), again),
+                                gain = differences(all(quality), {.rounds = Rounds::kIndependent});
   for (std::size_t row = 0; row < figures.rows.size(); ++row) {
     figures.rows[row].speed = speed[row];
     figures.rows[row].target_ratio = to_target[row];

@@ -222,6 +222,8 @@ std::string comparison_json(const ComparisonReport& report) {
                      {"prices", prices_json(report.prices)},
                      {"rounds_asked", report.rounds_asked},
                      {"rounds_to_judge", kFewestRounds},
+                     {"analyses", report.analyses},
+                     {"margin", above_zero(report.margin)},
                      {"order", order_json(report)},
                      {"rows", rows},
                      {"scaling", scaling_json(report)},

@@ -67,6 +67,8 @@ struct ComparisonReport {
   bool simulated = false;                        // whether all times are virtual
   bool in_rounds = true;  // false: finished runs, which did not alternate in time, so that no round pairs them
   std::size_t rounds_asked = 1;
+  std::size_t analyses = 1;                     // Judging::analyses
+  double margin = 0;                            // a difference that does not matter, as a part; 0: none is said
   std::vector<std::string> varied;              // names of options
   std::vector<ComparedRow> rows;                // the first is the baseline
   std::vector<std::vector<std::size_t>> order;  // for each round, the rows in the order in which they ran

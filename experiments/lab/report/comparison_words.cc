@@ -1,11 +1,13 @@
 #include "experiments/lab/report/comparison_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "experiments/lab/report/comparison_answer.h"
+#include "experiments/lab/report/enough_rounds.h"
 #include "experiments/lab/report/machine_state.h"
 #include "experiments/lab/report/steadiness.h"
 
@@ -24,6 +26,10 @@ std::string judged_line(const ComparisonReport& report, const ComparisonFigures&
     return "Not judged: 1 round; from 2 on (--repeat=2) it shows whether the simulation draws anything, and if not, it "
            "is judged.";
   }
+  if (figures.most_rounds < kFewestRounds && report.analyses > 1) {
+    return fmt::format("Not judged: {} round{} in the time that was given, and verdicts begin at {}.",
+                       figures.most_rounds, figures.most_rounds == 1 ? "" : "s", kFewestRounds);
+  }
   if (figures.most_rounds < kFewestRounds) {
     return fmt::format(
         "Not judged: {} round{}; from {} on there are intervals and verdicts, and {} (--repeat={}) show smaller "
@@ -33,8 +39,11 @@ std::string judged_line(const ComparisonReport& report, const ComparisonFigures&
   return fmt::format(
       "Judged by differences within a round (t of logarithms, {}Holm over the rows), whose rounds may be alike: of "
       "comparisons of equal rows, at most 1 in 20 calls any different. A difference is claimed only where 1 lies "
-      "outside the interval.",
-      figures.most_rounds >= 10 ? "a tenth trimmed at each end, " : "");
+      "outside the interval.{}",
+      figures.most_rounds >= 10 ? "a tenth trimmed at each end, " : "",
+      report.analyses > 1
+          ? fmt::format(" That holds over all looks, after {} rounds at most (Pocock).", fmt::join(kAnalyses, ", "))
+          : "");
 }
 
 // Says where rounds of a row are very much alike, which widens the intervals, and beyond which they no longer hold.

@@ -26,7 +26,7 @@ std::vector<RatioAt> ratios_of(const ComparisonReport& report, const RowsOverOpt
     const Series of_other = throughput_series(report.rows[same->second]);
     const Estimate own = estimate(of_one), of = estimate(of_other);
     if (own.count == 0 || of.count == 0 || !(own.mean > 0 && of.mean > 0)) continue;
-    Difference ratio = ratios(std::array{of_other, of_one})[1];
+    Difference ratio = ratios(std::array{of_other, of_one}, {.analyses = report.analyses})[1];
     if (!report.in_rounds || ratio.pairs == 0) ratio = {.estimate = own.mean / of.mean};
     all.push_back({value, ratio});
   }

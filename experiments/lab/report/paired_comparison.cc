@@ -1,6 +1,7 @@
 #include "experiments/lab/report/paired_comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,13 @@ namespace {
 constexpr double kTrimmed = 0.1;
 
 double level_of(Rounds rounds) { return rounds == Rounds::kIndependent ? kLevelOfIndependent : kLevelOfAlike; }
+
+// Returns the part of the level of one analysis at which each of so many is made (Jennison and Turnbull 2000, Group
+// Sequential Methods with Applications to Clinical Trials, table 2.1: Pocock's constants for 0.05, as levels).
+double part_of_level(std::size_t analyses) {
+  constexpr std::array<double, kMostAnalyses> kLevels = {0.05, 0.0294, 0.0221, 0.0182, 0.0158};
+  return kLevels.at(analyses - 1) / kLevels.front();
+}
 
 // A trimmed mean, and how far it may lie from the true one.
 struct TrimmedMean {
@@ -101,19 +109,20 @@ Series logarithms(const Series& values) {
 
 }  // namespace
 
-std::vector<Difference> differences(std::span<const Series> rows, Rounds rounds) {
+std::vector<Difference> differences(std::span<const Series> rows, const Judging& judging) {
   std::vector<Difference> results(rows.size());
   std::vector<std::optional<TrimmedMean>> means(rows.size());
-  for (std::size_t row = 1; row < rows.size(); ++row) results[row] = difference(rows[0], rows[row], rounds, means[row]);
+  for (std::size_t row = 1; row < rows.size(); ++row)
+    results[row] = difference(rows[0], rows[row], judging.rounds, means[row]);
   share(means);
-  judge(results, means, level_of(rounds));
+  judge(results, means, level_of(judging.rounds) * part_of_level(judging.analyses));
   return results;
 }
 
-std::vector<Difference> ratios(std::span<const Series> rows, Rounds rounds) {
+std::vector<Difference> ratios(std::span<const Series> rows, const Judging& judging) {
   std::vector<Series> logarithms_of;
   for (const Series& row : rows) logarithms_of.push_back(logarithms(row));
-  std::vector<Difference> results = differences(logarithms_of, rounds);
+  std::vector<Difference> results = differences(logarithms_of, judging);
   for (Difference& result : results) {
     result.estimate = std::exp(result.estimate);
     if (result.interval) result.interval = {std::exp(result.interval->low), std::exp(result.interval->high)};

@@ -35,6 +35,14 @@ inline constexpr std::size_t kFewestRounds = 5;
 inline constexpr double kLevelOfIndependent = 0.04;
 inline constexpr double kLevelOfAlike = 0.045;
 
+// At most this often may the same rounds be judged as they become more (enough_rounds.h).
+inline constexpr std::size_t kMostAnalyses = 5;
+
+struct Judging {
+  Rounds rounds = Rounds::kMayBeAlike;
+  std::size_t analyses = 1;  // so often, at most, all that there is by then is judged; 1 to kMostAnalyses
+};
+
 struct Interval {
   double low = 0;
   double high = 0;
@@ -69,11 +77,11 @@ using Series = std::vector<std::optional<double>>;
 
 // Compares each of `rows` with the first, as one family. The Difference of the first has no pairs, as has that of a row
 // that shares no round with it. Values must be finite; rows may differ in length.
-std::vector<Difference> differences(std::span<const Series> rows, Rounds rounds = Rounds::kMayBeAlike);
+std::vector<Difference> differences(std::span<const Series> rows, const Judging& judging = {});
 
 // Does the same for ratios to the first: differences of logarithms, returned as ratios. Values of zero and below count
 // as missing.
-std::vector<Difference> ratios(std::span<const Series> rows, Rounds rounds = Rounds::kMayBeAlike);
+std::vector<Difference> ratios(std::span<const Series> rows, const Judging& judging = {});
 
 // Returns the estimate; its count is 0 if there are no values.
 Estimate estimate(const Series& values, Rounds rounds = Rounds::kMayBeAlike);

@@ -40,7 +40,7 @@ std::vector<Difference> ratios_to(const ComparisonReport& report, std::size_t me
   for (const std::size_t row : rows) {
     if (row != measure) series.push_back(throughput_series(report.rows[row]));
   }
-  const std::vector<Difference> paired = ratios(series);
+  const std::vector<Difference> paired = ratios(series, {.analyses = report.analyses});
   auto next = paired.begin() + 1;
   for (const std::size_t row : rows) all.push_back(row == measure ? Difference{.estimate = 1} : *next++);
   return all;

@@ -32,17 +32,6 @@ std::vector<std::vector<double>> shared_rounds(const ComparisonReport& report) {
 
 }  // namespace
 
-std::optional<LeastKnown> least_known(const ComparisonReport& report) {
-  std::optional<LeastKnown> least;
-  for (const ComparedRow& row : report.rows) {
-    const Estimate known = estimate(throughput_series(row));
-    if (!known.interval || !(known.mean > 0)) continue;
-    const double part = (known.interval->high - known.interval->low) / 2 / known.mean;
-    if (!least || part > least->part) least = {row.label, part};
-  }
-  return least;
-}
-
 std::optional<Drift> drift_of(const ComparisonReport& report) {
   if (!report.in_rounds) return std::nullopt;
   const std::vector<std::vector<double>> rows = shared_rounds(report);

@@ -1,23 +1,12 @@
-// Steadiness: how well the rounds of a comparison have come to know each row's throughput, and whether the machine has
-// become slower or faster meanwhile. Pure.
+// Steadiness: whether the machine has become slower or faster over the rounds of a comparison. Pure.
 #pragma once
 
 #include <cstddef>
 #include <optional>
-#include <string>
 
 #include "experiments/lab/report/comparison_report.h"
 
 namespace syncopate::experiments {
-
-// The row whose throughput is known least well.
-struct LeastKnown {
-  std::string label;
-  double part = 0;  // half of its 95 % interval, over its mean
-};
-
-// Returns it over the rows that have run in every round so far; none before there are intervals (kFewestRounds).
-std::optional<LeastKnown> least_known(const ComparisonReport& report);
 
 // A trend that all rows share.
 struct Drift {

@@ -108,6 +108,25 @@ TEST(CompareLine, TakesFoldersOfFinishedRunsAlone) {
               AllOf(StartsWith("--sevrers: no such flag"), HasSubstr("did you mean --servers?")));
 }
 
+TEST(CompareLine, TakesRoundsUntilTheVerdictIsClearUnlessTheyAreGiven) {
+  const auto rounds_of = [](std::vector<const char*> words) {
+    words.insert(words.begin(), {"compare", "--modes=allreduce,ps:async"});
+    const Result<CommandLine> line = parse(words);
+    return line.ok() ? line->auto_rounds : std::optional<AutoRounds>(AutoRounds{.margin = -1});
+  };
+  ASSERT_TRUE(rounds_of({}));
+  EXPECT_EQ(rounds_of({})->seconds, 60);
+  EXPECT_EQ(rounds_of({})->margin, 0.02);
+  EXPECT_EQ(rounds_of({"--repeat-limit=2min"})->seconds, 120);
+  EXPECT_EQ(rounds_of({"--repeat=auto:1%"})->margin, 0.01);
+  EXPECT_EQ(rounds_of({"--repeat=auto"})->seconds, std::nullopt);
+  EXPECT_FALSE(rounds_of({"--repeat=3"}));
+  EXPECT_FALSE(rounds_of({"--vary=batch-size=32,64"})) << "one round of each";
+  EXPECT_EQ(refusal({"compare", "--repeat=3", "--repeat-limit=9s"}),
+            "--repeat-limit=9s: ends the rounds of --repeat=auto; leave it out, or leave --repeat out");
+  EXPECT_THAT(refusal({"compare", "--repeat-limit=0.5"}), HasSubstr("--repeat-limit=0.5: must be 1 to 86400 seconds"));
+}
+
 TEST(CompareLine, RemembersItselfForAShell) {
   const Result<CommandLine> line = parse({"compare", "--modes=ps:sync", "--vary=straggler=none;0:2x,1:2x"});
   ASSERT_TRUE(line.ok()) << line.status().message();

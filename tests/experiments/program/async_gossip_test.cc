@@ -133,10 +133,10 @@ TEST(AsyncGossipRun, RecordsTheAveragesThatAGradientMissed) {
 TEST(AsyncGossipRun, ComparesWithOtherModes) {
   testing_support::TemporaryFolder folder;
   const std::string output = (folder.path() / "compared").string();
-  const ProgramEnd end =
-      testing_support::run_program({"compare", "--modes=allreduce:gossip,allreduce:gossip-async:2,ps:async",
-                                    "--model=mlp:784-32-10", "--batch-size=16", "--train-samples=4096",
-                                    "--test-samples=512", "--workers=2", "--steps=40", "--output=" + output});
+  const ProgramEnd end = testing_support::run_program(
+      {"compare", "--modes=allreduce:gossip,allreduce:gossip-async:2,ps:async", "--model=mlp:784-32-10",
+       "--batch-size=16", "--train-samples=4096", "--test-samples=512", "--workers=2", "--steps=40", "--repeat=1",
+       "--output=" + output});
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("allreduce:gossip-async:2"));
 }

@@ -31,7 +31,7 @@ Flags small_comparison(const Flags& more) {
 }
 
 TEST(CompareProgram, ChecksEqualityThenPrintsModesSideBySide) {
-  Program program(small_comparison({"--modes=local,allreduce,ps:async", "--steps=90"}));
+  Program program(small_comparison({"--modes=local,allreduce,ps:async", "--steps=90", "--repeat=1"}));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("equality: "));
@@ -62,8 +62,8 @@ TEST(CompareProgram, KeepsTheFinishedRunsWhenItIsInterrupted) {
 
 // sgd at these rates learns nothing, well, or not at all.
 TEST(CompareProgram, MeasuresWithTheBestOfTheRatesThatItHasTried) {
-  Program program(
-      small_comparison({"--modes=ps:async", "--optimizer=sgd", "--steps=120", "--tune-rate=0.00001,0.2,1000"}));
+  Program program(small_comparison(
+      {"--modes=ps:async", "--optimizer=sgd", "--steps=120", "--tune-rate=0.00001,0.2,1000", "--repeat=1"}));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("ps:async: learning rate 0.1 was best of 5e-06 to 500\n"));

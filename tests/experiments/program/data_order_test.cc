@@ -72,8 +72,8 @@ TEST(DropLast, OffRecordsLossesAndAccuraciesOfTheSamplesThatThereAre) {
 
 // `compare` proves over its first 30 steps that synchronous modes follow one curve, or fails.
 void expect_one_curve(const Flags& flags, const std::string& words) {
-  Program program(Flags{"compare", "--modes=local,allreduce,ps:sync", "--workers=2", "--batch-size=16"} + kOddSet +
-                  flags);
+  Program program(Flags{"compare", "--modes=local,allreduce,ps:sync", "--workers=2", "--batch-size=16", "--repeat=1"} +
+                  kOddSet + flags);
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr(words));

@@ -66,7 +66,7 @@ TEST_F(AMeasuredCluster, IsWrittenOnceAlone) {
 TEST_F(AMeasuredCluster, CanBeComparedOn) {
   ASSERT_EQ(run(Flags{"calibrate", "--output=" + cluster_} + small_).exit_code, 0);
   Program program(Flags{"compare", "--cluster=simulated:" + cluster_, "--workers=2", "--modes=local,allreduce,ps:sync",
-                        "--steps=12"} +
+                        "--steps=12", "--repeat=1"} +
                   small_);
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;

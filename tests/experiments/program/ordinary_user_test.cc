@@ -121,7 +121,7 @@ TEST_F(OrdinaryUser, SharesFilesWithTheGroupWhereTheUmaskSaysSo) {
 }
 
 TEST_F(OrdinaryUser, ComparesInFilesOfTheirOwn) {
-  Flags flags = job({"--workers=2", "--epochs=1", "--modes=local,ps:async"});
+  Flags flags = job({"--workers=2", "--epochs=1", "--modes=local,ps:async", "--repeat=1"});
   flags.insert(flags.begin(), "compare");
   Program program(flags, as_ordinary_user(folder_.path(), "077"));
   const ProgramEnd end = program.wait();

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "experiments/lab/compare/equality.h"
+#include "experiments/lab/report/paired_comparison.h"
 #include "experiments/lab/run/initial_weights.h"
 #include "tests/support/resolved.h"
 #include "tests/support/run_program.h"
@@ -65,6 +66,7 @@ class CompareTest : public testing::Test {
     testing::internal::CaptureStderr();
     apply_rate_rule(*runs, RateRule::kPerSample, reference_samples(base_));
     ComparisonJob job{.base = base_, .runs = planned_runs(*runs), .tune_rate = tune_rate_};
+    job.auto_rounds = auto_rounds_;
     job.reference_samples = reference_samples(base_);
     const Resolver resolver = [](const RunRequest& request) { return resolve(request, {}, ""); };
     const ExitCode exit = compare(
@@ -94,6 +96,7 @@ class CompareTest : public testing::Test {
 
   RunRequest base_;
   std::optional<RateGrid> tune_rate_;
+  std::optional<AutoRounds> auto_rounds_;
   ManualClock clock_;
   // What a job comes to, by its config; null: what the maps below say.
   std::function<std::optional<JobResult>(const ResolvedRun&)> outcome_;
@@ -135,6 +138,43 @@ TEST_F(CompareTest, ProvesEqualityThenRunsEveryRowOnceInEveryRound) {
   for (const auto& round : all) EXPECT_THAT(round, UnorderedElementsAre("local", "allreduce", "ps-async"));
   EXPECT_GT(std::set(all.begin(), all.end()).size(), 1u) << "in another order";
   EXPECT_THAT(err_, IsEmpty());
+}
+
+// A row's speed, by its round: a pattern that no trend explains.
+double uneven(const ResolvedRun& config) {
+  constexpr double kUneven[] = {1, 1.02, 0.99, 1.01, 0.98, 1.02, 1, 0.99, 1.01, 0.97};
+  return 1000 * kUneven[static_cast<std::size_t>(config.seed * 7 + config.output.size()) % std::size(kUneven)];
+}
+
+TEST_F(CompareTest, EndsAtTheFirstLookThatShowsAClearDifference) {
+  base_.repeat = 30;
+  auto_rounds_ = AutoRounds{};
+  outcome_ = [](const ResolvedRun& config) {
+    JobResult result;
+    result.evals.resize(1);
+    result.reports = {report_of(uneven(config) * (config.mode == Mode::kPs ? 0.5 : 1))};
+    return config.output.find("/equality/") == std::string::npos ? std::optional(result) : std::nullopt;
+  };
+  EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kSuccess);
+  EXPECT_EQ(rounds().size(), kFewestRounds);
+  EXPECT_THAT(out_, AllOf(HasSubstr("rounds until the verdict is clear\n"), HasSubstr("--repeat=auto: 5 rounds: each"),
+                          HasSubstr("Answer: allreduce is the fastest")));
+}
+
+TEST_F(CompareTest, KeepsTheTimeThatItHasSaidAndSaysWhatVerdictsTake) {
+  base_.repeat = 30;
+  auto_rounds_ = AutoRounds{.seconds = 80};  // a run takes 10: three of the proof, and then two a round
+  EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kSuccess);
+  EXPECT_EQ(rounds().size(), 2u);
+  EXPECT_THAT(out_, AllOf(HasSubstr("rounds until the verdict is clear, 80 s in all at most (--repeat-limit)\n"),
+                          HasSubstr("verdicts begin at 5, for which --repeat-limit=160s has time"),
+                          HasSubstr("in 2 rounds, too few to say that it is the fastest.")));
+  ran_.clear();
+  auto_rounds_->seconds = 160;
+  base_.output = "again";
+  std::filesystem::create_directory("again");
+  EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kSuccess);
+  EXPECT_THAT(out_, HasSubstr("--repeat=auto: 5 rounds: "));
 }
 
 TEST_F(CompareTest, DrawsTheOrderFromTheSeed) {

@@ -183,7 +183,7 @@ TEST(AlikeRounds, OfOneRowAloneAreNotTakenForIndependentSinceTheOthersAre) {
 TEST(AlikeRounds, AreIndependentWhereSeedsMakeThem) {
   const std::vector<Series> rows = {series_of({0, 0, 0, 0, 0}), series_of({1, 2, 3, 4, 5})};
   // Student's t at 0.04 and 4 degrees is 2.99853; the mean's error is half the root of 2.
-  EXPECT_NEAR(differences(rows, Rounds::kIndependent)[1].interval->low, 3 - 2.99853 * std::sqrt(0.5), 1e-4);
+  EXPECT_NEAR(differences(rows, {.rounds = Rounds::kIndependent})[1].interval->low, 3 - 2.99853 * std::sqrt(0.5), 1e-4);
   EXPECT_LT(differences(rows)[1].interval->low, 3 - 2 * 2.99853 * std::sqrt(0.5)) << "a rise is what alike rounds show";
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/random.h"
-#include "experiments/lab/report/paired_comparison.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -24,16 +23,6 @@ ComparisonReport report_of(const std::vector<std::vector<double>>& speeds) {
   }
   return report;
 }
-
-TEST(Steadiness, IsThatOfTheRowKnownLeast) {
-  const auto least = least_known(report_of({{100, 101, 99, 100, 100}, {100, 120, 80, 110, 90}}));
-  ASSERT_TRUE(least.has_value());
-  EXPECT_EQ(least->label, "row 1");
-  const Interval interval = *estimate({100, 120, 80, 110, 90}).interval;
-  EXPECT_NEAR(least->part, (interval.high - interval.low) / 2 / 100, 1e-9);
-}
-
-TEST(Steadiness, IsNotKnownFromFewRounds) { EXPECT_FALSE(least_known(report_of({{100, 101, 99, 100}})).has_value()); }
 
 // The machine warms up: all rows become 3 % slower from round to round, about which each varies.
 TEST(Drift, IsATrendOfAllRows) {
