@@ -122,11 +122,15 @@ build() {
   fi
   # Ninja itself, not cmake --build: with nothing to do it takes a moment.
   began=$SECONDS
-  if ! ninja -C "$folder" "${targets[@]:-all}" 2>&1 | tee "$folder/build.log" |
-    show_progress "$preset"; then
-    grep -v '^\[' "$folder/build.log" | tail -n 60 >&2
+  ninja -C "$folder" "${targets[@]:-all}" 2>&1 | tee "$folder/build.log" | show_progress "$preset" || {
+    # Ctrl-C ends all three of them.
+    if [[ " ${PIPESTATUS[*]} " == *" 130 "* ]]; then
+      say "interrupted: what is built is kept, and the next call goes on"
+      exit 130
+    fi
+    grep -av '^\[' "$folder/build.log" | tail -n 60 >&2
     say "The build failed (whole output: $folder/build.log)"
     exit 1
-  fi
+  }
   if ((SECONDS - began > 1)); then say "Built $preset in $((SECONDS - began)) s"; fi
 }
