@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "common/clock.h"
@@ -21,6 +22,7 @@
 #include "experiments/lab/report/mode_of.h"
 #include "experiments/lab/report/plot.h"
 #include "experiments/lab/report/results_folder.h"
+#include "experiments/lab/report/steadiness.h"
 #include "experiments/lab/run/console.h"
 
 namespace syncopate::experiments {
@@ -143,6 +145,27 @@ std::optional<std::string> rate_note(const std::vector<ComparedRow>& rows) {
       a_pass(*least), least->label, a_pass(*most), most->label);
 }
 
+// A run whose repeats became slower or faster has no one speed to compare.
+std::vector<std::string> trend_notes(const std::vector<FinishedRun>& runs) {
+  std::vector<std::string> notes;
+  for (const FinishedRun& run : runs) {
+    std::vector<double> logarithms;
+    for (const RunReport& repeat : run.summary.reports) {
+      const double speed = repeat.samples_per_second.value_or(0);
+      if (speed > 0) logarithms.push_back(std::log(speed));
+    }
+    const std::optional<Drift> trend = trend_of(logarithms);
+    if (!trend) continue;
+    notes.push_back(
+        fmt::format("beware: {} became {:.2g} % {} from each repeat to the next, over {} repeats (by chance in {:.1g} "
+                    "of cases): its "
+                    "mean is of no steady speed",
+                    run.folder, 100 * std::abs(trend->a_round - 1), trend->a_round < 1 ? "slower" : "faster",
+                    trend->rounds, trend->p));
+  }
+  return notes;
+}
+
 std::string job_of(const std::vector<FinishedRun>& runs) {
   std::set<std::string> jobs;
   for (const FinishedRun& run : runs) jobs.insert(model_on_data(run.config));
@@ -178,6 +201,7 @@ Result<ComparisonReport> read_finished_runs(const std::vector<std::string>& fold
   report.target = is_shared ? target : 0;
   report.notes = notes_of(runs);
   if (const std::optional<std::string> note = rate_note(report.rows)) report.notes.push_back(*note);
+  for (std::string& note : trend_notes(runs)) report.notes.push_back(std::move(note));
   return report;
 }
 

@@ -32,27 +32,19 @@ std::vector<std::vector<double>> shared_rounds(const ComparisonReport& report) {
 
 }  // namespace
 
-std::optional<Drift> drift_of(const ComparisonReport& report) {
-  if (!report.in_rounds) return std::nullopt;
-  const std::vector<std::vector<double>> rows = shared_rounds(report);
-  const std::size_t rounds = rows.empty() ? 0 : rows.front().size();
+std::optional<Drift> trend_of(std::span<const double> logarithms) {
+  const std::size_t rounds = logarithms.size();
   if (rounds < kFewestRounds) return std::nullopt;
-  std::vector<double> level(rounds);  // of the machine, by round
-  for (const std::vector<double>& row : rows) {
-    for (std::size_t round = 0; round < rounds; ++round) {
-      level[round] += (row[round] - mean(row)) / static_cast<double>(rows.size());
-    }
-  }
-  const double middle = static_cast<double>(rounds - 1) / 2;
+  const double middle = static_cast<double>(rounds - 1) / 2, center = mean(logarithms);
   double across = 0, both = 0, rest = 0;
   for (std::size_t round = 0; round < rounds; ++round) {
     const double x = static_cast<double>(round) - middle;
     across += x * x;
-    both += x * level[round];
+    both += x * logarithms[round];
   }
   const double slope = both / across;
   for (std::size_t round = 0; round < rounds; ++round) {
-    const double off = level[round] - slope * (static_cast<double>(round) - middle);
+    const double off = logarithms[round] - center - slope * (static_cast<double>(round) - middle);
     rest += off * off;
   }
   const int freedom = static_cast<int>(rounds) - 2;
@@ -61,6 +53,19 @@ std::optional<Drift> drift_of(const ComparisonReport& report) {
   const double p = two_sided_p(slope / error, freedom);
   if (p >= kByChance) return std::nullopt;
   return Drift{.a_round = std::exp(slope), .rounds = rounds, .p = p};
+}
+
+std::optional<Drift> drift_of(const ComparisonReport& report) {
+  if (!report.in_rounds) return std::nullopt;
+  const std::vector<std::vector<double>> rows = shared_rounds(report);
+  std::vector<double> level(rows.empty() ? 0 : rows.front().size());  // of the machine, by round
+  for (const std::vector<double>& row : rows) {
+    const double center = mean(row);
+    for (std::size_t round = 0; round < level.size(); ++round) {
+      level[round] += (row[round] - center) / static_cast<double>(rows.size());
+    }
+  }
+  return trend_of(level);
 }
 
 }  // namespace syncopate::experiments

@@ -30,8 +30,9 @@ class FinishedRuns : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return folder_.path() / name; }
 
-  // Leaves the results of a run that came to `speed`.
-  std::string leave(const std::string& name, const RunRequest& config, double speed) {
+  // Leaves the results of a run that came to `speed`, in each repeat times its factor.
+  std::string leave(const std::string& name, const RunRequest& config, double speed,
+                    const std::vector<double>& repeats = {1}) {
     const ResolvedRun run = resolved(config);
     RunReport report;
     report.samples_per_second = speed;
@@ -58,10 +59,12 @@ class FinishedRuns : public testing::Test {
                           .loss = 0.5,
                           .validation = {{.accuracy = 0.75, .loss = 0.625}},
                           .train_loss = 0.25};
+    std::vector<RunReport> reports(repeats.size(), report);
+    for (std::size_t i = 0; i < repeats.size(); ++i) reports[i].samples_per_second = speed * repeats[i];
     const std::string folder = path(name);
     EXPECT_TRUE(make_folder(folder).ok());
     EXPECT_TRUE(write_whole_file(folder + "/config.toml", to_toml(run)).ok());
-    EXPECT_TRUE(write_whole_file(folder + "/summary.json", summary_json(std::vector{report}, facts)).ok());
+    EXPECT_TRUE(write_whole_file(folder + "/summary.json", summary_json(reports, facts)).ok());
     EXPECT_TRUE(write_whole_file(folder + "/evals.csv", evals_csv_header() + evals_csv_row(0, eval)).ok());
     EXPECT_TRUE(write_whole_file(folder + "/environment.json", environment_json(environment, run)).ok());
     return folder;
@@ -160,6 +163,15 @@ TEST_F(FinishedRuns, OfUnequalRatesAPassHaveTheirBeware) {
   report = read_finished_runs({sync, leave("c", ruled, 200)});
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_THAT(report->notes, Not(Contains(HasSubstr("beware"))));
+}
+
+TEST_F(FinishedRuns, ThatBecameSlowerFromRepeatToRepeatHaveTheirBeware) {
+  const std::string steady = leave("a", async(), 100, {1, 1.02, 0.99, 1, 1.01, 0.98});
+  const std::string slower = leave("b", async(), 100, {1, 0.98, 0.95, 0.93, 0.9, 0.88});
+  const Result<ComparisonReport> report = read_finished_runs({steady, slower});
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(report->notes, Contains(StartsWith("beware: " + slower + " became 2.6 % slower from each repeat")));
+  EXPECT_THAT(report->notes, Not(Contains(StartsWith("beware: " + steady))));
 }
 
 TEST_F(FinishedRuns, AreNamedByWhatDiffers) {
