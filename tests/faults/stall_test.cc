@@ -32,7 +32,7 @@ class StalledWorkers : public testing::TestWithParam<Wire> {
 
   Flags flags(const std::string& amount) const {
     Flags flags = training(GetParam().mode, amount);
-    flags.insert(flags.end(), {"--workers=3", "--bucket-bytes=40000", "--warmup-steps=0",
+    flags.insert(flags.end(), {"--workers=3", "--bucket-bytes=40kB", "--warmup-steps=0",
                                "--straggler=0:+2",  // so that a run lasts for two seconds, and is no burden
                                fmt::format("--stall-warning={}s", kTimeoutSeconds / 6.0)});
     return flags;

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EveryCommand,
                                          kShellJob + Flags{"compare", "--modes=local", "--dry-run"}, Flags{"ps"},
                                          Flags{"demo"},
                                          Flags{"predict", "--profile=resnet50", "--workers=4", "--batch-size=64",
-                                               "--step-time=0.3", "--shape=25gbit"},
+                                               "--step-time=300ms", "--shape=25gbit"},
                                          Flags{"reproduce", "nccl-links"},
                                          Flags{"submit", "--slurm", "--workers=2", "--mode=ps"}),
                          [](const auto& command) {
