@@ -58,9 +58,12 @@ std::uint64_t key_of(const Piece& piece) { return (std::uint64_t{piece.tensor} <
 
 void place_balanced(const ParamLayout& layout, std::size_t largest, ShardMap& map) {
   const Range dense = layout.dense();
-  const std::vector<Range> ranges = balanced_ranges(dense.size(), map.chunks.size());
-  for (std::size_t shard = 0; shard < ranges.size(); ++shard) {
-    map.chunks[shard] = cut({dense.begin + ranges[shard].begin, dense.begin + ranges[shard].end}, largest);
+  const std::size_t shards = map.chunks.size();
+  const std::size_t rounds = (dense.size() + shards * largest - 1) / (shards * largest);
+  const std::vector<Range> chunks = balanced_ranges(dense.size(), rounds * shards);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const Range chunk{dense.begin + chunks[i].begin, dense.begin + chunks[i].end};
+    if (chunk.size() > 0) map.chunks[i % shards].push_back(chunk);
   }
 }
 

@@ -13,7 +13,8 @@
 namespace syncopate::ps {
 
 enum class ShardingPolicy {
-  // Equal ranges of the arena, in order; tensors may be split.
+  // Equal chunks of the arena, as many on each shard, dealt to the shards in turn, so that all are busy from the first
+  // gradient of the backward pass to its last; tensors may be split.
   kBalanced,
   // Whole tensors, round robin in the layout's order, as TensorFlow places variables (the default of
   // replica_device_setter). A tensor that is larger than all others together makes its shard hot.

@@ -169,6 +169,17 @@ TEST(Balanced, GivesEveryShardAsMuchAsTheOthers) {
   EXPECT_EQ(std::accumulate(loads.bytes.begin(), loads.bytes.end(), std::size_t{0}), vgg16().size() * sizeof(float));
 }
 
+// Backward comes from the arena's end: no shard may wait for its beginning.
+TEST(Balanced, DealsChunksToTheShardsInTurn) {
+  const ShardMap map = shard_map(vgg16(), 7, {ShardingPolicy::kBalanced, kUsualChunk});
+  const std::vector<Range> all = all_chunks(map);
+  EXPECT_EQ(all.size() % 7, 0u);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ASSERT_LT(i / 7, map.chunks[i % 7].size());
+    EXPECT_EQ(map.chunks[i % 7][i / 7].begin, all[i].begin);
+  }
+}
+
 TEST(TensorPolicy, GivesWholeTensorsInTurns) {
   const ParamLayout layout = vgg16();
   const ShardMap map = shard_map(layout, 3, {ShardingPolicy::kTensor, kUsualChunk});
