@@ -38,8 +38,8 @@ StepPrediction by_buckets(const TimedModel& model, double compute, const Network
   return prediction;
 }
 
-// The links that push and pull go through: each server's, and that of a host with workers alone or, where every host
-// has a server too, the worker's part of any host's.
+// The links that push and pull go through in one direction: each server's, and that of a host with workers alone or,
+// where every host has a server too, the worker's part of any host's.
 class ServerLinks {
  public:
   ServerLinks(const TimedModel& model, const Network& network, const ExchangePlan& plan)
@@ -53,6 +53,18 @@ class ServerLinks {
         all_local ? 0 : std::min(network.workers_per_host, network.workers) * (own_part ? 1 - 1.0 / servers : 1.0);
     if (!even_) placed_ = place_greedily(model.bytes, servers);
     load_.resize(even_ ? 1 : static_cast<std::size_t>(servers));
+  }
+
+  // Tensor i is given to the links at `now`, as push and at once as answer, which share hosts' links; returns when the
+  // last has arrived.
+  double carry_both_ways(std::size_t i, double bytes, double now) {
+    if (readers_ == 0 && pulled_ == 0) return now;
+    for (std::size_t s = 0; s < load_.size(); ++s) {
+      const bool holds = even_ || placed_[i] == static_cast<int>(s);
+      if (!holds && pulled_ == 0) continue;
+      load_[s] = std::max(load_[s], now) + (pulled_ + (holds ? readers_ : 0)) * bytes / rate_;
+    }
+    return *std::ranges::max_element(load_) + 2 * alpha_;
   }
 
   // Tensor i is given to the links at `now`, all workers' copies of it; returns when the last has arrived.
@@ -75,7 +87,33 @@ class ServerLinks {
   double host_ = 0;
 };
 
-StepPrediction by_servers(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
+// Servers that answer pushes. A tensor goes in chunks, so that its first are answered while its last are pushed.
+StepPrediction by_answers(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
+  constexpr double kChunk = 0x1p20;  // bytes
+  const double most = kChunk * (plan.sharding == Sharding::kEven ? plan.servers : 1);
+  const ServerLinks free(model, network, plan);
+  const auto exchanged = [&](double forward, const std::vector<double>& backward) {
+    ServerLinks pushes = free, answers = free;
+    double now = forward, done = 0;
+    for (std::size_t i = model.bytes.size(); i-- > 0;) {
+      now += backward[i];
+      const double chunks = std::max(1.0, std::ceil(model.bytes[i] / most)), bytes = model.bytes[i] / chunks;
+      for (int chunk = 0; chunk < static_cast<int>(chunks); ++chunk) {
+        done = std::max(done, plan.colocated ? pushes.carry_both_ways(i, bytes, now)
+                                             : answers.carry(i, bytes, pushes.carry(i, bytes, now)));
+      }
+    }
+    return std::max(now, done);
+  };
+  const std::vector<double> at_once(model.bytes.size(), 0.0);
+  StepPrediction prediction{.communication = exchanged(0, at_once)};
+  const double forward = std::accumulate(model.forward.begin(), model.forward.end(), 0.0);
+  prediction.step = plan.overlap ? exchanged(forward, model.backward) : compute + prediction.communication;
+  return prediction;
+}
+
+// Servers that are asked for weights.
+StepPrediction by_pulls(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
   const ServerLinks free(model, network, plan);
   const std::size_t count = model.bytes.size();
   ServerLinks alone = free;
@@ -142,8 +180,10 @@ Result<StepPrediction> predict_step(const ModelProfile& profile, double compute,
   const bool alone = network.workers == 1 && !has_servers;
   StepPrediction prediction{.step = compute};
   if (!alone) {
-    prediction = plan.exchange == Exchange::kServers ? by_servers(model, compute, network, plan)
-                                                     : by_buckets(model, compute, network, plan);
+    const auto by = plan.exchange != Exchange::kServers              ? &by_buckets
+                    : plan.protocol == ServerProtocol::kAnswerPushes ? &by_answers
+                                                                     : &by_pulls;
+    prediction = by(model, compute, network, plan);
   }
   prediction.step = std::max(prediction.step, compute);  // sums of parts may round below it
   prediction.exposed = prediction.step - compute;

@@ -6,12 +6,20 @@
 // Allreduce: a bucket is reduced once its last gradient is ready and the bucket before it is done; the step ends with
 // the last of them and with the backward pass. With `overlap` off, the first bucket waits for the backward pass.
 //
-// Parameter servers: at the step's beginning every worker pulls all variables, in forward order, and a layer waits for
-// its own; each gradient is pushed as it becomes ready; the step ends when the busiest server has all, which is the
-// barrier of synchronous training. A server's link carries what all workers on other hosts want of it, and a host's
-// link what its workers pull. With `overlap` off, the pull precedes the forward pass and the push follows the backward
-// pass. A server adds and answers in no time of its own. (The bound without overlap is max(M/B, WM/(KB)) each way for
-// evenly sharded separate servers, and 2(p-1) M / (pB) for colocated ones: Jiang et al., OSDI 2020, section 2.2.)
+// Parameter servers, by their protocol. A server's link carries what all workers on other hosts want of it, and a
+// host's link what its workers send and receive; a server adds and answers in no time of its own.
+//   kAnswerPushes   Each gradient is pushed as it becomes ready, in chunks of 1 MiB a server; once all workers have
+//   pushed
+//                   a chunk, its server answers with its next weights, while others are still pushed; the step ends
+//                   when the last answer is there. On separate servers, answers have the links' other direction to
+//                   themselves; with servers on the workers' hosts, pushes and answers share each direction. It is what
+//                   this project's servers do.
+//   kPullThenPush   At the step's beginning every worker pulls all variables, in forward order, and a layer waits for
+//                   its own; each gradient is pushed as it becomes ready; the step ends when the busiest server has
+//                   all, which is the barrier of synchronous training. It is what TensorFlow's do.
+// With `overlap` off, all is pushed behind the backward pass, and pulled before the forward pass. (The bound without
+// overlap is then max(M/B, WM/(KB)) each way for evenly sharded separate servers, and 2(p-1) M / (pB) for colocated
+// ones: Jiang et al., OSDI 2020, section 2.2.)
 #pragma once
 
 #include "common/status.h"
@@ -21,6 +29,7 @@
 namespace syncopate::prediction {
 
 enum class Exchange { kRing, kTree, kHalvingDoubling, kHierarchical, kServers, kByteps };
+enum class ServerProtocol { kAnswerPushes, kPullThenPush };
 enum class Sharding { kEven, kWhole };  // each tensor cut into equal parts, or each on one server (place_greedily)
 
 struct ExchangePlan {
@@ -30,6 +39,7 @@ struct ExchangePlan {
   int servers = 1;          // servers: at least 1. byteps: hosts with a server alone, at least 0
   Sharding sharding = Sharding::kEven;
   bool colocated = false;  // servers: on the workers' hosts, one each on the first; else on hosts of their own
+  ServerProtocol protocol = ServerProtocol::kAnswerPushes;
 };
 
 struct StepPrediction {

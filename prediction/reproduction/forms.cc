@@ -72,7 +72,10 @@ Reproduction byteps_forms() {
       .model = "predict_step without overlap; for the optimum 2n(n-1) M / ((n^2 + kn - 2k) B)",
       .median_bar = kExactBar,
       .worst_bar = kExactBar};
-  const ExchangePlan even{.exchange = Exchange::kServers, .overlap = false, .sharding = Sharding::kEven};
+  const ExchangePlan even{.exchange = Exchange::kServers,
+                          .overlap = false,
+                          .sharding = Sharding::kEven,
+                          .protocol = ServerProtocol::kPullThenPush};
   for (const int n : {2, 4, 16}) {
     ExchangePlan colocated = even;
     colocated.servers = n;

@@ -37,7 +37,11 @@ Reproduction mxnet_p2() {
       }
       const int hosts = gpus / kGpusOfHost;
       const Network network{.bytes_per_second = kP2Link, .workers = hosts};
-      const ExchangePlan plan{.exchange = Exchange::kServers, .overlap = false, .servers = hosts, .colocated = true};
+      const ExchangePlan plan{.exchange = Exchange::kServers,
+                              .overlap = false,
+                              .servers = hosts,
+                              .colocated = true,
+                              .protocol = ServerProtocol::kPullThenPush};
       mxnet.cells.push_back({.setup = model,
                              .workers = gpus,
                              .measured = row.number("throughput"),

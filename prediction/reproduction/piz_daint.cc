@@ -19,8 +19,11 @@ struct PizDaint {
 
   double step(int workers, int servers) const {
     const Network network{.bytes_per_second = link, .workers = workers};
-    const ExchangePlan plan{
-        .exchange = Exchange::kServers, .servers = servers, .sharding = Sharding::kWhole, .colocated = true};
+    const ExchangePlan plan{.exchange = Exchange::kServers,
+                            .servers = servers,
+                            .sharding = Sharding::kWhole,
+                            .colocated = true,
+                            .protocol = ServerProtocol::kPullThenPush};
     return step_seconds(profile, workers == 1 ? compute : compute + jitter, network, plan);
   }
 };

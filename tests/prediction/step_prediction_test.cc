@@ -52,8 +52,10 @@ TEST(StepPrediction, TreeMovesEverythingOnEachLevel) {
   EXPECT_NEAR(step_of({.bytes_per_second = 1000, .workers = 4}, {.exchange = Exchange::kTree}), 9.4, kRounding);
 }
 
+constexpr ServerProtocol kPull = ServerProtocol::kPullThenPush;
+
 TEST(StepPrediction, EvenShardsFillTheLinksOfServersOrOfWorkers) {
-  const ExchangePlan two{.exchange = Exchange::kServers, .overlap = false, .servers = 2};
+  const ExchangePlan two{.exchange = Exchange::kServers, .overlap = false, .servers = 2, .protocol = kPull};
   // 8 workers, 2 separate servers: each carries 8 x 300 bytes each way, 2 x 24 s at 100 bytes/s.
   EXPECT_NEAR(step_of({.bytes_per_second = 100, .workers = 8}, two), 9 + 48, kRounding);
   // One worker: its own link carries 600 bytes each way.
@@ -70,14 +72,38 @@ TEST(StepPrediction, ColocatedEvenShardsTakeAsLongAsARing) {
 TEST(StepPrediction, LayersWaitForTheirPullsAndTheStepForItsPushes) {
   // 1 worker, 1 separate server, 100 bytes/s. Pulls arrive at 1, 3 and 6 s, so layers run at 1, 3 and 6 s: forward ends
   // at 7 s. Gradients are ready at 9, 11 and 13 s and pushed by 12, 14 and 15 s.
-  EXPECT_NEAR(step_of({.bytes_per_second = 100, .workers = 1}, {.exchange = Exchange::kServers}), 15, kRounding);
+  EXPECT_NEAR(step_of({.bytes_per_second = 100, .workers = 1}, {.exchange = Exchange::kServers, .protocol = kPull}), 15,
+              kRounding);
+}
+
+TEST(StepPrediction, ServersAnswerWhileOthersPush) {
+  // 1 worker, 1 separate server, 100 bytes/s: gradients are ready at 5, 7 and 9 s, and pushed by 8, 10 and 11 s, from
+  // when on their answers take 3, 2 and 1 s of the other direction.
+  EXPECT_NEAR(step_of({.bytes_per_second = 100, .workers = 1}, {.exchange = Exchange::kServers}), 14, kRounding);
+  // Behind the backward pass: pushed by 12, 14 and 15 s.
+  EXPECT_NEAR(step_of({.bytes_per_second = 100, .workers = 1}, {.exchange = Exchange::kServers, .overlap = false}), 18,
+              kRounding);
+  // Each message costs alpha.
+  EXPECT_NEAR(step_of({.alpha = 0.5, .bytes_per_second = 100, .workers = 1}, {.exchange = Exchange::kServers}), 15,
+              kRounding);
+}
+
+TEST(StepPrediction, ALargeTensorIsAnsweredInChunks) {
+  ModelProfile profile;
+  const std::int64_t parameters = 1 << 24;  // 64 chunks
+  profile.tensors.push_back({.name = "fc", .shape = {parameters}, .parameters = parameters, .forward_flops = 10});
+  const ExchangePlan one{.exchange = Exchange::kServers};
+  const double push = 4.0 * parameters / 1e6;
+  EXPECT_NEAR(predict_step(profile, 9, {.bytes_per_second = 1e6, .workers = 1}, one)->step, 9 + push * 65 / 64,
+              kRounding);
 }
 
 TEST(StepPrediction, AWholeVariableKeepsOneServerBusy) {
   // Greedy on 3 servers: one layer each. 4 workers, no overlap: the 300 bytes are carried 4 times each way, 2 x 12 s;
   // in even shards, 4 x 200 bytes, 2 x 8 s.
   const Network network{.bytes_per_second = 100, .workers = 4};
-  ExchangePlan plan{.exchange = Exchange::kServers, .overlap = false, .servers = 3, .sharding = Sharding::kWhole};
+  ExchangePlan plan{
+      .exchange = Exchange::kServers, .overlap = false, .servers = 3, .sharding = Sharding::kWhole, .protocol = kPull};
   EXPECT_NEAR(step_of(network, plan), 9 + 24, kRounding);
   plan.sharding = Sharding::kEven;
   EXPECT_NEAR(step_of(network, plan), 9 + 16, kRounding);
