@@ -1,11 +1,14 @@
 #include "experiments/lab/report/comparison_answer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "common/text/list_text.h"
 #include "experiments/cluster/control/figure_text.h"
@@ -15,9 +18,11 @@
 namespace syncopate::experiments {
 namespace {
 
+using Rows = std::vector<std::size_t>;
+
 // The rows that have a rate, the one with the most samples/s first.
-std::vector<std::size_t> by_rate(const ComparisonFigures& figures) {
-  std::vector<std::size_t> rows;
+Rows by_rate(const ComparisonFigures& figures) {
+  Rows rows;
   for (std::size_t row = 0; row < figures.rows.size(); ++row) {
     if (figures.rows[row].samples_per_second.mean > 0) rows.push_back(row);
   }
@@ -117,11 +122,9 @@ struct Learning {
   bool is_judged = false;          // by rounds, in all of these
 };
 
-Learning learning_of(const ComparisonReport& report, const ComparisonFigures& figures) {
-  std::vector<std::size_t> rows;
-  for (std::size_t row = 0; row < figures.rows.size(); ++row) {
-    if (figures.rows[row].quality.count > 0) rows.push_back(row);
-  }
+Learning learning_of(const ComparisonReport& report, const ComparisonFigures& figures, Rows rows) {
+  std::erase_if(rows, [&](std::size_t row) { return figures.rows[row].quality.count == 0; });
+  std::ranges::sort(rows);
   std::ranges::stable_sort(rows, std::ranges::greater(),
                            [&](std::size_t row) { return figures.rows[row].quality.mean; });
   if (rows.empty()) return {};
@@ -145,7 +148,7 @@ Learning learning_of(const ComparisonReport& report, const ComparisonFigures& fi
 // then the fastest; empty: nothing shows it of any.
 std::string learning_answer(const ComparisonReport& report, const ComparisonFigures& figures,
                             const std::vector<std::size_t>& rows, std::size_t named) {
-  const Learning learning = learning_of(report, figures);
+  const Learning learning = learning_of(report, figures, rows);
   const auto is_worse = [&](std::size_t row) { return std::ranges::find(learning.worse, row) != learning.worse.end(); };
   const auto quality = [&](std::size_t row) { return figure_text(figures.rows[row].quality.mean); };
   std::vector<std::string> labels, values;
@@ -166,11 +169,98 @@ std::string learning_answer(const ComparisonReport& report, const ComparisonFigu
                             report.rows[*fastest].label);
 }
 
+// The rows of one value of what is varied, the fastest first.
+struct AtValue {
+  std::string value;  // "workers=4", "workers=4 servers=2"
+  Rows rows;
+};
+
+std::string value_of(const ComparedRow& row) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : row.values) parts.push_back(name + "=" + value);
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+// Divides rows by the values of what is varied, in the order of the table; empty where no value has several modes to
+// choose from, or one has a mode twice.
+std::vector<AtValue> by_value(const ComparisonReport& report, const Rows& rows) {
+  std::vector<AtValue> all;
+  for (const ComparedRow& row : report.rows) {
+    if (std::ranges::find(all, value_of(row), &AtValue::value) == all.end()) all.push_back({value_of(row), {}});
+  }
+  for (const std::size_t row : rows) {
+    std::ranges::find(all, value_of(report.rows[row]), &AtValue::value)->rows.push_back(row);
+  }
+  std::erase_if(all, [](const AtValue& one) { return one.rows.size() < 2; });
+  const auto has_a_mode_twice = [&](const AtValue& one) {
+    std::set<std::string> modes;
+    return !std::ranges::all_of(one.rows, [&](std::size_t row) { return modes.insert(report.rows[row].mode).second; });
+  };
+  return std::ranges::any_of(all, has_a_mode_twice) || all.size() < 2 ? std::vector<AtValue>() : all;
+}
+
+// Those of which none is shown to be slower than the first; the first alone where there are too few rounds to show it.
+Rows front_of(const ComparisonReport& report, const ComparisonFigures& figures, const Rows& rows) {
+  if (figures.is_exact) {
+    return {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(alike_at_the_front(figures, rows))};
+  }
+  if (figures.most_rounds < kFewestRounds) return {rows.front()};
+  std::vector<Series> against;
+  for (const std::size_t row : rows) against.push_back(throughput_series(report.rows[row]));
+  const std::vector<Difference> judged = ratios(against, {.analyses = report.analyses});
+  Rows front = {rows.front()};
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (judged[i].verdict != Verdict::kLower) front.push_back(rows[i]);
+  }
+  return front;
+}
+
+// "workers=1, 2 and 4", or where several options are varied each value whole.
+std::string values_text(std::vector<std::string> values) {
+  const std::string name = values.front().substr(0, values.front().find('=') + 1);
+  const auto is_plain = [&](const std::string& value) {
+    return value.starts_with(name) && value.find(' ') == value.npos;
+  };
+  if (!std::ranges::all_of(values, is_plain)) return list_text(values, "and");
+  for (std::string& value : values) value.erase(0, name.size());
+  return name + list_text(values, "and");
+}
+
+// Says which mode is ahead at each value of what is varied: rows of unlike values are no choice.
+std::string answer_by_value(const ComparisonReport& report, const ComparisonFigures& figures,
+                            const std::vector<AtValue>& all) {
+  const bool is_shown = figures.is_exact || figures.most_rounds >= kFewestRounds;
+  std::vector<std::pair<std::string, std::vector<std::string>>> leads;  // what is said, and of which values
+  std::string learning;
+  for (const AtValue& one : all) {
+    const Rows front = front_of(report, figures, one.rows);
+    std::vector<std::string> modes;
+    for (const std::size_t row : front) modes.push_back(report.rows[row].mode);
+    const std::string lead = !is_shown           ? modes.front() + " had the most samples/s"
+                             : front.size() == 1 ? modes.front() + " is the fastest"
+                             : figures.is_exact  ? list_text(modes, "and") + " are equally fast"
+                                                 : "no difference is shown between " + list_text(modes, "and");
+    auto found = std::ranges::find(leads, lead, &std::pair<std::string, std::vector<std::string>>::first);
+    if (found == leads.end()) found = leads.insert(leads.end(), {lead, {}});
+    found->second.push_back(one.value);
+    learning += learning_answer(report, figures, one.rows, front.size());
+  }
+  std::vector<std::string> parts;
+  for (const auto& [lead, values] : leads) parts.push_back(fmt::format("{} at {}", lead, values_text(values)));
+  const std::string rounds = fmt::format("{} round{}", figures.most_rounds, figures.most_rounds == 1 ? "" : "s");
+  const std::string where = figures.is_exact ? "in this simulation" : (is_shown ? "over " : "in ") + rounds;
+  return fmt::format("Answer: {} {}{}.", where, fmt::join(parts, "; "),
+                     is_shown ? "" : ": too few rounds to say that one is the fastest") +
+         learning;
+}
+
 }  // namespace
 
 std::string answer_line(const ComparisonReport& report, const ComparisonFigures& figures) {
   const std::vector<std::size_t> rows = by_rate(figures);
   if (rows.size() < 2) return "";
+  const std::vector<AtValue> values = report.in_rounds ? by_value(report, rows) : std::vector<AtValue>();
+  if (!values.empty()) return answer_by_value(report, figures, values);
   std::size_t named = 1;
   const std::string most = fmt::format("Answer: {} had the most samples/s", report.rows[rows.front()].label);
   std::string text;

@@ -25,6 +25,36 @@ TEST(ComparisonAnswer, SaysThatTheFastestLearntWorseInOneRound) {
             "learnt worse, allreduce workers=4 had the most samples/s.");
 }
 
+ComparedRow at(const std::string& mode, const std::string& workers, const std::vector<double>& rates) {
+  ComparedRow row = sample_row(mode + " workers=" + workers, rates);
+  row.mode = mode;
+  row.values = {{"workers", workers}};
+  return row;
+}
+
+TEST(ComparisonAnswer, SaysWhichModeIsAheadAtEachValueOfWhatIsVaried) {
+  ComparisonReport report = sample_comparison({at("allreduce", "1", {1000, 1000}), at("allreduce", "2", {2000, 2000}),
+                                               at("allreduce", "4", {3000, 3000}), at("ps:async", "1", {900, 900}),
+                                               at("ps:async", "2", {2000, 2000}), at("ps:async", "4", {2500, 2500})});
+  report.simulated = true;
+  EXPECT_EQ(answer_of(report),
+            "Answer: in this simulation allreduce is the fastest at workers=1 and 4; allreduce and ps:async are "
+            "equally fast at workers=2.");
+  EXPECT_EQ(
+      answer_of(sample_comparison(
+          {at("allreduce", "1", {1000, 1010, 990, 1005, 995}), at("ps:async", "1", {990, 1015, 985, 1010, 999}),
+           at("allreduce", "2", {2000, 2010, 1990, 2005, 1995}), at("ps:async", "2", {1000, 1010, 990, 1005, 995})})),
+      "Answer: over 5 rounds no difference is shown between allreduce and ps:async at workers=1; allreduce is "
+      "the fastest at workers=2.");
+  EXPECT_EQ(answer_of(sample_comparison({at("allreduce", "1", {1000}), at("ps:async", "1", {990}),
+                                         at("allreduce", "2", {2000}), at("ps:async", "2", {2100})})),
+            "Answer: in 1 round allreduce had the most samples/s at workers=1; ps:async had the most samples/s at "
+            "workers=2: too few rounds to say that one is the fastest.");
+  EXPECT_THAT(answer_of(sample_comparison({at("allreduce", "1", {1000}), at("allreduce", "2", {2000})})),
+              HasSubstr("allreduce workers=2 had the most"))
+      << "one mode is no choice";
+}
+
 TEST(ComparisonAnswer, IsSilentOnLearningThatDiffersByChance) {
   const ComparedRow fast = learnt(sample_row("ps:async", {4000}), {0.930});
   const ComparedRow slow = learnt(sample_row("ps:sync", {1000}), {0.940});
