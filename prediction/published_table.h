@@ -15,6 +15,7 @@ class PublishedRow {
  public:
   explicit PublishedRow(std::map<std::string, std::string> cells) : cells_(std::move(cells)) {}
 
+  bool has(const std::string& column) const { return cells_.contains(column); }
   // Both need a column of that name, which the tables of this repository have; number() needs a number in it.
   const std::string& text(const std::string& column) const;
   double number(const std::string& column) const;

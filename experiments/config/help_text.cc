@@ -306,6 +306,16 @@ std::vector<OptionSpec> options_beside_the_table() {
        .range = "off, fifo, frames or fluid",
        .usual = "off"},
       {.group = "Predictions",
+       .name = "measured",
+       .placeholder = "FILE|FOLDER,...",
+       .sentence = "predict: goes by the throughput that two or three sizes have been measured to have, and tells what "
+                   "others will have, with an interval. A CSV has the columns workers and samples_per_second or "
+                   "step_ms, and mode, servers and batch_size where they are known; folders are of runs, comparisons "
+                   "and studies, and say the model, the batch and, but on real hosts, the link. A size of one worker "
+                   "takes the place of --step-time. study FOLDER --to=workers=64,256 is the same.",
+       .range = "files and folders, with commas between them",
+       .usual = "nothing: nominal figures"},
+      {.group = "Predictions",
        .name = "price-worker",
        .placeholder = "PRICE",
        .sentence = "predict, advise: what a host with workers costs, in any currency, for what a million samples cost. "

@@ -26,7 +26,8 @@ constexpr NamedTable kTables[] = {{"ring", &ring_form},
                                   {"mxnet", &mxnet_p2, Exchange::kServers},
                                   {"tf-page", &tensorflow_page},
                                   {"dlperf-bert", &dlperf_bert, Exchange::kRing},
-                                  {"horovod", &horovod_images, Exchange::kRing}};
+                                  {"horovod", &horovod_images, Exchange::kRing},
+                                  {"fitted-sizes", &fitted_sizes}};
 
 std::vector<double> sorted_errors(const std::vector<ReproducedCell>& cells) {
   std::vector<double> errors;
@@ -47,6 +48,22 @@ double Reproduction::median_error() const {
 }
 
 double Reproduction::worst_error() const { return sorted_errors(cells).back(); }
+
+int Reproduction::judged_by_intervals() const {
+  return static_cast<int>(std::ranges::count_if(
+      cells, [](const ReproducedCell& cell) { return cell.use == CellUse::kPredicted && cell.has_interval(); }));
+}
+
+int Reproduction::inside_intervals() const {
+  return static_cast<int>(std::ranges::count_if(cells, [](const ReproducedCell& cell) {
+    return cell.use == CellUse::kPredicted && cell.has_interval() && cell.is_inside();
+  }));
+}
+
+bool Reproduction::holds() const {
+  return median_error() <= median_bar && worst_error() <= worst_bar &&
+         inside_intervals() >= inside_bar * judged_by_intervals();
+}
 
 std::vector<std::string> reproduction_names() {
   std::vector<std::string> names;

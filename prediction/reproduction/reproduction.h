@@ -21,8 +21,13 @@ struct ReproducedCell {
   double measured = 0;
   double predicted = 0;
   CellUse use = CellUse::kPredicted;
+  // Between them the measurement is expected in nine of ten cases; both 0 where the form says nothing of it.
+  double low = 0;
+  double high = 0;
 
   double error() const { return predicted / measured - 1; }  // of the prediction, as a fraction
+  bool has_interval() const { return high > 0; }
+  bool is_inside() const { return low <= measured && measured <= high; }
 };
 
 struct Reproduction {
@@ -37,11 +42,15 @@ struct Reproduction {
   std::vector<ReproducedCell> cells;
   double median_bar = 0;  // what the errors of predicted cells must not exceed, as fractions
   double worst_bar = 0;
+  double inside_bar = 0;  // the part of them that must lie inside their intervals
 
   // Over the predicted cells, of which there must be one at least; without signs.
   double median_error() const;
   double worst_error() const;
-  bool holds() const { return median_error() <= median_bar && worst_error() <= worst_bar; }
+  // How many of the predicted cells have an interval, and lie inside it.
+  int judged_by_intervals() const;
+  int inside_intervals() const;
+  bool holds() const;
 };
 
 // In the order in which `all` shows them.

@@ -18,6 +18,7 @@ Reproduction mxnet_p2();
 Reproduction tensorflow_page();
 Reproduction dlperf_bert();
 Reproduction horovod_images();
+Reproduction fitted_sizes();
 
 // A built-in profile, which must exist.
 ModelProfile profile_named(const std::string& name);

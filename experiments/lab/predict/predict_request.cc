@@ -21,11 +21,19 @@ Result<std::optional<simulation::NetworkModel>> network_in(const std::string& te
 
 Result<PredictRequest> parse_predict_request(const std::vector<std::string>& words) {
   std::vector<std::string> optional = optional_job_options();
-  optional.insert(optional.end(), {"servers", "sharding", "bucket-bytes", "simulate"});
+  optional.insert(optional.end(), {"servers", "sharding", "bucket-bytes", "simulate", "measured"});
   SYNCOPATE_ASSIGN_OR_RETURN(GivenWords given, given_words("predict", words, required_job_options(), optional));
+  if (given.contains("measured") && given.contains("simulate")) {
+    return Status::invalid_argument(
+        "--simulate and --measured: the one goes by nominal figures, the other by what was measured; give one of them");
+  }
   given.insert({{"servers", "1"}, {"sharding", "even"}, {"bucket-bytes", "25000000"}, {"simulate", "off"}});
   PredictRequest request;
-  SYNCOPATE_ASSIGN_OR_RETURN(request.job, read_scaled_job(given));
+  if (given.contains("measured")) {
+    SYNCOPATE_ASSIGN_OR_RETURN(request.measured, read_measured_runs(given["measured"], given));
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(request.job,
+                             read_scaled_job(given, request.measured ? request.measured->job : JobDefaults()));
   if (given.contains("output")) request.output = given["output"];
   SYNCOPATE_ASSIGN_OR_RETURN(request.servers,
                              number_in<int>("servers", given["servers"], 1, kMostPredictedWorkers, ""));

@@ -1,4 +1,4 @@
-// The options of `run_experiment predict`. Pure, but for the file that --profile may name.
+// The options of `run_experiment predict`. Pure, but for the files that --profile and --measured name.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "experiments/lab/predict/measured_runs.h"
 #include "experiments/lab/predict/scaled_job.h"
 #include "simulation/network.h"
 
@@ -18,11 +19,13 @@ struct PredictRequest {
   prediction::Sharding sharding = prediction::Sharding::kEven;
   double bucket_bytes = 0;
   std::optional<simulation::NetworkModel> simulate;  // none: closed forms alone
+  std::optional<MeasuredRuns> measured;              // none: closed forms of nominal figures
 };
 
 // Reads words like --profile=resnet50. --profile and --workers must be there, --batch-size and --step-time
-// unless the profile has times or --compute is a known device, and --shape or a --cluster that has a link;
-// none may stand twice. Fails with invalid argument and one line that says what is wrong and what would be right.
+// unless the profile has times or --compute is a known device, and --shape or a --cluster that has a link, each but
+// --workers unless the files of --measured say it; none may stand twice. Fails with invalid argument and one line that
+// says what is wrong and what would be right.
 Result<PredictRequest> parse_predict_request(const std::vector<std::string>& words);
 
 }  // namespace syncopate::experiments

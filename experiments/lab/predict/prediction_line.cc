@@ -12,6 +12,8 @@
 #include "experiments/config/prediction_commands.h"
 #include "experiments/lab/predict/advice_files.h"
 #include "experiments/lab/predict/advise_text.h"
+#include "experiments/lab/predict/fitted_files.h"
+#include "experiments/lab/predict/fitted_text.h"
 #include "experiments/lab/predict/predict_text.h"
 #include "experiments/lab/predict/prediction_files.h"
 #include "experiments/lab/predict/reproduction_files.h"
@@ -85,12 +87,27 @@ Result<std::string> advised_text(const std::vector<std::string>& words, const st
   return text + results;
 }
 
+// Writes the results where a folder was asked for.
+Result<std::string> fitted_answer(const PredictRequest& request, const std::string& command) {
+  const MeasuredRuns& measured = *request.measured;
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<FittedWay> ways, fitted_ways(request.job, measured.runs));
+  const std::string text = fitted_text(request.job, measured, ways);
+  if (request.output.empty()) return text;
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      const std::string results,
+      written(request.output, "prediction", fitted_json(request.job, measured, ways, command),
+              fitted_flat_rows(request.job, ways), fitted_html(request.job, measured, ways, command)));
+  return text + results;
+}
+
 Result<std::string> predicted_text(const std::vector<std::string>& words, const std::vector<std::string>& options,
                                    const JobRunner& run) {
   SYNCOPATE_ASSIGN_OR_RETURN(const PredictRequest request, parse_predict_request(options));
   if (!request.output.empty()) SYNCOPATE_RETURN_IF_ERROR(check_holds_nothing(request.output));
+  const std::string command = command_of(words);
+  if (request.measured) return fitted_answer(request, command);
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<PredictedRow> rows, predicted_rows(request, run));
-  const std::string text = predict_text(request, rows), command = command_of(words);
+  const std::string text = predict_text(request, rows);
   if (request.output.empty()) return text;
   SYNCOPATE_ASSIGN_OR_RETURN(const std::string results,
                              written(request.output, "prediction", prediction_json(request, rows, command),
@@ -98,10 +115,38 @@ Result<std::string> predicted_text(const std::vector<std::string>& words, const 
   return text + results;
 }
 
+constexpr std::string_view kTo = "--to=";
+constexpr std::string_view kToWorkers = "--to=workers=";
+
+// `study FOLDER... --to=workers=64,256` asks what `predict --measured=FOLDER,... --workers=64,256` does.
+Result<std::vector<std::string>> options_of_study(const std::vector<std::string>& words) {
+  std::vector<std::string> folders, options;
+  for (const std::string& word : words) {
+    if (!word.starts_with("--")) {
+      folders.push_back(word);
+    } else if (word.starts_with(kToWorkers)) {
+      options.push_back("--workers=" + word.substr(kToWorkers.size()));
+    } else if (word.starts_with(kTo)) {
+      return Status::invalid_argument(fmt::format("{}: must be --to=workers=64,256 or the like", word));
+    } else {
+      options.push_back(word);
+    }
+  }
+  if (folders.empty()) {
+    return Status::invalid_argument("study --to: needs the folder of a study, or of several runs of one job");
+  }
+  options.push_back(fmt::format("--measured={}", fmt::join(folders, ",")));
+  return options;
+}
+
 }  // namespace
 
 bool is_prediction_line(int argc, const char* const* argv) {
-  if (argc < 2 || !is_prediction_command(argv[1])) return false;
+  if (argc < 2) return false;
+  const bool carries_on =
+      std::string_view(argv[1]) == "study" &&
+      std::any_of(argv + 2, argv + argc, [](const char* word) { return std::string_view(word).starts_with(kTo); });
+  if (!carries_on && !is_prediction_command(argv[1])) return false;
   return std::none_of(argv + 2, argv + argc, [](const std::string& word) {
     return word == "-h" || word == "--help" || word.starts_with("--help=");
   });
@@ -117,6 +162,10 @@ Result<std::string> prediction_text(const std::vector<std::string>& words, const
                     words.front(), word, word.substr(word.find('=') + 1)));
   }
   if (words.front() == "advise") return advised_text(words, options, run);
+  if (words.front() == "study") {
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> measured, options_of_study(options));
+    return predicted_text(words, measured, run);
+  }
   // Elsewhere predict is a word for what a trained model does.
   if (!options.empty() && !options.front().starts_with("--")) {
     return Status::invalid_argument(

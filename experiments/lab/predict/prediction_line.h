@@ -1,5 +1,6 @@
-// The commands that start nothing: `run_experiment reproduce NAME`, `predict [OPTIONS]` and `advise [OPTIONS]`. Pure,
-// but for the file that --profile names, runs of advise and predict --simulate, and files that --output asks for.
+// The commands that start nothing: `run_experiment reproduce NAME`, `predict [OPTIONS]`, `advise [OPTIONS]`, and `study
+// FOLDER... --to=workers=LIST`, which is predict --measured. Pure, but for the files that --profile and --measured
+// name, runs of advise and predict --simulate, and files that --output asks for.
 #pragma once
 
 #include <string>

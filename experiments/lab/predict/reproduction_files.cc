@@ -39,11 +39,12 @@ std::string reproduction_html(const std::vector<Reproduction>& tables) {
 }
 
 std::string reproduction_csv(const std::vector<Reproduction>& tables) {
-  std::string csv = "table,setup,workers,unit,measured,predicted,error,cell,source\n";
+  std::string csv = "table,setup,workers,unit,measured,predicted,low,high,error,cell,source\n";
   for (const Reproduction& table : tables) {
     for (const ReproducedCell& cell : table.cells) {
-      csv += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n", csv_text(table.name), csv_text(cell.setup),
-                         cell.workers, csv_text(table.unit), cell.measured, cell.predicted, cell.error(),
+      const std::string interval = cell.has_interval() ? fmt::format("{:.6g},{:.6g}", cell.low, cell.high) : ",";
+      csv += fmt::format("{},{},{},{},{:.6g},{:.6g},{},{:.6g},{},{}\n", csv_text(table.name), csv_text(cell.setup),
+                         cell.workers, csv_text(table.unit), cell.measured, cell.predicted, interval, cell.error(),
                          csv_text(name_of(cell.use)), csv_text(table.source));
     }
   }

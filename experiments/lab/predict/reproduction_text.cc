@@ -26,7 +26,8 @@ std::int64_t predicted_cells(const Reproduction& table) {
 }
 
 std::string bar_of(const Reproduction& table) {
-  return fmt::format("{} / {}", percent(table.median_bar), percent(table.worst_bar));
+  return fmt::format("{} / {}{}", percent(table.median_bar), percent(table.worst_bar),
+                     table.inside_bar > 0 ? fmt::format(" / {:.0f} of 10 inside", 10 * table.inside_bar) : "");
 }
 
 }  // namespace
@@ -44,21 +45,30 @@ const char* name_of(CellUse use) {
 }
 
 std::vector<std::vector<std::string>> reproduction_rows(const Reproduction& table) {
+  const bool has_intervals = std::ranges::any_of(table.cells, &ReproducedCell::has_interval);
   std::vector<std::vector<std::string>> rows = {
       {"setup", "workers", table.reference + ", " + table.unit, "closed form", "error", "cell"}};
+  if (has_intervals) rows.front().insert(rows.front().begin() + 4, "9 of 10");
   for (const ReproducedCell& cell : table.cells) {
     rows.push_back({cell.setup, std::to_string(cell.workers), fmt::format("{:.5g}", cell.measured),
                     fmt::format("{:.5g}", cell.predicted),
                     cell.use == CellUse::kCalibrated ? "" : fmt::format("{:+.1f} %", cell.error() * 100),
                     name_of(cell.use)});
+    if (has_intervals) {
+      rows.back().insert(rows.back().begin() + 4, fmt::format("{:.4g} to {:.4g}", cell.low, cell.high));
+    }
   }
   return rows;
 }
 
 std::string reproduction_errors(const Reproduction& table) {
-  return fmt::format("{} predicted cells: median error {}, worst {}; the bar is {}, which it {}.",
-                     predicted_cells(table), percent(table.median_error()), percent(table.worst_error()), bar_of(table),
-                     table.holds() ? "holds" : "misses");
+  const std::string inside =
+      table.judged_by_intervals() == 0
+          ? ""
+          : fmt::format("; {} of {} lie inside their intervals", table.inside_intervals(), table.judged_by_intervals());
+  return fmt::format("{} predicted cells: median error {}, worst {}{}; the bar is {}, which it {}.",
+                     predicted_cells(table), percent(table.median_error()), percent(table.worst_error()), inside,
+                     bar_of(table), table.holds() ? "holds" : "misses");
 }
 
 std::vector<std::vector<std::string>> summary_rows(const std::vector<Reproduction>& tables) {

@@ -71,24 +71,6 @@ bool set_allreduce(const ResolvedRun& config, FormOfRun& form) {
   return exchange.has_value();
 }
 
-std::optional<prediction::ModelProfile> model_of(const ResolvedRun& config) {
-  if (is_profile(config)) {
-    Result<prediction::ModelProfile> profile = profile_of(config);
-    return profile.ok() ? std::optional(std::move(*profile)) : std::nullopt;
-  }
-  const Result<ParamLayout> layout = layout_of(config);
-  if (!layout.ok() || has_tables(*layout)) return std::nullopt;
-  prediction::ModelProfile profile{.model = config.model};
-  for (const TensorSpec& tensor : layout->tensors()) {
-    const auto parameters = static_cast<std::int64_t>(tensor.range.size());
-    profile.tensors.push_back({.name = tensor.name,
-                               .shape = tensor.shape,
-                               .parameters = parameters,
-                               .forward_flops = 2.0 * static_cast<double>(parameters)});
-  }
-  return profile;
-}
-
 std::optional<double> step_of(const prediction::ModelProfile& profile, double compute, const FormOfRun& form) {
   const Result<prediction::StepPrediction> step =
       form.is_asynchronous ? prediction::predict_asynchronous_step(profile, compute, form.network, form.plan)
@@ -113,10 +95,28 @@ std::optional<FormOfRun> form_of(const ResolvedRun& config) {
   return has_form ? std::optional(form) : std::nullopt;
 }
 
+std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config) {
+  if (is_profile(config)) {
+    Result<prediction::ModelProfile> profile = profile_of(config);
+    return profile.ok() ? std::optional(std::move(*profile)) : std::nullopt;
+  }
+  const Result<ParamLayout> layout = layout_of(config);
+  if (!layout.ok() || has_tables(*layout)) return std::nullopt;
+  prediction::ModelProfile profile{.model = config.model};
+  for (const TensorSpec& tensor : layout->tensors()) {
+    const auto parameters = static_cast<std::int64_t>(tensor.range.size());
+    profile.tensors.push_back({.name = tensor.name,
+                               .shape = tensor.shape,
+                               .parameters = parameters,
+                               .forward_flops = 2.0 * static_cast<double>(parameters)});
+  }
+  return profile;
+}
+
 std::optional<double> predicted_rate(const ResolvedRun& config, double compute_seconds) {
   std::optional<FormOfRun> form = form_of(config);
   if (!form || !(compute_seconds > 0)) return std::nullopt;
-  const std::optional<prediction::ModelProfile> profile = model_of(config);
+  const std::optional<prediction::ModelProfile> profile = profile_like(config);
   if (!profile) return std::nullopt;
   std::optional<double> step = step_of(*profile, compute_seconds, *form);
   if (is_allreduce(config) && config.collective == CollectiveKind::kBySize) {

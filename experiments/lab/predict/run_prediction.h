@@ -24,6 +24,10 @@ struct FormOfRun {
 // nothing. Pure.
 std::optional<FormOfRun> form_of(const ResolvedRun& config);
 
+// Returns the run's model as a profile; one that is none shares its step among its tensors by their sizes. None if the
+// model cannot be read, or has tables. Pure.
+std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config);
+
 // Returns the predicted samples/s of all workers, whose step without any exchange takes `compute_seconds`; none where
 // there is no form, or the model cannot be read. A model that is no profile shares its step among its tensors by their
 // sizes, and what the collective chooses by size is the fastest of the forms.

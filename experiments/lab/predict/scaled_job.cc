@@ -28,8 +28,13 @@ Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given)
 }
 
 // The model is --profile here and, by the same names, --model as in every other command.
-Status read_model(const GivenWords& given, ScaledJob& job) {
+Status read_model(const GivenWords& given, const JobDefaults& defaults, ScaledJob& job) {
   const auto model = given.find("model"), profile = given.find("profile");
+  if (model == given.end() && profile == given.end() && defaults.profile) {
+    job.profile_name = defaults.profile_name;
+    job.profile = *defaults.profile;
+    return {};
+  }
   if ((model == given.end()) == (profile == given.end())) {
     return Status::invalid_argument(
         model == given.end() ? "--profile is missing: the model, as in --profile=resnet50; --model=resnet50 is the same"
@@ -70,9 +75,20 @@ Status read_compute(const GivenWords& given, const ComputeModel& compute, Scaled
 
 // A profile with times says how long a step takes, and of how many samples, unless both are given, as of another
 // device; others must be told.
-Status read_step(const GivenWords& given, ScaledJob& job) {
+Status read_step(const GivenWords& given, const JobDefaults& defaults, ScaledJob& job) {
+  job.batch_size = defaults.batch_size;
   if (given.contains("batch-size")) {
     SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
+    if (defaults.batch_size > 0 && job.batch_size != defaults.batch_size) {
+      return Status::invalid_argument(
+          fmt::format("--batch-size={}: what was measured has {} samples a step; leave --batch-size out",
+                      job.batch_size, defaults.batch_size));
+    }
+  }
+  if (!given.contains("compute") && !given.contains("step-time") && job.batch_size > 0 &&
+      defaults.samples_per_second_alone > 0) {
+    job.step_seconds = job.batch_size / defaults.samples_per_second_alone;
+    return {};
   }
   if (const auto text = given.find("compute"); text != given.end()) {
     if (given.contains("step-time")) {
@@ -112,7 +128,8 @@ Result<LinkShape> link_of(const char* name, const std::string& text) {
   return Status::invalid_argument(fmt::format("--{}={}: must be {}", name, text, LinkShape::forms()));
 }
 
-// The link is given, or that of a cluster's file.
+}  // namespace
+
 Result<LinkShape> link_in(const GivenWords& given) {
   if (const auto shape = given.find("shape"); shape != given.end()) {
     return link_of("shape", shape->second);
@@ -128,8 +145,6 @@ Result<LinkShape> link_in(const GivenWords& given) {
   if (described->link) return *described->link;
   return Status::invalid_argument(fmt::format("--cluster={}: says nothing of its link; add --shape", cluster->second));
 }
-
-}  // namespace
 
 prediction::Network ScaledJob::network(int count) const {
   return {.alpha = std::chrono::duration<double>(link.delay).count(),
@@ -154,15 +169,20 @@ const std::vector<std::string>& optional_job_options() {
   return names;
 }
 
-Result<ScaledJob> read_scaled_job(const GivenWords& given) {
+Result<ScaledJob> read_scaled_job(const GivenWords& given, const JobDefaults& defaults) {
   ScaledJob job;
-  SYNCOPATE_RETURN_IF_ERROR(read_model(given, job));
+  SYNCOPATE_RETURN_IF_ERROR(read_model(given, defaults, job));
   SYNCOPATE_ASSIGN_OR_RETURN(job.workers, counts_in("workers", given.at("workers"), 1, kMostPredictedWorkers));
+  job.workers_per_host = defaults.workers_per_host.value_or(1);
   if (const auto found = given.find("workers-per-host"); found != given.end()) {
     SYNCOPATE_ASSIGN_OR_RETURN(job.workers_per_host, number_in<int>("workers-per-host", found->second, 1, 1024, ""));
   }
-  SYNCOPATE_RETURN_IF_ERROR(read_step(given, job));
-  SYNCOPATE_ASSIGN_OR_RETURN(job.link, link_in(given));
+  SYNCOPATE_RETURN_IF_ERROR(read_step(given, defaults, job));
+  if (defaults.link && !given.contains("shape") && !given.contains("cluster")) {
+    job.link = *defaults.link;
+  } else {
+    SYNCOPATE_ASSIGN_OR_RETURN(job.link, link_in(given));
+  }
   if (const auto inside = given.find("inside"); inside != given.end()) {
     SYNCOPATE_ASSIGN_OR_RETURN(job.inside, link_of("inside", inside->second));
   }

@@ -36,13 +36,27 @@ struct ScaledJob {
   double samples_per_second(int workers, double step) const;  // the whole job's, at `step` seconds
 };
 
+// What files say of a job, for what is not given.
+struct JobDefaults {
+  std::string profile_name = {};
+  std::optional<prediction::ModelProfile> profile = {};
+  int batch_size = 0;                   // 0: not said
+  double samples_per_second_alone = 0;  // of one worker; 0: not said
+  std::optional<LinkShape> link = {};
+  std::optional<int> workers_per_host = {};
+};
+
 // The options that make a job: those that must be given, and the others.
 const std::vector<std::string>& required_job_options();
 const std::vector<std::string>& optional_job_options();
 
 // Fails with invalid argument, as given_words() does, for values out of range, an unknown or wrong profile, and for one
-// price without the other. Pure, but for the file that --profile may name.
-Result<ScaledJob> read_scaled_job(const GivenWords& given);
+// price without the other; and for a --batch-size that is not that of `defaults`. Pure, but for the file that --profile
+// may name.
+Result<ScaledJob> read_scaled_job(const GivenWords& given, const JobDefaults& defaults = {});
+
+// Returns the link that --shape or --cluster gives; --shape is missing where neither is given.
+Result<LinkShape> link_in(const GivenWords& given);
 
 // Fails with invalid argument unless `text` is even or whole.
 Result<prediction::Sharding> read_sharding(const std::string& text);

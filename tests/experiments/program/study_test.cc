@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "experiments/cluster/exit_code.h"
+#include "experiments/lab/predict/prediction_line.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -211,15 +212,53 @@ TEST(Study, HasRowsThatAreLikeOtherSystems) {
   EXPECT_THAT(text_of(program.output() / "like-horovod-workers-2-1/config.toml"), HasSubstr("collective = \"ring\" "));
 }
 
-// What does not vary is known after the fewest rounds that have intervals.
+// What varies is known well enough after the fewest rounds that have intervals, what does not after two that are alike.
 TEST(Study, EndsItsRoundsOnceRowsAreKnownWellEnough) {
-  Program program(study(kScalingStudy + Flags{"--steps=20", "--repeat=auto:1%"}));
-  const ProgramEnd end = program.wait();
+  Program varying(study(kScalingStudy + Flags{"--steps=20", "--repeat=auto:20%", "--straggler=all:exp:0.1"}));
+  const ProgramEnd end = varying.wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, HasSubstr("after 5 rounds each row's samples/s is known within ± 1 %"));
-  EXPECT_EQ(report_of(program)["rounds_asked"], 5);
+  EXPECT_THAT(
+      end.out,
+      HasSubstr("--repeat=auto: 5 rounds: each row is told from the first and from the fastest, or within 20 % of it"));
+  EXPECT_EQ(report_of(varying)["rounds_asked"], 5);
+  Program alike(study(kScalingStudy + Flags{"--steps=20", "--repeat=auto:1%"}));
+  EXPECT_THAT(alike.wait().out,
+              HasSubstr("--repeat=auto: 2 rounds: this simulation draws nothing that moves its times"));
+  EXPECT_EQ(report_of(alike)["rounds_asked"], 2);
   Program wrong({"study", "--vary=workers=1,2", "--repeat=auto:0%"});
   EXPECT_THAT(wrong.wait().err, HasSubstr("must be auto, or auto:0.1% to auto:50%"));
+}
+
+// A study of small sizes tells what larger ones will do, and a run of those does it.
+TEST(Study, IsCarriedToSizesThatItHasNotRun) {
+  const Flags job{"--cluster=simulated", "--model=profile:resnet50", "--compute=150ms",
+                  "--shape=10gbit+50us", "--batch-size=32",          "--steps=6",
+                  "--warmup-steps=2"};
+  const Flags modes{"--modes=allreduce:ring,ps:sync", "--servers=2"};
+  Program small(Flags{"study"} + job + modes + Flags{"--vary=workers=1,2,4"});
+  Program large(Flags{"study"} + job + modes + Flags{"--vary=workers=8,16"});
+  ASSERT_EQ(small.wait().exit_code, 0) << small.errors();
+  ASSERT_EQ(large.wait().exit_code, 0) << large.errors();
+  const testing_support::TemporaryFolder folder;
+  const std::string output = (folder.path() / "carried").string();
+  const Result<std::string> carried =
+      prediction_text({"study", small.output().string(), "--to=workers=8,16", "--output=" + output});
+  ASSERT_TRUE(carried.ok()) << carried.status().message();
+  EXPECT_THAT(*carried, AllOf(HasSubstr("ring allreduce, fitted to 1, 2 and 4 workers"),
+                              HasSubstr("servers: 2, even shards, fitted to 1, 2 and 4 workers")));
+  const nlohmann::json rows = nlohmann::json::parse(text_of(output + "/prediction.json"))["rows"];
+  int checked = 0;
+  for (const auto& run : report_of(large)["rows"]) {
+    const double measured = run["rounds"][0]["steady_window"]["samples_per_second"];
+    const std::string exchange = run["mode"] == "ps sync" ? "servers: 2, even shards" : "ring allreduce";
+    for (const auto& row : rows) {
+      if (row["exchange"] != exchange || row["workers"] != run["workers"]) continue;
+      EXPECT_GE(measured, row["samples_per_second_low"]) << row;
+      EXPECT_LE(measured, row["samples_per_second_high"]) << row;
+      ++checked;
+    }
+  }
+  EXPECT_EQ(checked, 4);
 }
 
 TEST(Study, NamesWhatItCannotTake) {

@@ -66,8 +66,8 @@ TEST(ReproductionCharts, ShowNoErrorsWhereThereAreNone) {
 TEST(ReproductionFiles, HaveARowForEachCell) {
   const std::vector<std::string> lines = testing_support::lines_of(reproduction_csv({small_table()}));
   ASSERT_THAT(lines, SizeIs(5));
-  EXPECT_EQ(lines[0], "table,setup,workers,unit,measured,predicted,error,cell,source");
-  EXPECT_EQ(lines[2], "\"small\",\"one\",2,\"images/s\",20,21,0.05,\"predicted\",\"a \"\"source\"\", of others\"");
+  EXPECT_EQ(lines[0], "table,setup,workers,unit,measured,predicted,low,high,error,cell,source");
+  EXPECT_EQ(lines[2], "\"small\",\"one\",2,\"images/s\",20,21,,,0.05,\"predicted\",\"a \"\"source\"\", of others\"");
 }
 
 TEST(ReproductionFiles, HaveAPageThatNeedsNothingElse) {
