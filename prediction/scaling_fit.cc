@@ -29,7 +29,7 @@ struct Prior {
   }
 };
 
-constexpr std::array<Prior, kUnknowns> kPriors = {{{.deviation = 0.03},
+constexpr std::array<Prior, kUnknowns> kPriors = {{{.deviation = 0.1},
                                                    {.median = 0.02, .deviation = 1.2},
                                                    {.median = 0.01, .deviation = 1},
                                                    {.median = 0.62, .deviation = 1.5, .is_share = true},

@@ -38,7 +38,7 @@ struct FittedValue {
 
 // Beside each, where it lies in two of three cases before anything is measured.
 enum class Unknown {
-  kAlone,      // C, in seconds: within 3 % of the nominal step
+  kAlone,      // C, in seconds: within 10 % of the nominal step
   kFixed,      // f: 0.6 to 6.6 %
   kJitter,     // j: 0.4 to 2.7 %
   kLinkShare,  // s: 27 to 88 %

@@ -29,6 +29,7 @@ constexpr std::uint64_t kMostTableBytes = 1 << 20;
 struct Collected {
   MeasuredRuns found;
   std::set<std::string> jobs;                    // models with their batches
+  std::set<int> workers_a_host;                  // of runs over several hosts
   std::multimap<int, double> alone;              // samples/s of one worker, by its batch
   std::map<int, std::vector<double>> computing;  // seconds of a step but for its exchange, by workers
 };
@@ -138,28 +139,50 @@ double rate_of(const RunReport& report) {
   return report.window ? report.window->samples_per_second : report.samples_per_second.value_or(0);
 }
 
+// The samples of a worker's step, which of a program of the person's own are those that it has told.
+int batch_of(const FinishedRun& run) {
+  if (!runs_command(run.config)) return run.config.batch_size;
+  const RunReport& report = run.summary.reports.front();
+  return static_cast<int>(
+      std::max<std::int64_t>(1, report.total_samples / std::max<std::int64_t>(1, report.total_steps)));
+}
+
+// The run with `link` as what the processes of a host share, where it knows of no link. All without hosts are on one.
+ResolvedRun linked(ResolvedRun config, const std::optional<LinkShape>& link) {
+  config.command.clear();  // what it exchanges is known all the same; its model is for --profile to say
+  if (config.shape || !link) return config;
+  config.shape = *link;
+  if (config.hosts.empty()) config.hosts = {{.name = "localhost", .slots = config.workers}};
+  config.cluster = ClusterKind::kNamespaces;  // whose links are of hosts, as real ones are
+  return config;
+}
+
 void add_run(const FinishedRun& run, const std::optional<LinkShape>& link, Collected& collected) {
-  ResolvedRun config = run.config;
-  if (link) config.shape = *link;
+  const ResolvedRun config = linked(run.config, link);
   const auto leave_out = [&](const std::string& why) {
     collected.found.left_out.push_back(fmt::format("{}: {}", run.folder, why));
   };
   if (run.summary.outcome != "completed") return leave_out(run.summary.outcome);
+  const int batch = batch_of(run);
   if (config.mode == Mode::kLocal || config.workers == 1) {
-    for (const RunReport& report : run.summary.reports) collected.alone.emplace(config.batch_size, rate_of(report));
+    for (const RunReport& report : run.summary.reports) collected.alone.emplace(batch, rate_of(report));
     return;
   }
   const std::optional<FormOfRun> form = form_of(config);
   if (!form && !config.shape) return leave_out("its link is not known; --shape gives its nominal rate");
   if (!form || form->is_asynchronous) return leave_out("no form of a synchronous step describes it");
   JobDefaults& job = collected.found.job;
-  job.profile = profile_like(config);
-  if (!job.profile) return leave_out("its tensors are not known");
-  job.profile_name = config.model;
-  job.batch_size = config.batch_size;
+  if (!runs_command(run.config)) {
+    job.profile = profile_like(config);
+    if (!job.profile) return leave_out("its tensors are not known");
+    job.profile_name = config.model;
+  }
+  job.batch_size = batch;
   job.link = config.shape;
-  job.workers_per_host = form->network.workers_per_host;
-  collected.jobs.insert(fmt::format("{}, {} samples a step", config.model, config.batch_size));
+  job.workers_per_host = std::max(job.workers_per_host.value_or(1), form->network.workers_per_host);
+  collected.jobs.insert(
+      fmt::format("{}, {} samples a step", runs_command(run.config) ? command_of(run.config) : config.model, batch));
+  if (form->network.hosts() > 1) collected.workers_a_host.insert(form->network.workers_per_host);
   for (const RunReport& report : run.summary.reports) {
     if (!(rate_of(report) > 0)) continue;
     collected.found.runs.push_back({config.workers, form->plan, rate_of(report)});
@@ -222,6 +245,12 @@ Result<MeasuredRuns> read_measured_runs(const std::string& paths, const GivenWor
   if (collected.jobs.size() > 1) {
     return Status::invalid_argument(fmt::format("--measured={}: must be of one job; there are {} and {}", paths,
                                                 *collected.jobs.begin(), *std::next(collected.jobs.begin())));
+  }
+  if (collected.workers_a_host.size() > 1) {
+    return Status::invalid_argument(
+        fmt::format("--measured={}: some runs have {} workers a host and some {}; give "
+                    "those alone that are alike",
+                    paths, *collected.workers_a_host.begin(), *collected.workers_a_host.rbegin()));
   }
   if (std::ranges::none_of(found.runs, [](const MeasuredRun& run) { return run.workers > 1; })) {
     return Status::invalid_argument(fmt::format("--measured={}: has no run of several workers that a form describes{}",
