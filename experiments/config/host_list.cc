@@ -202,4 +202,11 @@ std::vector<std::size_t> hosts_of_workers(const std::vector<HostSlots>& hosts, i
   return of_workers;
 }
 
+std::vector<HostProcesses> processes_by_host(const std::vector<HostSlots>& hosts, int workers, int servers) {
+  std::vector<HostProcesses> all(hosts.size());
+  for (const std::size_t host : hosts_of_workers(hosts, workers)) ++all[host].workers;
+  for (int server = 0; server < servers; ++server) ++all[static_cast<std::size_t>(server) % hosts.size()].servers;
+  return all;
+}
+
 }  // namespace syncopate::experiments

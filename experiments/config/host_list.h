@@ -37,4 +37,11 @@ int total_slots(const std::vector<HostSlots>& hosts);
 // Returns the index of each worker's host. Workers fill the slots in order. Requires at least `workers` slots.
 std::vector<std::size_t> hosts_of_workers(const std::vector<HostSlots>& hosts, int workers);
 
+struct HostProcesses {
+  int workers = 0;
+  int servers = 0;
+};
+// Returns what runs on each host: workers as above, servers in turn, also where there are no slots.
+std::vector<HostProcesses> processes_by_host(const std::vector<HostSlots>& hosts, int workers, int servers);
+
 }  // namespace syncopate::experiments

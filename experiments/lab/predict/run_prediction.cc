@@ -20,15 +20,29 @@ bool is_disturbed(const ResolvedRun& config) {
   return !config.stragglers.empty() || !config.faults.empty() || compresses(config) || config.replicas > 0;
 }
 
-// Returns the workers of each host, if hosts share their links alike; none if which bytes cross a link is not known.
-std::optional<int> workers_a_host(const ResolvedRun& config) {
-  if (config.cluster != ClusterKind::kSimulated) return config.hosts.empty() ? std::optional(1) : std::nullopt;
+// How processes share the hosts' links.
+struct SharedHosts {
+  int workers = 1;             // of each host that has any
+  bool holds_servers = false;  // one each, on the first of the workers' hosts; else servers have hosts of their own
+};
+
+// Returns none if hosts share their links otherwise, or which bytes cross a link is not known.
+std::optional<SharedHosts> shared_hosts(const ResolvedRun& config) {
+  if (config.cluster == ClusterKind::kReal) return config.hosts.empty() ? std::optional(SharedHosts()) : std::nullopt;
   if (config.fabric.racks > 1) return std::nullopt;
-  if (config.hosts.empty()) return 1;
-  const int slots = config.hosts.front().slots;
-  const bool are_alike = std::ranges::all_of(config.hosts, [&](const HostSlots& host) { return host.slots == slots; });
-  if (!are_alike || is_ps(config) || config.workers % slots != 0) return std::nullopt;
-  return slots;
+  if (config.hosts.empty()) return SharedHosts();
+  const std::vector<HostProcesses> hosts =
+      processes_by_host(config.hosts, config.workers, is_ps(config) ? config.servers : 0);
+  SharedHosts shared{.workers = 0};
+  bool has_servers_apart = false;
+  for (const HostProcesses& host : hosts) {
+    if (host.servers > 1 || (host.workers > 0 && shared.workers > 0 && host.workers != shared.workers)) {
+      return std::nullopt;
+    }
+    shared.workers = std::max(shared.workers, host.workers);
+    (host.workers > 0 ? shared.holds_servers : has_servers_apart) |= host.servers > 0;
+  }
+  return shared.holds_servers && has_servers_apart ? std::nullopt : std::optional(shared);
 }
 
 std::optional<Exchange> exchange_of(allreduce::ScheduleKind kind) {
@@ -85,12 +99,13 @@ std::optional<FormOfRun> form_of(const ResolvedRun& config) {
     return std::nullopt;
   }
   if (runs_command(config)) return std::nullopt;
-  const std::optional<int> slots = workers_a_host(config);
-  if (!slots) return std::nullopt;
+  const std::optional<SharedHosts> hosts = shared_hosts(config);
+  if (!hosts) return std::nullopt;
   FormOfRun form{.network = {.alpha = seconds(config.shape->delay),
                              .bytes_per_second = config.shape->payload_bytes_per_second(),
                              .workers = config.workers,
-                             .workers_per_host = *slots}};
+                             .workers_per_host = hosts->workers}};
+  form.plan.colocated = hosts->holds_servers;
   const bool has_form = is_ps(config) ? set_servers(config, form) : set_allreduce(config, form);
   return has_form ? std::optional(form) : std::nullopt;
 }

@@ -37,7 +37,7 @@ std::string phrase_of(PartKind kind) {
 
 struct Remedy {
   std::string change;
-  double ms_gained = 0;  // of the mean step
+  std::optional<double> ms_gained = {};  // of the mean step; none: this run does not tell
   std::string by = kWithoutPart;
 };
 
@@ -123,6 +123,8 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
                                 waterfall.exchange.slowest_server.value_or(0)),
                     ms};
     case PartKind::kServers:
+      if (pace.compresses)
+        return Remedy{"send without a codec (--compress=none), which servers undo, or take a cheaper one"};
       return Remedy{
           fmt::format(
               "take {} servers (--servers={}){}", 2 * pace.servers, 2 * pace.servers,
@@ -137,11 +139,13 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
     case PartKind::kOptimizer:
       return Remedy{"take a cheaper update rule" + by_flags(pace, {"--optimizer"}), ms};
     case PartKind::kDropped:
-      return Remedy{"take fewer backup workers (--backup-workers)", ms};
+      return Remedy{"compare with fewer backup workers (--vary=backup-workers=0,1): what is not dropped is waited for"};
     case PartKind::kExchange:
       return Remedy{
           "make larger steps" +
               (pace.is_own_program ? ", or send fewer bytes (--compress)"
+               : pace.oversubscription
+                   ? by_flags(pace, {"--batch-size"}) + ", or take racks with wider lines (--fabric=racks:R)"
                : pace.shares_links
                    ? by_flags(pace, {"--batch-size"}) + ", or measure with a host for each process (no --hosts)"
                    : by_flags(pace, {"--batch-size"}) +
@@ -192,8 +196,11 @@ std::vector<Cause> causes_of(const Waterfall& waterfall, const RunPace& pace) {
                       .ms = part.ms,
                       .evidence = evidence_of(part.kind, waterfall, pace),
                       .change = remedy->change,
-                      .predicted_rate = waterfall.rate_of(waterfall.measured_ms - remedy->ms_gained),
+                      .predicted_rate = {},
                       .by = remedy->by});
+    if (remedy->ms_gained) {
+      causes.back().predicted_rate = waterfall.rate_of(waterfall.measured_ms - *remedy->ms_gained);
+    }
   }
   std::ranges::stable_sort(causes, std::greater(), &Cause::ms);
   return causes;

@@ -67,6 +67,12 @@ std::string bytes(double value) { return format_bytes(value); }
 
 std::string link_text(const Waterfall& waterfall, const RunPace& pace) {
   const ExchangeParts& exchange = waterfall.exchange;
+  if (pace.oversubscription) {
+    return fmt::format(
+        "not recorded: which bytes cross the racks' lines, {:g} times less than their hosts can send; {} "
+        "a step and worker",
+        *pace.oversubscription, bytes(exchange.worker_bytes));
+  }
   if (pace.shares_links) {
     return fmt::format("not recorded: which bytes cross the links that hosts' processes share; {} a step and worker",
                        bytes(exchange.worker_bytes));
@@ -76,6 +82,10 @@ std::string link_text(const Waterfall& waterfall, const RunPace& pace) {
                ? ""
                : fmt::format("not recorded: the link's rate{}; {} a step and worker",
                              pace.is_own_program ? "" : " (no --shape)", bytes(exchange.worker_bytes));
+  }
+  if (pace.host_link) {
+    return fmt::format("the busiest host's link of {}: {} a step of its processes take {:.3g} ms each way of {:.3g} ms",
+                       pace.link->rate, bytes(exchange.worker_bytes), exchange.worker_link_ms, waterfall.measured_ms);
   }
   return fmt::format("each worker's link of {}: {} a step take {} of {:.3g} ms", pace.link->rate,
                      bytes(exchange.worker_bytes), each_way(exchange.worker_link_ms, pace), waterfall.measured_ms);
@@ -88,6 +98,7 @@ std::string incast_text(const Waterfall& waterfall, const RunPace& pace) {
     return std::max(load.bytes_in, load.bytes_out);
   });
   const double carried = std::max(most.bytes_in, most.bytes_out);
+  if (pace.host_link) return "";
   if (!pace.link)
     return fmt::format("server {} receives {} a step of {} workers", most.server, bytes(carried), pace.workers);
   return fmt::format("server {}'s link: {} a step of {} workers take {} of {:.3g} ms; a worker's link {:.3g} ms",
@@ -103,7 +114,7 @@ std::string hot_text(const Waterfall& waterfall, const RunPace& pace) {
   if (hot == nullptr) return fmt::format("the largest server has {:.2f} x the mean", exchange.hottest_over_mean);
   std::string text = fmt::format("server {} has {:.2f} x the mean: {} in a step", hot->server,
                                  exchange.hottest_over_mean, bytes(hot->bytes_in));
-  if (pace.link) text += fmt::format(", which take its link {}", each_way(hot->link_ms, pace));
+  if (pace.link && !pace.host_link) text += fmt::format(", which take its link {}", each_way(hot->link_ms, pace));
   return text;
 }
 

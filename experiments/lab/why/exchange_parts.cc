@@ -10,10 +10,10 @@ constexpr double kHot = 1.25;
 // What one server takes longer than its bytes explain counts if it is at least that part of the exposed exchange.
 constexpr double kSlowPart = 0.2;
 
-// What a link needs for these bytes. Weights come back from a server after the gradients that they were made of; the
-// two directions of an allreduce are under way at once.
+// What a link needs for these bytes of one process. Weights come back from a server after the gradients that they were
+// made of; the two directions of an allreduce are under way at once.
 double link_ms_of(double in, double out, const RunPace& pace) {
-  if (!pace.link) return 0;
+  if (!pace.link || pace.host_link) return 0;
   return (pace.servers > 0 ? in + out : std::max(in, out)) / pace.link->bytes_per_second * 1e3;
 }
 
@@ -109,6 +109,12 @@ ExchangeParts divide_exchange(const ExchangeFigures& figures, const RunPace& pac
   const double bytes = std::max(figures.bytes_out, figures.bytes_in);
   parts.worker_bytes = bytes;
   parts.worker_link_ms = link_ms_of(figures.bytes_in, figures.bytes_out, pace);
+  if (pace.link && pace.host_link) {
+    const double of_server =
+        mean_of(parts.of_servers, [](const ServerLoad& load) { return std::max(load.bytes_in, load.bytes_out); });
+    parts.worker_bytes = pace.host_link->of_workers * bytes + pace.host_link->of_servers * of_server;
+    parts.worker_link_ms = parts.worker_bytes / pace.link->bytes_per_second * 1e3;
+  }
   if (pace.link) parts.delay_ms = pace.delays_a_step * pace.link->delay_ms;
   find_hot_shard(figures, parts);
   find_slow_server(figures, pace, parts);

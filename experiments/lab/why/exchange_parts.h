@@ -47,10 +47,10 @@ struct ExchangeParts {
   double unexplained = 0;
 
   // What they were found by.
-  // That a worker's link needs for a step: out and then in with servers, both at once without; 0 if its rate is not
-  // known.
+  // That a worker's link needs for a step: out and then in with servers, both at once without, and where processes
+  // share a host's link; 0 if its rate is not known.
   double worker_link_ms = 0;
-  double worker_bytes = 0;  // of the direction with more
+  double worker_bytes = 0;  // of the direction with more; where they share one, what the busiest host's link carries
   double delay_ms = 0;
   std::vector<ServerLoad> of_servers = {};  // by rank; empty: there are none, or nothing of them is recorded
   std::optional<int> hot_server;            // that has the most bytes, if it has far more than the mean

@@ -55,6 +55,38 @@ double delays_of(const ResolvedRun& config, double bytes) {
   return messages * std::max(1.0, buckets);
 }
 
+// What of the bytes of processes that share a host crosses its link. Servers have equal parts of the model; a ring goes
+// from host to host once.
+std::optional<RunPace::HostLink> host_link_of(const ResolvedRun& config, const std::vector<HostProcesses>& hosts) {
+  if (config.mode == Mode::kAllreduce) {
+    if (schedule_kind_of(config) != allreduce::ScheduleKind::kRing || config.gossip != Gossip::kOff)
+      return std::nullopt;
+    return RunPace::HostLink{.of_workers = 1};
+  }
+  const double workers = config.workers, servers = config.servers;
+  RunPace::HostLink busiest;
+  const auto load = [&](const RunPace::HostLink& link) {
+    return link.of_workers + link.of_servers * workers / servers;
+  };
+  for (const HostProcesses& host : hosts) {
+    const RunPace::HostLink link{.of_workers = host.workers * (1 - host.servers / servers),
+                                 .of_servers = host.servers * (1 - host.workers / workers)};
+    if (load(link) > load(busiest)) busiest = link;
+  }
+  return busiest;
+}
+
+// Which links processes share.
+void set_hosts(const ResolvedRun& config, RunPace& pace) {
+  if (config.cluster == ClusterKind::kReal || config.hosts.empty() || config.mode == Mode::kLocal) return;
+  if (config.fabric.racks > 1) pace.oversubscription = config.fabric.oversubscription;
+  const std::vector<HostProcesses> hosts =
+      processes_by_host(config.hosts, config.workers, config.mode == Mode::kPs ? config.servers : 0);
+  const auto is_shared = [](const HostProcesses& host) { return host.workers + host.servers > 1; };
+  if (std::ranges::any_of(hosts, is_shared)) pace.host_link = host_link_of(config, hosts);
+  pace.shares_links = pace.oversubscription || (std::ranges::any_of(hosts, is_shared) && !pace.host_link);
+}
+
 // Whether the run's own settings take this one, too, and it has an effect.
 bool takes(const GivenOptions& own, const std::string& name, const std::string& value) {
   const Result<RunRequest> request = apply_options(merge({{name, value}}, own));
@@ -94,6 +126,7 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
                .batch_size = static_cast<double>(config.batch_size),
                .warmup_steps = config.warmup_steps,
                .lost = {report.lost_workers.begin(), report.lost_workers.end()}};
+  pace.compresses = compresses(config);
   set_rule(config, pace);
   if (config.mode == Mode::kPs) {
     pace.servers = config.servers;
@@ -103,7 +136,7 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
   pace.is_own_program = runs_command(config);
   if (!pace.is_own_program) pace.refused = refused_by(config);
   pace.is_simulated = config.cluster == ClusterKind::kSimulated;
-  pace.shares_links = config.cluster != ClusterKind::kReal && !config.hosts.empty();
+  set_hosts(config, pace);
   if (config.shape && config.mode != Mode::kLocal && !pace.shares_links) {
     pace.link = PacedLink{.bytes_per_second = config.shape->payload_bytes_per_second(),
                           .delay_ms = seconds(config.shape->delay) * 1e3,

@@ -38,6 +38,7 @@ struct RunPace {
   // Parameter servers; none otherwise.
   int servers = 0;
   int shards_per_server = 1;
+  bool compresses = false;                       // gradients, or what servers answer
   std::map<int, ServerFigures> of_servers = {};  // of the whole run; empty: not recorded
 
   std::optional<PacedLink> link = {};
@@ -46,8 +47,16 @@ struct RunPace {
   // here.
   std::optional<double> exchange_left_by_servers = {};
   bool is_simulated = false;
-  // Processes share links of hosts, and which of their bytes cross these is not recorded: `link` is empty.
+  // Processes share links of hosts, and which of their bytes cross these is not known: `link` is empty.
   bool shares_links = false;
+  // They share them, and the busiest host's link carries so many times the bytes of a worker and of a server each way.
+  struct HostLink {
+    double of_workers = 0;
+    double of_servers = 0;
+  };
+  std::optional<HostLink> host_link = {};
+  // How many times what a rack's hosts can send is what its line carries; none: all hosts are on one switch.
+  std::optional<double> oversubscription = {};
   bool is_own_program = false;  // of the person's own, which takes few of our flags
   // Names of options that this run would refuse, or that would change nothing: no remedy names them.
   std::set<std::string> refused = {};

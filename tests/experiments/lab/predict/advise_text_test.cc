@@ -72,16 +72,16 @@ TEST(AdviseText, SaysWhichHostsALeadNeedsAndWhatIsBestWithoutThem) {
   const std::vector<std::string> job = {"--model=resnet50",    "--workers=8", "--batch-size=64",    "--step-time=150ms",
                                         "--shape=10gbit+50us", "--servers=8", "--bucket-sizes=25MB"};
   const std::string text = advised(job);
-  EXPECT_THAT(text, AllOf(HasSubstr("servers: 8, whole variables, 170 ms a step with 8 hosts more."),
-                          HasSubstr(" Without hosts more, on the workers' 8, the best is ring"),
-                          ContainsRegex("servers: 8, whole variables\n +16  "),
-                          ContainsRegex("ring allreduce, buckets of 25 MB\n +8  "),
-                          HasSubstr("ring allreduce, weights averaged every 8 steps\n"),
-                          Not(HasSubstr("Which mode is ahead"))));
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("servers: 8, even shards, 163 ms a step with 8 hosts more."),
+            HasSubstr(" Without hosts more, on the workers' 8, the best is a server on each host"),
+            ContainsRegex("servers: 8, even shards\n +16  "), ContainsRegex("ring allreduce, buckets of 25 MB\n +8  "),
+            HasSubstr("ring allreduce, weights averaged every 8 steps\n"), Not(HasSubstr("Which mode is ahead"))));
   using testing_support::operator+;
   const std::string cheapest =
       advised(job + std::vector<std::string>{"--goal=cheapest", "--price-worker=3", "--price-server=2.9"});
-  EXPECT_THAT(cheapest, AllOf(HasSubstr("- Cheapest among synchronous ways: ring allreduce"),
+  EXPECT_THAT(cheapest, AllOf(HasSubstr("- Cheapest among synchronous ways: a server on each host"),
                               Not(HasSubstr("Without hosts more"))));
 }
 
@@ -104,10 +104,10 @@ TEST(AdviseText, HoldsAsynchronousWorkersAgainstTheFastestThatWait) {
               testing::Contains(HasSubstr("1.50 times as many as the fastest synchronous way")));
 }
 
-// One server's link carries what all workers push.
+// Whole variables leave one server's link with more than the others'.
 TEST(AdviseText, SaysWhereTheLeadChanges) {
   const std::string text = advised({"--model=resnet18", "--workers=2,8", "--batch-size=32", "--step-time=20ms",
-                                    "--shape=10gbit+20us", "--servers=1", "--bucket-sizes=25MB", "--sharding=even"});
+                                    "--shape=10gbit+20us", "--servers=1", "--bucket-sizes=25MB", "--sharding=whole"});
   EXPECT_THAT(text, HasSubstr("Which mode is ahead, its best synchronous way against the other's, by workers: 2: "));
   EXPECT_THAT(text, HasSubstr("; 8: allreduce by "));
 }

@@ -45,6 +45,27 @@ TEST(FormOfARun, TakesItsLinksServersAndSchedule) {
   EXPECT_TRUE(async->is_asynchronous);
 }
 
+TEST(FormOfARun, KnowsServersOnTheWorkersHostsFromThoseOnTheirOwn) {
+  RunRequest request = simulated(Mode::kPs);
+  request.servers = 8;
+  request.hosts = *parse_hosts("8x1");
+  const std::optional<FormOfRun> colocated = form_of(resolved(request));
+  ASSERT_TRUE(colocated);
+  EXPECT_TRUE(colocated->plan.colocated);
+  EXPECT_EQ(colocated->network.workers_per_host, 1);
+  request.servers = 2;
+  request.hosts = *parse_hosts("s0:0,s1:0,a:4,b:4");
+  const std::optional<FormOfRun> apart = form_of(resolved(request));
+  ASSERT_TRUE(apart);
+  EXPECT_FALSE(apart->plan.colocated);
+  EXPECT_EQ(apart->network.workers_per_host, 4);
+  request.servers = 3;  // two on hosts of their own, one beside workers
+  EXPECT_FALSE(form_of(resolved(request)));
+  request.servers = 9;
+  request.hosts = *parse_hosts("8x1");
+  EXPECT_FALSE(form_of(resolved(request)));
+}
+
 TEST(FormOfARun, IsNoneWhereNoFormDescribesTheRun) {
   const auto has_form = [](const RunRequest& request) { return form_of(resolved(request)).has_value(); };
   RunRequest request = simulated(Mode::kAllreduce);

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "common/random.h"
 #include "experiments/config/resolution.h"
 #include "experiments/lab/predict/prediction_line.h"
 
@@ -84,6 +85,40 @@ TEST(ARunLikeAPlan, TakesAsLongOnTwoLevelsAsTheFormSays) {
     const auto form = predict_step(job.profile, job.step_seconds, job.network(8), two_levels);
     ASSERT_TRUE(form.ok());
     EXPECT_NEAR(*step / form->step, 1, 0.05) << workers_per_host << " workers a host";
+  }
+}
+
+// Forms are of this project's own strategies: what they say is what its steps take, whatever is the bottleneck.
+TEST(ARunLikeAPlan, TakesAsLongAsTheFormOfServersAndRingsSaysInDrawnSettings) {
+  constexpr int kSettings = 16;
+  constexpr double kWorst = 0.06;
+  Interrupts interrupts;
+  SoloTimes solo;
+  const JobRunner run = [&](const ResolvedRun& config) {
+    Console quiet(true);
+    return run_job(config, Survey(), solo, interrupts, quiet);
+  };
+  Random random(7);
+  const char* const models[] = {"resnet50", "vgg16", "inception3", "bert-base-128"};
+  const char* const links[] = {"1gbit+50us", "5gbit+50us", "10gbit+20us", "25gbit+50us", "40gbit+10us"};
+  for (int i = 0; i < kSettings; ++i) {
+    ScaledJob job = resnet_job();
+    job.profile_name = models[random.below(std::size(models))];
+    job.profile = *prediction::built_in_profile(job.profile_name);
+    job.step_seconds = random.uniform(0.05, 0.5);
+    job.link = *LinkShape::parse(links[random.below(std::size(links))]);
+    const int workers = 2 + static_cast<int>(random.below(7)), servers = 1 + static_cast<int>(random.below(6));
+    for (const ExchangePlan& plan :
+         {kRing, ExchangePlan{.exchange = Exchange::kServers, .servers = servers},
+          ExchangePlan{.exchange = Exchange::kServers, .servers = workers, .colocated = true}}) {
+      const Result<double> step = simulated_step(*run_like(job, workers, plan, NetworkModel::kFrames), run);
+      ASSERT_TRUE(step.ok()) << step.status().message();
+      const auto form = predict_step(job.profile, job.step_seconds, job.network(workers), plan);
+      ASSERT_TRUE(form.ok());
+      EXPECT_NEAR(form->step / *step, 1, kWorst)
+          << job.profile_name << ", " << job.step_seconds << " s, " << job.link.to_string() << ", " << workers
+          << " workers, " << plan.servers << " servers" << (plan.colocated ? " on their hosts" : "");
+    }
   }
 }
 

@@ -196,6 +196,17 @@ TEST(Causes, SayWhatIsNotRecorded) {
   }
 }
 
+// What a run does not tell is not predicted.
+TEST(Causes, PredictNothingOfGradientsThatWouldNotBeDropped) {
+  PlantedSteps steps = alike(4, 100);
+  for (int worker = 0; worker < 4; ++worker) steps[worker].dropped = 0.25;
+  const std::vector<Cause> causes = causes_in(steps, 0, in_step(4));
+  const auto dropped = std::ranges::find(causes, "dropped gradients", &Cause::name);
+  ASSERT_NE(dropped, causes.end());
+  EXPECT_THAT(dropped->change, HasSubstr("what is not dropped is waited for"));
+  EXPECT_FALSE(dropped->predicted_rate);
+}
+
 TEST(Causes, AskForHostsOfTheirOwnWhereProcessesShareLinks) {
   PlantedSteps steps = alike(4, 1);
   RunPace pace = in_step(4);

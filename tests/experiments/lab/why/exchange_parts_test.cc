@@ -125,5 +125,21 @@ TEST(ExchangeParts, AreTheServersWhereTheyAreBusy) {
   EXPECT_NEAR(parts.unexplained, 2, kExact);
 }
 
+// Pushes and answers of a worker and a server cross their host's link side by side.
+TEST(ExchangeParts, CountAHostsLinkForAllOfItsProcesses) {
+  RunPace pace{.workers = 8, .servers = 8, .link = PacedLink{.bytes_per_second = 1e6}};
+  pace.host_link = RunPace::HostLink{.of_workers = 0.5, .of_servers = 0.25};
+  for (int server = 0; server < 8; ++server) {
+    pace.of_servers[server].bytes_in = 40'000;
+    pace.of_servers[server].bytes_out = 40'000;
+  }
+  const ExchangeParts parts = divide_exchange(
+      {.exposed_ms = 100, .communication_ms = 100, .bytes_out = 40'000, .bytes_in = 40'000, .rounds = 1}, pace);
+  EXPECT_NEAR(parts.worker_bytes, 20'000 + 10'000, 1e-9);
+  EXPECT_NEAR(parts.link, 30, 1e-9);
+  EXPECT_NEAR(parts.incast, 0, 1e-9);
+  EXPECT_NEAR(parts.unexplained, 70, 1e-9);
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

@@ -38,6 +38,42 @@ TEST(FinishedPace, KnowsWhatTheRunWouldRefuse) {
   EXPECT_THAT(refused_by_run(ps), Contains("sharding")) << "it has that already";
 }
 
+RunPace pace_on(const std::string& hosts, int servers, const std::string& fabric = "switch") {
+  RunRequest request;
+  request.mode = servers > 0 ? Mode::kPs : Mode::kAllreduce;
+  request.workers = 8;
+  request.servers = std::max(1, servers);
+  request.cluster = ClusterKind::kSimulated;
+  request.compute = *ComputeModel::parse("100ms");
+  request.shape = *LinkShape::parse("1gbit");
+  request.hosts = *parse_hosts(hosts);
+  request.fabric = *FabricChoice::parse(fabric);
+  if (servers == 0) request.collective = CollectiveKind::kRing;
+  RunSummary summary;
+  summary.reports.resize(1);
+  return pace_of(resolved(request), summary, 0);
+}
+
+TEST(FinishedPace, KnowsWhatHostsShareTheirLinksFor) {
+  const RunPace colocated = pace_on("8x1", 8);
+  ASSERT_TRUE(colocated.link && colocated.host_link);
+  EXPECT_DOUBLE_EQ(colocated.host_link->of_workers, 7.0 / 8);
+  EXPECT_DOUBLE_EQ(colocated.host_link->of_servers, 7.0 / 8);
+  // Two servers apart, each of which all 8 workers reach; of the workers' hosts, a link carries 2 of them.
+  const RunPace apart = pace_on("s0:0,s1:0,a:2,b:2,c:2,d:2", 2);
+  ASSERT_TRUE(apart.host_link);
+  EXPECT_DOUBLE_EQ(apart.host_link->of_workers, 0);
+  EXPECT_DOUBLE_EQ(apart.host_link->of_servers, 1);
+  EXPECT_FALSE(pace_on("s0:0,s1:0,a,b,c,d,e,f,g,h", 2).host_link) << "every process has a link of its own";
+  EXPECT_TRUE(pace_on("s0:0,s1:0,a,b,c,d,e,f,g,h", 2).link);
+  EXPECT_DOUBLE_EQ(pace_on("4x2", 0).host_link->of_workers, 1) << "a ring leaves a host once";
+  EXPECT_FALSE(pace_on("8x1", 0).host_link);
+  const RunPace racks = pace_on("8x1", 0, "racks:2,oversubscription:4");
+  EXPECT_EQ(racks.oversubscription, 4);
+  EXPECT_TRUE(racks.shares_links);
+  EXPECT_FALSE(racks.link);
+}
+
 TEST(FinishedPace, KnowsThatAProfileComputesNothingThatCouldBeCompressed) {
   RunRequest profile;
   profile.mode = Mode::kAllreduce;
