@@ -239,18 +239,46 @@ ExitCode show(const Result<std::string>& text) {
   return ExitCode::kSuccess;
 }
 
+// Says on standard error which simulation is under way: on a terminal in one line that is written anew, elsewhere in a
+// line every few seconds.
+class SimulationProgress {
+ public:
+  ~SimulationProgress() {
+    if (is_open_) write_out(stderr, "\r\033[K");
+  }
+
+  void begin(const std::string& what) {
+    constexpr std::size_t kColumns = 79;
+    const std::string line = fmt::format("simulation {}: {}", ++number_, what);
+    if (isatty(STDERR_FILENO) != 0) {
+      write_out(stderr, "\r\033[K" + line.substr(0, kColumns));
+      is_open_ = true;
+    } else if (number_ == 1 || clock_.now() - said_ >= std::chrono::seconds(5)) {
+      write_out(stderr, line + "\n");
+      said_ = clock_.now();
+    }
+  }
+
+ private:
+  const SteadyClock clock_;
+  TimePoint said_;
+  int number_ = 0;
+  bool is_open_ = false;
+};
+
 ExitCode run_prediction(const std::vector<std::string>& words) {
   std::optional<QuietRuns> runs;  // few predictions have any
-  int number = 0;
+  std::optional<SimulationProgress> progress(std::in_place);
   const Result<std::string> text = prediction_text(words, [&](const ResolvedRun& config) {
     if (!runs) runs.emplace(Survey());
     const bool has_buckets = config.mode == Mode::kAllreduce && config.bucket_bytes;
     const std::string buckets =
         has_buckets ? ", buckets of " + format_bytes(static_cast<double>(*config.bucket_bytes)) : "";
     const std::string sharding = config.mode == Mode::kPs ? fmt::format(", sharding {}", name_of(config.sharding)) : "";
-    write_out(stderr, fmt::format("simulation {}: {}{}{}\n", ++number, describe(config), buckets, sharding));
+    progress->begin(describe(config) + buckets + sharding);
     return runs->run(config);
   });
+  progress.reset();
   if (text.status().code() != Code::kNotFound) return show(text);
   complain(text.status().message());  // no such table or profile
   return ExitCode::kUsage;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/text/format.h"
 #include "experiments/lab/predict/percent.h"
@@ -97,7 +98,10 @@ std::string asynchronous_sentence(const Advised& advised, const SimulatedWay& on
   std::string text = fmt::format("Asynchronous workers reach {} samples/s ({})", format_count(one.samples_per_second),
                                  advised.name(one));
   if (fastest > 0) {
-    text += fmt::format(", {:.2f} times as many as the fastest synchronous way", one.samples_per_second / fastest);
+    const double ratio = one.samples_per_second / fastest;
+    text += std::abs(ratio - 1) < kLeastLead
+                ? ", as many as the fastest synchronous way within 1 %"
+                : fmt::format(", {:.2f} times as many as the fastest synchronous way", ratio);
   }
   return text + fmt::format(
                     ". Their gradients are {:.1f} updates old in the mean, so that a sample may teach less; all steps "
