@@ -1,7 +1,7 @@
 // What `predict --measured` reads: the throughput of one job at several sizes, from a table of a person's own or from
 // the folders of runs, comparisons and studies.
 //
-// Of a program of the person's own, --profile says the model; the rest is as in other runs.
+// The model of a program of the person's own is what --profile says; the rest is as in other runs.
 //
 // A table is a CSV whose first line names its columns: `workers`, and `samples_per_second` of the whole job or
 // `step_ms`; besides, if they are there, `mode` (allreduce, allreduce:ring, allreduce:tree, ps, ...; a ring unless

@@ -26,8 +26,7 @@ std::int64_t predicted_cells(const Reproduction& table) {
 }
 
 std::string bar_of(const Reproduction& table) {
-  return fmt::format("{} / {}{}", percent(table.median_bar), percent(table.worst_bar),
-                     table.inside_bar > 0 ? fmt::format(" / {:.0f} of 10 inside", 10 * table.inside_bar) : "");
+  return fmt::format("{} / {}", percent(table.median_bar), percent(table.worst_bar));
 }
 
 }  // namespace
@@ -65,7 +64,8 @@ std::string reproduction_errors(const Reproduction& table) {
   const std::string inside =
       table.judged_by_intervals() == 0
           ? ""
-          : fmt::format("; {} of {} lie inside their intervals", table.inside_intervals(), table.judged_by_intervals());
+          : fmt::format("; {} of {} lie inside their intervals, and {:.0f} % must", table.inside_intervals(),
+                        table.judged_by_intervals(), 100 * table.inside_bar);
   return fmt::format("{} predicted cells: median error {}, worst {}{}; the bar is {}, which it {}.",
                      predicted_cells(table), percent(table.median_error()), percent(table.worst_error()), inside,
                      bar_of(table), table.holds() ? "holds" : "misses");
