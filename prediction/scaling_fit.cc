@@ -10,7 +10,7 @@
 namespace syncopate::prediction {
 namespace {
 
-constexpr double kNoise = 0.015;  // of a measured step, as a standard deviation of its logarithm
+constexpr double kNoise = 0.02;   // of a measured step, as a standard deviation of its logarithm
 constexpr double kGrowth = 0.03;  // of a predicted one, for each doubling beyond what was measured
 
 using Values = std::array<double, kUnknowns>;  // by Unknown
@@ -73,7 +73,7 @@ class Size {
 
   double step(const Values& values) const {
     const double alone = value_of(values, Unknown::kAlone);
-    if (workers_ == 1) return alone;
+    if (workers_ == 1 && apart_.back() == 0) return alone;
     const double share = value_of(values, Unknown::kLinkShare) * std::pow(hosts_, -value_of(values, Unknown::kDecline));
     const double hidden = value_of(values, Unknown::kHidden);
     return alone * (1 + value_of(values, Unknown::kFixed) + value_of(values, Unknown::kJitter) * slowest_) +

@@ -1,7 +1,7 @@
 // What steps that were measured at two or three sizes say of a job that its nominal figures cannot, and with that the
 // steps at other sizes, each with an interval. Pure, and the same at every call.
 //
-// A step of n workers takes C (1 + f + j z(n)) + E, and one alone C:
+// A step of n workers takes C (1 + f + j z(n)) + E, and one that exchanges nothing C:
 //   f  what an exchange costs whatever its bytes, of C
 //   j  how far steps of one worker differ, of C; z(n) is by how many such deviations the slowest of n lags behind
 //   E  what step_prediction.h exposes of the exchange over h hosts, if a link achieves s h^-d of its nominal rate, and

@@ -60,9 +60,13 @@ nlohmann::ordered_json fit_json(const FittedWay& way) {
 std::vector<FlatRow> fitted_flat_rows(const ScaledJob& job, const std::vector<FittedWay>& ways) {
   std::vector<FlatRow> all;
   for (const FittedWay& way : ways) {
+    ScaledJob fitted = job;  // of which efficiencies are
+    fitted.step_seconds = way.fit.value(Unknown::kAlone).median;
     for (const FittedSize& size : way.sizes) {
-      FlatRow row = {{"workers", size.workers}, {"exchange", plan_name(size.plan, job.network(size.workers).hosts())}};
-      add_figures(figures_of(job, size.workers, size.plan, size.step.median), row);
+      const bool is_alone = size.workers == 1 && size.plan.exchange != prediction::Exchange::kServers;
+      FlatRow row = {{"workers", size.workers},
+                     {"exchange", is_alone ? way.name : plan_name(size.plan, job.network(size.workers).hosts())}};
+      add_figures(figures_of(fitted, size.workers, size.plan, size.step.median), row);
       row["samples_per_second_low"] = job.samples_per_second(size.workers, size.step.high);
       row["samples_per_second_high"] = job.samples_per_second(size.workers, size.step.low);
       row["measured_samples_per_second"] = nullptr;
@@ -87,9 +91,9 @@ std::string fitted_json(const ScaledJob& job, const MeasuredRuns& measured, cons
 
 std::string fitted_html(const ScaledJob& job, const MeasuredRuns& measured, const std::vector<FittedWay>& ways,
                         const std::string& command) {
-  const std::string body =
-      opening_html(title_of(job, "Fitted to what was measured"), command) + html_charts({over_workers(job, ways)}) +
-      html_table(fitted_rows(job, ways), "Measured and predicted") + html_list(fitted_sentences(job, measured, ways));
+  const std::string body = opening_html(title_of(job, kFitted), command) + html_charts({over_workers(job, ways)}) +
+                           html_table(fitted_rows(job, ways), "Measured and predicted") +
+                           html_list(fitted_sentences(job, measured, ways));
   return html_page(fmt::format("{} at other sizes", job.profile.model), body);
 }
 

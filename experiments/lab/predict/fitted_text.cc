@@ -63,15 +63,17 @@ std::string about_fit(const FittedWay& way) {
 
 void add_warnings(const ScaledJob& job, const FittedWay& way, std::vector<std::string>& sentences) {
   constexpr int kFar = 4;  // times the largest size that was measured
-  constexpr double kOff = 0.05;
   const int most = way.measured.back();
   std::vector<std::string> off;
   for (const FittedSize& size : way.sizes) {
     if (!size.measured) continue;
     const double fitted = job.samples_per_second(size.workers, size.step.median);
-    if (std::abs(fitted / *size.measured - 1) < kOff) continue;
-    off.push_back(
-        fmt::format("{} where {} workers have {}", format_count(fitted), size.workers, format_count(*size.measured)));
+    if (job.samples_per_second(size.workers, size.step.high) <= *size.measured &&
+        *size.measured <= job.samples_per_second(size.workers, size.step.low)) {
+      continue;
+    }
+    off.push_back(fmt::format("{} where {} worker{} {}", format_count(fitted), size.workers,
+                              size.workers == 1 ? " has" : "s have", format_count(*size.measured)));
   }
   if (!off.empty()) {
     sentences.push_back(
@@ -102,10 +104,14 @@ std::vector<std::vector<std::string>> fitted_rows(const ScaledJob& job, const st
   };
   add(plan_columns(job), {"9 of 10", "measured"});
   for (const FittedWay& way : ways) {
+    ScaledJob fitted = job;  // of which efficiencies are
+    fitted.step_seconds = way.fit.value(Unknown::kAlone).median;
     for (const FittedSize& size : way.sizes) {
       const auto rate = [&](double step) { return format_count(job.samples_per_second(size.workers, step)); };
-      rows.push_back({plan_name(size.plan, job.network(size.workers).hosts()), std::to_string(size.workers)});
-      add(plan_cells(job, size.workers, size.plan, size.step.median),
+      const bool is_alone = size.workers == 1 && size.plan.exchange != prediction::Exchange::kServers;
+      rows.push_back({is_alone ? way.name : plan_name(size.plan, job.network(size.workers).hosts()),
+                      std::to_string(size.workers)});
+      add(plan_cells(fitted, size.workers, size.plan, size.step.median),
           {fmt::format("{} to {}", rate(size.step.high), rate(size.step.low)),
            size.measured ? format_count(*size.measured) : "-"});
     }
@@ -116,18 +122,20 @@ std::vector<std::vector<std::string>> fitted_rows(const ScaledJob& job, const st
 std::vector<std::string> fitted_sentences(const ScaledJob& job, const MeasuredRuns& measured,
                                           const std::vector<FittedWay>& ways) {
   std::vector<std::string> sentences = {
-      "9 of 10: samples/s between which the measurement is expected to lie in nine of ten cases."};
+      "9 of 10: samples/s between which the measurement is expected to lie in nine of ten cases; measured: of runs of "
+      "ours, once all workers were warm."};
   for (const FittedWay& way : ways) {
     sentences.push_back(about_fit(way));
     add_warnings(job, way, sentences);
   }
+  sentences.insert(sentences.end(), measured.notes.begin(), measured.notes.end());
   for (const std::string& one : measured.left_out) sentences.push_back("Left out: " + one + ".");
   sentences.emplace_back("How sure: run_experiment reproduce fitted-sizes holds such fits against published tables.");
   return sentences;
 }
 
 std::string fitted_text(const ScaledJob& job, const MeasuredRuns& measured, const std::vector<FittedWay>& ways) {
-  std::string text = title_of(job, "Fitted to what was measured") + "\n" + text_table(fitted_rows(job, ways)) + "\n";
+  std::string text = title_of(job, kFitted) + "\n" + text_table(fitted_rows(job, ways)) + "\n";
   for (const std::string& sentence : fitted_sentences(job, measured, ways)) text += sentence + "\n";
   return text;
 }

@@ -8,6 +8,8 @@
 
 namespace syncopate::experiments {
 
+inline constexpr const char* kFitted = "Fitted to what was measured; nominally";
+
 std::string fitted_text(const ScaledJob& job, const MeasuredRuns& measured, const std::vector<FittedWay>& ways);
 
 // Returns the table, its heading first.

@@ -21,9 +21,13 @@ Way way_of(const ExchangePlan& plan) {
   return {plan.exchange, plan.colocated, plan.sharding, plan.bucket_bytes, plan.overlap};
 }
 
-ExchangePlan plan_at(const ScaledJob& job, const std::vector<MeasuredRun>& runs, int workers) {
+const MeasuredRun* run_of(const std::vector<MeasuredRun>& runs, int workers) {
   const auto found = std::ranges::find(runs, workers, &MeasuredRun::workers);
-  if (found != runs.end() && workers > 1) return found->plan;
+  return found == runs.end() ? nullptr : &*found;
+}
+
+ExchangePlan plan_at(const ScaledJob& job, const std::vector<MeasuredRun>& runs, int workers) {
+  if (const MeasuredRun* run = run_of(runs, workers)) return run->plan;
   const MeasuredRun& last = *std::ranges::max_element(runs, {}, &MeasuredRun::workers);
   ExchangePlan plan = last.plan;
   if (plan.colocated) {
@@ -40,7 +44,7 @@ Result<std::vector<FittedWay>> fitted_ways(const ScaledJob& job, const std::vect
   std::vector<MeasuredRun> alone;
   std::vector<std::pair<Way, std::vector<MeasuredRun>>> ways;
   for (const MeasuredRun& run : runs) {
-    if (run.workers == 1) {
+    if (run.is_alone()) {
       alone.push_back(run);
       continue;
     }
@@ -59,9 +63,11 @@ Result<std::vector<FittedWay>> fitted_ways(const ScaledJob& job, const std::vect
     std::ranges::sort(its, {}, &MeasuredRun::workers);
     for (const MeasuredRun& run : its) {
       sizes.insert(run.workers);
-      measured.push_back(run.workers);
+      if (measured.empty() || measured.back() != run.workers) measured.push_back(run.workers);
       const double seconds = static_cast<double>(run.workers) * job.batch_size / run.samples_per_second;
-      steps.push_back({job.network(run.workers), plan_at(job, of_way, run.workers), seconds});
+      // One that is alone exchanges nothing, whatever the way.
+      const ExchangePlan plan = run.is_alone() ? ExchangePlan() : run.plan;
+      steps.push_back({job.network(run.workers), plan, seconds});
     }
     SYNCOPATE_ASSIGN_OR_RETURN(ScalingFit fit, ScalingFit::of(job.profile, job.step_seconds, steps));
     FittedWay fitted{
@@ -71,9 +77,11 @@ Result<std::vector<FittedWay>> fitted_ways(const ScaledJob& job, const std::vect
         .sizes = {}};
     for (const int workers : sizes) {
       FittedSize size{.workers = workers, .plan = plan_at(job, of_way, workers), .step = {}, .measured = {}};
+      const MeasuredRun* run = run_of(of_way, workers);
+      if (run == nullptr) run = run_of(alone, workers);
+      if (run != nullptr) size.measured = run->samples_per_second;
+      if (run != nullptr && run->is_alone()) size.plan = ExchangePlan();
       SYNCOPATE_ASSIGN_OR_RETURN(size.step, fitted.fit.step(job.network(workers), size.plan));
-      const auto run = std::ranges::find(its, workers, &MeasuredRun::workers);
-      if (run != its.end()) size.measured = run->samples_per_second;
       fitted.sizes.push_back(std::move(size));
     }
     all.push_back(std::move(fitted));

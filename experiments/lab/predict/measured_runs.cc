@@ -3,17 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "common/os/regular_file.h"
+#include "common/text/printable_text.h"
 #include "experiments/lab/compare/kept_comparison.h"
 #include "experiments/lab/predict/plan_name.h"
 #include "experiments/lab/predict/run_prediction.h"
 #include "experiments/lab/report/finished_run.h"
 #include "experiments/lab/report/statistics.h"
+#include "experiments/lab/report/summary_text.h"
 #include "prediction/published_table.h"
 
 namespace syncopate::experiments {
@@ -29,6 +32,7 @@ constexpr std::uint64_t kMostTableBytes = 1 << 20;
 struct Collected {
   MeasuredRuns found;
   std::set<std::string> jobs;                    // models with their batches
+  bool by_size = false;                          // whether a run chose its schedule by size
   std::set<int> workers_a_host;                  // of runs over several hosts
   std::multimap<int, double> alone;              // samples/s of one worker, by its batch
   std::map<int, std::vector<double>> computing;  // seconds of a step but for its exchange, by workers
@@ -55,7 +59,8 @@ std::string cell(const PublishedRow& row, const char* column) { return row.has(c
 Result<double> figure_in(const PublishedRow& row, const char* column) {
   const std::optional<double> figure = parse_number<double>(row.text(column));
   if (figure && *figure > 0 && *figure < 1e18) return *figure;
-  return Status::invalid_argument(fmt::format("{}: {}: must be a number above 0", column, row.text(column)));
+  return Status::invalid_argument(
+      fmt::format("{}: {}: must be a number above 0, with a point and without separators", column, row.text(column)));
 }
 
 Result<int> count_in(const PublishedRow& row, const char* column, int most) {
@@ -116,17 +121,31 @@ Status add_row(const PublishedRow& row, const GivenWords& given, Collected& coll
   return {};
 }
 
+// Without blanks around commas and lines' ends, and without empty lines at the end.
+std::string tidied(const std::string& text) {
+  std::string tidy;
+  for (const char c : text) {
+    const bool ends_cell = c == ',' || c == '\n' || c == '\r';
+    while (ends_cell && !tidy.empty() && (tidy.back() == ' ' || tidy.back() == '\t')) tidy.pop_back();
+    const bool begins_cell = tidy.empty() || tidy.back() == ',' || tidy.back() == '\n';
+    if (!begins_cell || (c != ' ' && c != '\t')) tidy += c;
+  }
+  while (!tidy.empty() && std::isspace(static_cast<unsigned char>(tidy.back())) != 0) tidy.pop_back();
+  return tidy + "\n";
+}
+
 Status add_table(const std::string& path, const GivenWords& given, Collected& collected) {
   SYNCOPATE_ASSIGN_OR_RETURN(const std::string text, read_regular_file(path, kMostTableBytes));
-  const Result<std::vector<PublishedRow>> rows = prediction::read_table(text);
+  const Result<std::vector<PublishedRow>> rows = prediction::read_table(tidied(text));
   if (!rows.ok()) return rows.status().in(path);
   if (rows->empty()) return Status::invalid_argument(path + ": has no row below its first line");
   const PublishedRow& first = rows->front();
   if (!first.has("workers") || (!first.has("samples_per_second") && !first.has("step_ms"))) {
     return Status::invalid_argument(
-        path +
-        ": its first line must name the columns workers, and samples_per_second or step_ms; mode, servers and "
-        "batch_size if they are known. Of a comparison or a study, give the folder");
+        fmt::format("{}: its first line must name the columns workers, and samples_per_second or step_ms, with commas "
+                    "between them; mode, servers and batch_size if they are known; it is \"{}\". Of a comparison or a "
+                    "study, give the folder",
+                    path, printable(text.substr(0, text.find('\n')))));
   }
   for (std::size_t i = 0; i < rows->size(); ++i) {
     SYNCOPATE_RETURN_IF_ERROR(add_row((*rows)[i], given, collected).in(fmt::format("{}: line {}", path, i + 2)));
@@ -164,13 +183,19 @@ void add_run(const FinishedRun& run, const std::optional<LinkShape>& link, Colle
   };
   if (run.summary.outcome != "completed") return leave_out(run.summary.outcome);
   const int batch = batch_of(run);
-  if (config.mode == Mode::kLocal || config.workers == 1) {
+  if (config.mode == Mode::kLocal || (config.workers == 1 && !is_ps(config))) {
     for (const RunReport& report : run.summary.reports) collected.alone.emplace(batch, rate_of(report));
     return;
   }
   const std::optional<FormOfRun> form = form_of(config);
   if (!form && !config.shape) return leave_out("its link is not known; --shape gives its nominal rate");
-  if (!form || form->is_asynchronous) return leave_out("no form of a synchronous step describes it");
+  if (!form || form->is_asynchronous) {
+    return leave_out(
+        fmt::format("{}: forms are of rings, trees, halving-doubling and hierarchical allreduce, and of ps "
+                    "sync whose servers are all on workers' hosts or all on others, without stragglers, "
+                    "faults and codecs",
+                    describe(config)));
+  }
   JobDefaults& job = collected.found.job;
   if (!runs_command(run.config)) {
     job.profile = profile_like(config);
@@ -180,8 +205,10 @@ void add_run(const FinishedRun& run, const std::optional<LinkShape>& link, Colle
   job.batch_size = batch;
   job.link = config.shape;
   job.workers_per_host = std::max(job.workers_per_host.value_or(1), form->network.workers_per_host);
-  collected.jobs.insert(
-      fmt::format("{}, {} samples a step", runs_command(run.config) ? command_of(run.config) : config.model, batch));
+  collected.jobs.insert(fmt::format("{}, {} samples a step, {}",
+                                    runs_command(run.config) ? command_of(run.config) : config.model, batch,
+                                    config.shape->to_string()));
+  if (is_allreduce(config) && config.collective == CollectiveKind::kBySize) collected.by_size = true;
   if (form->network.hosts() > 1) collected.workers_a_host.insert(form->network.workers_per_host);
   for (const RunReport& report : run.summary.reports) {
     if (!(rate_of(report) > 0)) continue;
@@ -211,7 +238,7 @@ Status add_folder(const std::string& folder, const std::optional<LinkShape>& lin
 // Puts repeats together.
 std::vector<MeasuredRun> medians_of(const std::vector<MeasuredRun>& runs) {
   const auto key_of = [](const MeasuredRun& run) {
-    const ExchangePlan plan = run.workers == 1 ? ExchangePlan() : run.plan;
+    const ExchangePlan plan = run.is_alone() ? ExchangePlan() : run.plan;
     return std::tuple(plan.exchange, plan.colocated, plan.sharding, plan.servers, plan.bucket_bytes, plan.overlap,
                       run.workers);
   };
@@ -262,7 +289,10 @@ Result<MeasuredRuns> read_measured_runs(const std::string& paths, const GivenWor
     if (one->second > 0) found.runs.push_back({.workers = 1, .plan = {}, .samples_per_second = one->second});
   }
   found.runs = medians_of(found.runs);
-  const auto alone = std::ranges::find(found.runs, 1, &MeasuredRun::workers);
+  if (collected.by_size) {
+    found.notes.emplace_back("beware: an allreduce that chooses its schedule by size (auto) is fitted as a ring.");
+  }
+  const auto alone = std::ranges::find_if(found.runs, &MeasuredRun::is_alone);
   if (alone != found.runs.end()) {
     found.job.samples_per_second_alone = alone->samples_per_second;
   } else if (!collected.computing.empty()) {

@@ -20,14 +20,18 @@ namespace syncopate::experiments {
 
 struct MeasuredRun {
   int workers = 0;
-  prediction::ExchangePlan plan;  // of no meaning for one worker, who exchanges nothing
+  prediction::ExchangePlan plan;  // of no meaning where one worker is alone
   double samples_per_second = 0;  // of the whole job
+
+  // Whether it exchanges nothing: with servers, one worker does.
+  bool is_alone() const { return workers == 1 && plan.exchange != prediction::Exchange::kServers; }
 };
 
 struct MeasuredRuns {
   std::vector<MeasuredRun> runs;      // each way and size once
   JobDefaults job;                    // what the files say of the job
   std::vector<std::string> left_out;  // a sentence for each run that no form describes, or that did not end
+  std::vector<std::string> notes;     // sentences
 };
 
 // Reads files and folders, with commas between them. `given` are the options beside: --shape is the nominal link of

@@ -16,6 +16,18 @@ std::vector<std::string> simulated_cells(const PredictedRow& row) {
   return {format_ms(*row.simulated * 1e3), fmt::format("{:+.1f} %", 100 * (row.step / *row.simulated - 1))};
 }
 
+// What a link has under way when it is full, beside what one connection may have.
+std::string about_window(const ScaledJob& job) {
+  constexpr double kWindow = 0x1p20;  // bytes (simulation/network.h)
+  const prediction::Network network = job.network(2);
+  const double under_way = 2 * network.alpha * network.bytes_per_second;
+  if (under_way <= kWindow) return "";
+  return fmt::format(
+      "\nbeware: a full link has {} under way, more than a connection's window of {}, of which the forms "
+      "know nothing: steps may take twice as long.\n",
+      format_bytes(under_way), format_bytes(kWindow));
+}
+
 std::string about_simulation(simulation::NetworkModel network) {
   return fmt::format(
       "\nsimulated: ms of a step of this project's own strategies in virtual time, network {}; form: how much longer "
@@ -45,7 +57,7 @@ std::vector<std::vector<std::string>> predict_rows(const PredictRequest& request
 std::string predict_text(const PredictRequest& request, const std::vector<PredictedRow>& rows) {
   const std::string table = text_table(predict_rows(request, rows));
   if (!request.simulate) {
-    return title_of(request.job) + "\n" + table +
+    return title_of(request.job) + "\n" + table + about_window(request.job) +
            "\n--simulate=frames puts a step of this project's own strategies beside each form; advise goes by these.\n";
   }
   return title_of(request.job, "Closed forms, and steps in virtual time beside them") + "\n" + table +
