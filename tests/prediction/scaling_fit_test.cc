@@ -56,7 +56,7 @@ TEST(ScalingFit, ComesToWhatWasMeasured) {
   const Cluster slow{.fixed = 0.05, .share = 0.3, .hidden = 0.7};
   const ScalingFit fit = fit_to(slow.measured({1, 4, 8}));
   for (const int workers : {1, 4, 8}) {
-    EXPECT_NEAR(fit.step(network(workers), kRing)->median / slow.step(workers), 1, 0.01) << workers;
+    EXPECT_NEAR(fit.step(network(workers), kRing)->median / slow.step(workers), 1, 0.02) << workers;
   }
 }
 
