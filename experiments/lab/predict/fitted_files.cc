@@ -60,12 +60,9 @@ nlohmann::ordered_json fit_json(const FittedWay& way) {
 std::vector<FlatRow> fitted_flat_rows(const ScaledJob& job, const std::vector<FittedWay>& ways) {
   std::vector<FlatRow> all;
   for (const FittedWay& way : ways) {
-    ScaledJob fitted = job;  // of which efficiencies are
-    fitted.step_seconds = way.fit.value(Unknown::kAlone).median;
+    const ScaledJob fitted = way.fitted_job(job);
     for (const FittedSize& size : way.sizes) {
-      const bool is_alone = size.workers == 1 && size.plan.exchange != prediction::Exchange::kServers;
-      FlatRow row = {{"workers", size.workers},
-                     {"exchange", is_alone ? way.name : plan_name(size.plan, job.network(size.workers).hosts())}};
+      FlatRow row = {{"workers", size.workers}, {"exchange", way.name_of(job, size)}};
       add_figures(figures_of(fitted, size.workers, size.plan, size.step.median), row);
       row["samples_per_second_low"] = job.samples_per_second(size.workers, size.step.high);
       row["samples_per_second_high"] = job.samples_per_second(size.workers, size.step.low);

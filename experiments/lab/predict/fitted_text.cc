@@ -104,13 +104,10 @@ std::vector<std::vector<std::string>> fitted_rows(const ScaledJob& job, const st
   };
   add(plan_columns(job), {"9 of 10", "measured"});
   for (const FittedWay& way : ways) {
-    ScaledJob fitted = job;  // of which efficiencies are
-    fitted.step_seconds = way.fit.value(Unknown::kAlone).median;
+    const ScaledJob fitted = way.fitted_job(job);
     for (const FittedSize& size : way.sizes) {
       const auto rate = [&](double step) { return format_count(job.samples_per_second(size.workers, step)); };
-      const bool is_alone = size.workers == 1 && size.plan.exchange != prediction::Exchange::kServers;
-      rows.push_back({is_alone ? way.name : plan_name(size.plan, job.network(size.workers).hosts()),
-                      std::to_string(size.workers)});
+      rows.push_back({way.name_of(job, size), std::to_string(size.workers)});
       add(plan_cells(fitted, size.workers, size.plan, size.step.median),
           {fmt::format("{} to {}", rate(size.step.high), rate(size.step.low)),
            size.measured ? format_count(*size.measured) : "-"});

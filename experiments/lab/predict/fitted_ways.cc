@@ -40,6 +40,17 @@ ExchangePlan plan_at(const ScaledJob& job, const std::vector<MeasuredRun>& runs,
 
 }  // namespace
 
+std::string FittedWay::name_of(const ScaledJob& job, const FittedSize& size) const {
+  const bool is_alone = size.workers == 1 && size.plan.exchange != prediction::Exchange::kServers;
+  return is_alone ? name : plan_name(size.plan, job.network(size.workers).hosts());
+}
+
+ScaledJob FittedWay::fitted_job(const ScaledJob& job) const {
+  ScaledJob fitted = job;
+  fitted.step_seconds = fit.value(prediction::Unknown::kAlone).median;
+  return fitted;
+}
+
 Result<std::vector<FittedWay>> fitted_ways(const ScaledJob& job, const std::vector<MeasuredRun>& runs) {
   std::vector<MeasuredRun> alone;
   std::vector<std::pair<Way, std::vector<MeasuredRun>>> ways;

@@ -20,6 +20,11 @@ struct FittedSize {
 };
 
 struct FittedWay {
+  // The exchange of a size as plan_name() has it; of one worker that is alone, the way's.
+  std::string name_of(const ScaledJob& job, const FittedSize& size) const;
+  // The job with the step alone that was fitted, which efficiencies are against.
+  ScaledJob fitted_job(const ScaledJob& job) const;
+
   std::string name;           // as plan_name(), without a number of servers that varies
   std::vector<int> measured;  // sizes, from the least
   prediction::ScalingFit fit;

@@ -18,14 +18,14 @@ std::vector<std::string> simulated_cells(const PredictedRow& row) {
 
 // What a link has under way when it is full, beside what one connection may have.
 std::string about_window(const ScaledJob& job) {
-  constexpr double kWindow = 0x1p20;  // bytes (simulation/network.h)
+  const auto window = static_cast<double>(simulation::NetworkOptions().window_bytes);
   const prediction::Network network = job.network(2);
   const double under_way = 2 * network.alpha * network.bytes_per_second;
-  if (under_way <= kWindow) return "";
+  if (under_way <= window) return "";
   return fmt::format(
       "\nbeware: a full link has {} under way, more than a connection's window of {}, of which the forms "
       "know nothing: steps may take twice as long.\n",
-      format_bytes(under_way), format_bytes(kWindow));
+      format_bytes(under_way), format_bytes(window));
 }
 
 std::string about_simulation(simulation::NetworkModel network) {
