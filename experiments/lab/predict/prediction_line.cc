@@ -124,7 +124,7 @@ Result<std::vector<std::string>> options_of_study(const std::vector<std::string>
   for (const std::string& word : words) {
     if (!word.starts_with("--")) {
       folders.push_back(word);
-    } else if (word.starts_with(kToWorkers)) {
+    } else if (word.starts_with(kToWorkers) && word.size() > kToWorkers.size()) {
       options.push_back("--workers=" + word.substr(kToWorkers.size()));
     } else if (word.starts_with(kTo)) {
       return Status::invalid_argument(fmt::format("{}: must be --to=workers=64,256 or the like", word));

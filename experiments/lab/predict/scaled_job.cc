@@ -85,8 +85,11 @@ Status read_step(const GivenWords& given, const JobDefaults& defaults, ScaledJob
                       job.batch_size, defaults.batch_size));
     }
   }
-  if (!given.contains("compute") && !given.contains("step-time") && job.batch_size > 0 &&
-      defaults.samples_per_second_alone > 0) {
+  if (!given.contains("compute") && !given.contains("step-time") && defaults.samples_per_second_alone > 0) {
+    if (job.batch_size == 0) {
+      return Status::invalid_argument(
+          "--batch-size is missing: the samples of a worker's step, of which what was measured does not tell");
+    }
     job.step_seconds = job.batch_size / defaults.samples_per_second_alone;
     return {};
   }

@@ -124,6 +124,10 @@ TEST_F(MeasuredTable, IsRefusedBesideWhatContradictsIt) {
               HasSubstr("--batch-size=32: what was measured has 64 samples a step"));
   EXPECT_THAT(predicted(sizes, {"--workers=8", "--simulate=fifo"}).status().message(),
               HasSubstr("--simulate and --measured"));
+  EXPECT_EQ(predicted("workers,samples_per_second\n1,219\n4,800\n", {"--workers=8"}).status().message(),
+            "--batch-size is missing: the samples of a worker's step, of which what was measured does not tell");
+  EXPECT_THAT(prediction_text({"study", "x", "--to=workers="}).status().message(),
+              HasSubstr("--to=workers=: must be --to=workers=64,256"));
   EXPECT_THAT(prediction_text({"study", "--to=workers=8"}).status().message(),
               HasSubstr("needs the folder of a study"));
   EXPECT_THAT(prediction_text({"study", "x", "--to=servers=8"}).status().message(),
