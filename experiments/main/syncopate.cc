@@ -59,6 +59,7 @@
 #include "experiments/lab/run/run_job.h"
 #include "experiments/lab/run/running_line.h"
 #include "experiments/lab/run/running_runs.h"
+#include "experiments/lab/run/simulation_progress.h"
 #include "experiments/lab/run_page/report_line.h"
 #include "experiments/lab/submit/submission_text.h"
 #include "experiments/lab/why/why_line.h"
@@ -238,33 +239,6 @@ ExitCode show(const Result<std::string>& text) {
   write_out(stdout, *text);
   return ExitCode::kSuccess;
 }
-
-// Says on standard error which simulation is under way: on a terminal in one line that is written anew, elsewhere in a
-// line every few seconds.
-class SimulationProgress {
- public:
-  ~SimulationProgress() {
-    if (is_open_) write_out(stderr, "\r\033[K");
-  }
-
-  void begin(const std::string& what) {
-    constexpr std::size_t kColumns = 79;
-    const std::string line = fmt::format("simulation {}: {}", ++number_, what);
-    if (isatty(STDERR_FILENO) != 0) {
-      write_out(stderr, "\r\033[K" + line.substr(0, kColumns));
-      is_open_ = true;
-    } else if (number_ == 1 || clock_.now() - said_ >= std::chrono::seconds(5)) {
-      write_out(stderr, line + "\n");
-      said_ = clock_.now();
-    }
-  }
-
- private:
-  const SteadyClock clock_;
-  TimePoint said_;
-  int number_ = 0;
-  bool is_open_ = false;
-};
 
 ExitCode run_prediction(const std::vector<std::string>& words) {
   std::optional<QuietRuns> runs;  // few predictions have any
