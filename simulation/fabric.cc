@@ -23,7 +23,7 @@ std::vector<Link> Fabric::links() const {
   return links;
 }
 
-std::vector<int> Fabric::path(int from, int to) const {
+Path Fabric::path(int from, int to) const {
   if (from == to) return {3 * from + 2};
   const int out = 3 * from, in = 3 * to + 1;
   const int from_rack = from / hosts_per_rack(), to_rack = to / hosts_per_rack();

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <deque>
 #include <limits>
-#include <map>
 #include <queue>
+#include <utility>
+#include <vector>
 
 namespace syncopate::simulation {
 namespace {
@@ -16,13 +17,16 @@ class FluidNetwork final : public Network {
  public:
   explicit FluidNetwork(const NetworkOptions& options) : links_(options.links) {}
 
+  int connect(const Path& path) override {
+    Connection connection{.path = path};
+    for (const int link : path) connection.latency += links_[static_cast<std::size_t>(link)].latency;
+    connections_.push_back(std::move(connection));
+    return static_cast<int>(connections_.size()) - 1;
+  }
+
   void begin(Tick now, const Transfer& transfer) override {
     drain_until(now);
-    Connection& connection = connections_[transfer.connection];
-    if (connection.path.empty()) {
-      connection.path.assign(transfer.path.begin(), transfer.path.end());
-      for (const int link : connection.path) connection.latency += links_[static_cast<std::size_t>(link)].latency;
-    }
+    Connection& connection = connections_[static_cast<std::size_t>(transfer.connection)];
     connection.messages.push_back({transfer.id, static_cast<double>(transfer.bytes)});
     if (connection.messages.size() == 1) changed_ = true;
     share();
@@ -37,7 +41,7 @@ class FluidNetwork final : public Network {
   void advance(Tick now, std::vector<Happening>& happened) override {
     drain_until(now);
     if (now >= next_end_) {
-      for (auto& [number, connection] : connections_) {
+      for (Connection& connection : connections_) {
         if (connection.messages.empty() || ticks_for(connection) > 0) continue;
         const std::uint64_t id = connection.messages.front().id;
         connection.messages.pop_front();
@@ -60,7 +64,7 @@ class FluidNetwork final : public Network {
     double bytes_left = 0;
   };
   struct Connection {
-    std::vector<int> path;
+    Path path;
     Tick latency = 0;
     std::deque<MessageState> messages;  // the first one flows
     double rate = 0;                    // bytes a picosecond
@@ -83,7 +87,7 @@ class FluidNetwork final : public Network {
     const auto passed = static_cast<double>(now - now_);
     now_ = now;
     if (passed == 0) return;
-    for (auto& [number, connection] : connections_) {
+    for (Connection& connection : connections_) {
       if (connection.messages.empty()) continue;
       double& left = connection.messages.front().bytes_left;
       left = std::max(0.0, left - connection.rate * passed);
@@ -102,7 +106,7 @@ class FluidNetwork final : public Network {
       std::vector<Share> shares(links_.size());
       for (std::size_t i = 0; i < links_.size(); ++i) shares[i].left = links_[i].bytes_per_second * 1e-12;
       std::vector<Connection*> flows;
-      for (auto& [number, connection] : connections_) {
+      for (Connection& connection : connections_) {
         if (connection.messages.empty()) continue;
         connection.is_settled = false;
         flows.push_back(&connection);
@@ -133,13 +137,13 @@ class FluidNetwork final : public Network {
       }
     }
     next_end_ = kNever;
-    for (const auto& [number, connection] : connections_) {
+    for (const Connection& connection : connections_) {
       if (!connection.messages.empty()) next_end_ = std::min(next_end_, now_ + ticks_for(connection));
     }
   }
 
   const std::vector<Link> links_;
-  std::map<int, Connection> connections_;
+  std::vector<Connection> connections_;
   std::priority_queue<Arrival> arrivals_;
   std::uint64_t number_ = 0;
   Tick now_ = 0;

@@ -14,10 +14,11 @@
 // shown. Links cut through: a message begins to leave a link when its beginning has come in.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace syncopate::simulation {
@@ -29,6 +30,24 @@ using Tick = std::int64_t;
 struct Link {
   double bytes_per_second = 0;
   Tick latency = 0;  // from this link to the next one, or to the receiver
+};
+
+// The links that a message takes, by their numbers: one to four.
+class Path {
+ public:
+  Path(std::initializer_list<int> links) {
+    for (const int link : links) links_[size_++] = link;
+  }
+  std::size_t size() const { return size_; }
+  int operator[](std::size_t hop) const { return links_[hop]; }
+  int front() const { return links_.front(); }
+  int back() const { return links_[size_ - 1]; }
+  const int* begin() const { return links_.data(); }
+  const int* end() const { return links_.data() + size_; }
+
+ private:
+  std::array<int, 4> links_{};
+  std::size_t size_ = 0;
 };
 
 enum class NetworkModel { kFifo, kFrames, kFluid };
@@ -43,8 +62,7 @@ class Network {
  public:
   struct Transfer {
     std::uint64_t id = 0;
-    int connection = 0;  // messages of one arrive in the order in which they began; each has always the same path
-    std::span<const int> path;  // the links that it takes, one or more; read by begin() alone
+    int connection = 0;
     std::uint64_t bytes = 0;
   };
   // Something that has happened to a transfer.
@@ -57,7 +75,9 @@ class Network {
 
   virtual ~Network() = default;
 
-  // Times never run back: `now` is at least what the call before was given.
+  // Returns the number of a new connection, whose messages take this path and arrive in the order in which they began.
+  virtual int connect(const Path& path) = 0;
+  // Times never run back: `now` is at least what the call before was given, and what was due before it has happened.
   virtual void begin(Tick now, const Transfer& transfer) = 0;
   // Returns when this network next changes by itself; none while nothing is under way.
   virtual std::optional<Tick> next() const = 0;

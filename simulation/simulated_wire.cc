@@ -6,6 +6,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "common/os/aligned_buffer.h"
@@ -21,16 +22,24 @@ constexpr Duration kGraceForLastMessages = std::chrono::seconds(1);
 
 class SimulatedTransport;
 
-struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Shared> {
+struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<SimulatedWire::Shared> {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   enum class End { kClosed, kKilled };
-  // What one endpoint sends to one other.
+  // Endpoints that know each other.
+  struct Group {
+    std::vector<int> hosts;                                 // by rank
+    std::vector<SimulatedTransport*> members;               // by rank; null once gone
+    std::vector<std::unordered_map<int, int>> connections;  // by the sender's rank, then the receiver's
+  };
+  // What one endpoint sends to one other, from its first message on.
   struct Connection {
-    SimulatedTransport* from = nullptr;  // null once that is gone
-    SimulatedTransport* to = nullptr;    // null once that is gone
-    std::vector<int> path;
+    Group* group = nullptr;
+    int from = 0, to = 0;    // ranks
     int under_way = 0;       // messages
     std::optional<End> end;  // has come as far as the receiver, which learns of it behind the messages under way
+
+    SimulatedTransport* sender() const { return group->members[static_cast<std::size_t>(from)]; }
+    SimulatedTransport* receiver() const { return group->members[static_cast<std::size_t>(to)]; }
   };
   struct Parcel {
     int connection = 0;
@@ -43,13 +52,27 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
   };
 
   Shared(World& the_world, const Fabric& the_fabric, NetworkOptions options, std::int64_t the_scale)
-      : world(the_world), fabric(the_fabric), links(fabric.links()), scale(static_cast<std::uint64_t>(the_scale)) {
-    options.links = links;
+      : world(the_world), fabric(the_fabric), scale(static_cast<std::uint64_t>(the_scale)) {
+    options.links = fabric.links();
     network = make_network(options);
+    world.set_nature(*this);
   }
+  ~Shared() override { world.forget_nature(*this); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
 
   Tick now() const { return world.now().time_since_epoch().count() * 1000; }
   Connection& connection(int number) { return connections[static_cast<std::size_t>(number)]; }
+
+  int connection_between(Group& group, int from, int to) {
+    const auto sender = static_cast<std::size_t>(from);
+    const auto [found, is_first] = group.connections[sender].try_emplace(to);
+    if (is_first) {
+      found->second = network->connect(fabric.path(group.hosts[sender], group.hosts[static_cast<std::size_t>(to)]));
+      connections.push_back({.group = &group, .from = from, .to = to});
+    }
+    return found->second;
+  }
 
   void begin(Parcel parcel) {
     const int number = parcel.connection;
@@ -62,50 +85,37 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
       free.pop_back();
       parcels[place] = std::move(parcel);
     }
-    happen_until_now();
-    Connection& over = connection(number);
-    ++over.under_way;
-    network->begin(now(), {.id = place, .connection = number, .path = over.path, .bytes = bytes});
-    look_again();
+    // A message that begins in the same nanosecond comes behind what is due, whichever of them the world asks for
+    // first.
+    change();
+    ++connection(number).under_way;
+    network->begin(now(), {.id = place, .connection = number, .bytes = bytes});
   }
 
   // The sender is gone. Its end takes the way's latency, and none of the links' room.
-  void end(int number, End how) {
-    Connection& over = connection(number);
-    over.from = nullptr;
-    if (over.to == nullptr) return;
-    Tick latency = 0;
-    for (const int link : over.path) latency += links[static_cast<std::size_t>(link)].latency;
-    world.at(world.now() + Duration(latency / 1000), [self = weak_from_this(), number, how] {
-      const std::shared_ptr<Shared> shared = self.lock();
-      if (!shared) return;
-      shared->connection(number).end = how;
-      shared->tell_of_end(number);
-    });
+  void end(Group& group, int rank, End how) {
+    const int host = group.hosts[static_cast<std::size_t>(rank)];
+    for (const bool is_inside : {true, false}) {
+      const auto tell = [self = weak_from_this(), &group, rank, how, host, is_inside] {
+        const std::shared_ptr<Shared> shared = self.lock();
+        for (std::size_t peer = 0; shared && peer < group.members.size(); ++peer) {
+          if ((group.hosts[peer] == host) == is_inside) shared->end_between(group, rank, static_cast<int>(peer), how);
+        }
+      };
+      world.at(world.now() + (is_inside ? fabric.local_latency : fabric.latency), tell);
+    }
   }
+  // The end of what `rank` sends has come to a peer.
+  void end_between(Group& group, int rank, int peer, End how);
   // Tells the receiver, if the end and all that came before it are there.
-  void tell_of_end(int number);
+  void tell_of_end(const Connection& over);
 
-  // Has the world ask the network again when it next changes. A look that has become too early does no harm.
-  void look_again() {
+  // The world's time is in nanoseconds, the network's is finer: what happens within one is seen at its end.
+  TimePoint next() const override {
     const std::optional<Tick> next = network->next();
-    if (!next || (next_look && *next_look <= *next)) return;
-    next_look = next;
-    // The world's time is in nanoseconds, the network's is finer: what happens within one is seen at its end.
-    const TimePoint when{Duration((*next + 999) / 1000)};
-    world.at(when, [self = weak_from_this(), look = *next] {
-      const std::shared_ptr<Shared> shared = self.lock();
-      if (shared) shared->look(look);
-    });
+    return next ? TimePoint(Duration((*next + 999) / 1000)) : TimePoint::max();
   }
-
-  void look(Tick due) {
-    if (next_look == due) next_look.reset();
-    happen_until_now();
-    look_again();
-  }
-  // A message that begins in the same nanosecond comes behind what is due, whichever of them the world asks for first.
-  void happen_until_now() {
+  void change() override {
     happened.clear();
     for (auto time = network->next(); time && *time <= now(); time = network->next()) {
       network->advance(*time, happened);
@@ -124,15 +134,14 @@ struct SimulatedWire::Shared : std::enable_shared_from_this<SimulatedWire::Share
 
   World& world;
   const Fabric fabric;
-  const std::vector<Link> links;
   const std::uint64_t scale;
   std::unique_ptr<Network> network;
-  std::vector<Connection> connections;
+  std::deque<Group> groups;
+  std::vector<Connection> connections;         // by their numbers, which are the network's
   std::vector<SimulatedTransport*> endpoints;  // those that are not gone
   std::deque<Parcel> parcels;                  // under way, or not received yet, by the transfer's id
   std::vector<std::size_t> free;
   std::vector<Network::Happening> happened;
-  std::optional<Tick> next_look;
 };
 
 class SimulatedTransport final : public Transport {
@@ -140,15 +149,11 @@ class SimulatedTransport final : public Transport {
   using Shared = SimulatedWire::Shared;
   using Parcel = Shared::Parcel;
 
-  // Member `rank` of a group, of which connection `first` + i * `size` + j carries what i sends to j.
-  SimulatedTransport(std::shared_ptr<Shared> shared, int first, int size, int rank, std::size_t process)
-      : shared_(std::move(shared)),
-        first_(first),
-        size_(size),
-        rank_(rank),
-        process_(process),
-        gone_(static_cast<std::size_t>(size)) {
+  // The group outlives it.
+  SimulatedTransport(std::shared_ptr<Shared> shared, Shared::Group& group, int rank, std::size_t process)
+      : shared_(std::move(shared)), group_(group), rank_(rank), process_(process), gone_(group.members.size()) {
     shared_->endpoints.push_back(this);
+    group_.members[static_cast<std::size_t>(rank)] = this;
   }
   ~SimulatedTransport() override { leave(Shared::End::kClosed); }
 
@@ -157,17 +162,15 @@ class SimulatedTransport final : public Transport {
     if (std::erase(shared_->endpoints, this) == 0) return;
     while (first_arrived_ != Shared::kNone) next_arrived();
     for (auto parcel = shared_->parcels.begin(); unsent_ > 0 && parcel != shared_->parcels.end(); ++parcel) {
-      if (shared_->connection(parcel->connection).from == this) shared_->release(*parcel);
+      if (shared_->connection(parcel->connection).sender() == this) shared_->release(*parcel);
     }
-    for (int peer = 0; peer < size_; ++peer) {
-      shared_->connection(number(peer, rank_)).to = nullptr;
-      shared_->end(number(rank_, peer), how);
-    }
+    group_.members[static_cast<std::size_t>(rank_)] = nullptr;
+    shared_->end(group_, rank_, how);
   }
   std::size_t process() const { return process_; }
 
   int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int size() const override { return static_cast<int>(group_.members.size()); }
   const char* name() const override { return "simulated"; }
 
   Result<std::span<std::byte>> allocate(std::size_t bytes) override {
@@ -179,7 +182,9 @@ class SimulatedTransport final : public Transport {
               TimePoint) override {
     SYNCOPATE_RETURN_IF_ERROR(check_message(header, payload, kMaxPayloadBytes));
     if (gone_[static_cast<std::size_t>(peer)]) return Status::peer_lost(fmt::format("peer {} is gone", peer));
-    Parcel parcel{.connection = number(rank_, peer), .header = std::string(header), .payload = payload};
+    Parcel parcel{.connection = shared_->connection_between(group_, rank_, peer),
+                  .header = std::string(header),
+                  .payload = payload};
     if (pending != nullptr && !payload.empty()) {
       parcel.pending = pending->counter();
       parcel.pending->fetch_add(1, std::memory_order_relaxed);
@@ -203,7 +208,7 @@ class SimulatedTransport final : public Transport {
       return Status::peer_lost(fmt::format("peer {} is gone", lost));
     }
     Parcel parcel = next_arrived();
-    const int from = sender(parcel.connection);
+    const int from = shared_->connection(parcel.connection).from;
     counters_.payload_bytes_in += static_cast<std::int64_t>(parcel.payload.size());
     const std::span<const std::byte> payload = parcel.payload;
     auto lease = parcel.copy.span().empty() ? nullptr : std::make_unique<Lease>(std::move(parcel.copy));
@@ -233,9 +238,8 @@ class SimulatedTransport final : public Transport {
     wake();
   }
 
-  // All that the sender of this connection has sent has come, and it is gone.
-  void lose(int connection, Shared::End how) {
-    const int peer = sender(connection);
+  // All that the peer has sent has come, and it is gone.
+  void lose(int peer, Shared::End how) {
     gone_[static_cast<std::size_t>(peer)] = true;
     const Duration grace = how == Shared::End::kClosed ? kGraceForLastMessages : Duration::zero();
     losses_.push_back({peer, shared_->world.now() + grace});
@@ -266,15 +270,11 @@ class SimulatedTransport final : public Transport {
     TimePoint told_at;
   };
 
-  int sender(int number) const { return (number - first_) / size_; }
-
   Parcel next_arrived() {
     Parcel parcel = shared_->take(first_arrived_);
     first_arrived_ = parcel.next;
     return parcel;
   }
-
-  int number(int from, int to) const { return first_ + from * size_ + to; }
 
   template <typename Ready>
   Status wait_for(const Ready& ready, TimePoint deadline, const char* late) {
@@ -294,7 +294,8 @@ class SimulatedTransport final : public Transport {
   }
 
   std::shared_ptr<Shared> shared_;
-  const int first_, size_, rank_;
+  Shared::Group& group_;
+  const int rank_;
   const std::size_t process_;
   std::size_t first_arrived_ = Shared::kNone, last_arrived_ = Shared::kNone;  // the parcels that are not received yet
   std::vector<bool> gone_;                                                    // by peer
@@ -318,26 +319,37 @@ void SimulatedWire::Shared::release(Parcel& parcel) {
   }
   if (parcel.pending) parcel.pending->fetch_sub(1, std::memory_order_release);
   parcel.pending.reset();
-  if (SimulatedTransport* const from = connection(parcel.connection).from) from->release();
+  if (SimulatedTransport* const from = connection(parcel.connection).sender()) from->release();
 }
 
 void SimulatedWire::Shared::happen(const Network::Happening& happening) {
   Parcel& parcel = parcels[happening.id];
-  const int number = parcel.connection;
-  Connection& over = connection(number);
+  Connection& over = connection(parcel.connection);
   if (happening.what == Network::Happening::What::kSent) return release(parcel);
   --over.under_way;
-  if (over.to != nullptr) {
-    over.to->take(happening.id);
+  if (SimulatedTransport* const to = over.receiver()) {
+    to->take(happening.id);
   } else {
     take(happening.id);
   }
-  tell_of_end(number);
+  tell_of_end(over);
 }
 
-void SimulatedWire::Shared::tell_of_end(int number) {
-  Connection& over = connection(number);
-  if (over.to != nullptr && over.end && over.under_way == 0) over.to->lose(number, *over.end);
+void SimulatedWire::Shared::end_between(Group& group, int rank, int peer, End how) {
+  SimulatedTransport* const to = group.members[static_cast<std::size_t>(peer)];
+  if (to == nullptr) return;
+  const std::unordered_map<int, int>& used = group.connections[static_cast<std::size_t>(rank)];
+  if (const auto found = used.find(peer); found != used.end()) {
+    connection(found->second).end = how;
+    tell_of_end(connection(found->second));
+  } else {
+    to->lose(rank, how);
+  }
+}
+
+void SimulatedWire::Shared::tell_of_end(const Connection& over) {
+  SimulatedTransport* const to = over.receiver();
+  if (to != nullptr && over.end && over.under_way == 0) to->lose(over.from, *over.end);
 }
 
 SimulatedWire::SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options, std::int64_t scale)
@@ -346,22 +358,14 @@ SimulatedWire::~SimulatedWire() = default;
 
 std::vector<std::unique_ptr<Transport>> SimulatedWire::connect(std::span<const int> hosts,
                                                                std::span<const std::size_t> processes) {
-  const int size = static_cast<int>(hosts.size()), first = static_cast<int>(shared_->connections.size());
+  Shared::Group& group = shared_->groups.emplace_back(
+      Shared::Group{.hosts = {hosts.begin(), hosts.end()},
+                    .members = std::vector<SimulatedTransport*>(hosts.size()),
+                    .connections = std::vector<std::unordered_map<int, int>>(hosts.size())});
   std::vector<std::unique_ptr<Transport>> endpoints;
-  std::vector<SimulatedTransport*> members;
-  for (int rank = 0; rank < size; ++rank) {
-    const std::size_t process = processes.empty() ? kNoProcess : processes[static_cast<std::size_t>(rank)];
-    auto endpoint = std::make_unique<SimulatedTransport>(shared_, first, size, rank, process);
-    members.push_back(endpoint.get());
-    endpoints.push_back(std::move(endpoint));
-  }
-  for (int from = 0; from < size; ++from) {
-    for (int to = 0; to < size; ++to) {
-      const auto sender = static_cast<std::size_t>(from), receiver = static_cast<std::size_t>(to);
-      shared_->connections.push_back({.from = members[sender],
-                                      .to = members[receiver],
-                                      .path = shared_->fabric.path(hosts[sender], hosts[receiver])});
-    }
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    endpoints.push_back(std::make_unique<SimulatedTransport>(shared_, group, static_cast<int>(rank),
+                                                             processes.empty() ? kNoProcess : processes[rank]));
   }
   return endpoints;
 }

@@ -17,8 +17,8 @@ namespace syncopate::simulation {
 
 class SimulatedWire {
  public:
-  // `options.links` is not used: the fabric has them. Each byte of a payload, but not of a header, takes the time of
-  // `scale` bytes. The world must outlive the wire, and the wire its endpoints.
+  // A world has one wire at a time. `options.links` is not used: the fabric has them. Each byte of a payload, but not
+  // of a header, takes the time of `scale` bytes. The world must outlive the wire, and the wire its endpoints.
   SimulatedWire(World& world, const Fabric& fabric, NetworkOptions options, std::int64_t scale = 1);
   ~SimulatedWire();
 

@@ -22,6 +22,16 @@
 
 namespace syncopate::simulation {
 
+// What changes by itself as time passes, without being asked for, such as a network.
+class Nature {
+ public:
+  virtual ~Nature() = default;
+  // Returns when it next changes; TimePoint::max() while nothing is under way.
+  virtual TimePoint next() const = 0;
+  // Its time has come. It must not wait.
+  virtual void change() = 0;
+};
+
 class World {
  public:
   explicit World(FiberKind kind = default_fiber_kind());
@@ -73,6 +83,12 @@ class World {
   void wake(ActorId actor);
   // Has `action` happen at `time`, or now if that is past. It must not wait.
   void at(TimePoint time, std::function<void()> action);
+
+  // From now on this, and none that was set before, changes when it says so, before all else of that time.
+  void set_nature(Nature& nature) { nature_ = &nature; }
+  void forget_nature(const Nature& nature) {
+    if (nature_ == &nature) nature_ = nullptr;
+  }
 
   std::uint64_t switches() const { return switches_; }
   std::uint64_t events() const { return sequence_; }
@@ -135,6 +151,7 @@ class World {
   std::uint64_t switches_ = 0;
   std::uint64_t looks_ = 0;  // at the clock, since the last switch
   std::size_t living_ = 0;
+  Nature* nature_ = nullptr;
   ActorId current_ = 0;
   bool inside_ = false;  // an actor runs
   std::array<double, 4> seconds_per_byte_{};

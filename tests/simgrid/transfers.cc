@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <queue>
 #include <random>
 #include <utility>
@@ -118,6 +119,7 @@ std::vector<double> arrivals_by(NetworkModel model, const TransferPlan& plan) {
       to_begin.push({std::llround(each.begin * 1e12), i});
     }
   }
+  std::map<std::pair<int, int>, int> connections;
   std::vector<double> arrivals(plan.transfers.size());
   std::vector<Network::Happening> happened;
   while (!to_begin.empty() || network->next()) {
@@ -125,10 +127,9 @@ std::vector<double> arrivals_by(NetworkModel model, const TransferPlan& plan) {
       const auto [time, i] = to_begin.top();
       to_begin.pop();
       const PlannedTransfer& each = plan.transfers[i];
-      network->begin(time, {.id = i,
-                            .connection = each.from * plan.fabric.hosts + each.to,
-                            .path = plan.fabric.path(each.from, each.to),
-                            .bytes = each.bytes});
+      const auto [connection, is_new] = connections.try_emplace({each.from, each.to});
+      if (is_new) connection->second = network->connect(plan.fabric.path(each.from, each.to));
+      network->begin(time, {.id = i, .connection = connection->second, .bytes = each.bytes});
       continue;
     }
     happened.clear();

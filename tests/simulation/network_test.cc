@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "tests/simulation/ten_gigabit.h"
 
@@ -30,15 +31,16 @@ class ANetwork : public testing::TestWithParam<NetworkModel> {
 
   std::uint64_t begin(Tick now, int from, int to, std::uint64_t bytes) {
     const std::uint64_t id = ++last_;
-    network_->begin(
-        now, {.id = id, .connection = from * fabric_.hosts + to, .path = fabric_.path(from, to), .bytes = bytes});
+    while (network_->next().value_or(now) < now) network_->advance(*network_->next(), happened_);
+    const auto [found, is_new] = connections_.try_emplace({from, to});
+    if (is_new) found->second = network_->connect(fabric_.path(from, to));
+    network_->begin(now, {.id = id, .connection = found->second, .bytes = bytes});
     return id;
   }
 
   void run() {
-    std::vector<Network::Happening> happened;
-    while (const std::optional<Tick> next = network_->next()) network_->advance(*next, happened);
-    for (const Network::Happening& each : happened) {
+    while (const std::optional<Tick> next = network_->next()) network_->advance(*next, happened_);
+    for (const Network::Happening& each : happened_) {
       (each.what == Network::Happening::What::kSent ? sent_ : arrived_)[each.id] = each.time;
     }
   }
@@ -48,6 +50,8 @@ class ANetwork : public testing::TestWithParam<NetworkModel> {
 
   Fabric fabric_;
   std::unique_ptr<Network> network_;
+  std::map<std::pair<int, int>, int> connections_;
+  std::vector<Network::Happening> happened_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Tick> sent_, arrived_;
 };

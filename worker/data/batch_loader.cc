@@ -282,7 +282,8 @@ class BatchLoader::Prefetcher {
 
   void permute(std::int64_t epoch) {
     if (permuted_ == epoch) return;
-    permutation_ = shared_permutation(order_, epoch);
+    const BatchOrder as_they_lie{.dataset_size = order_.dataset_size, .shuffle = Shuffle::kOff};
+    permutation_ = dataset_.is_blank() ? shared_permutation(as_they_lie, 0) : shared_permutation(order_, epoch);
     permuted_ = epoch;
   }
 

@@ -17,6 +17,7 @@ class BlankSamples final : public Dataset {
     static const SampleForm form{.image = {.height = 1, .width = 1, .channels = 1}, .classes = 1, .ids = {}};
     return form;
   }
+  bool is_blank() const override { return true; }
   void read(std::int64_t, std::int64_t, const SampleRoom& to) const override {
     std::ranges::fill(to.values, 0.0f);
     std::ranges::fill(to.labels, 0);

@@ -78,6 +78,8 @@ class Dataset {
 
   virtual std::int64_t size() const = 0;  // samples
   virtual const SampleForm& form() const = 0;
+  // Whether all samples are alike and say nothing, so that their order is nothing either.
+  virtual bool is_blank() const { return false; }
   virtual Judgement judgement() const { return Judgement::kAccuracy; }
 
   // Writes sample `index` of epoch `epoch`: the same for the same arguments and, if samples are drawn (negatives of a
