@@ -29,6 +29,8 @@ class ConsistencyState {
   std::int64_t clock(int worker) const { return clocks_.of(worker); }
   // Returns whether the worker leads the slowest live worker by no more than it may.
   bool may_respond(int worker) const;
+  // Returns what decides, besides what a worker has pushed itself, whether it may get its response.
+  std::int64_t gate() const { return bound_ ? clocks_.slowest() : 0; }
   // Returns whether no response may go to `worker` before `other` has pushed again.
   bool waits_for(int worker, int other) const;
 

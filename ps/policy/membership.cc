@@ -25,6 +25,7 @@ Membership::Membership(int workers, const std::vector<bool>& there, bool goes_on
   for (std::size_t i = 0; i < there.size(); ++i) {
     if (!there[i]) members_[i].state = State::kLost;
   }
+  for (int worker = 0; worker < workers; ++worker) live_ += is_live(worker) ? 1 : 0;
   const auto is_there = [](const Member& member) { return member.state == State::kExpected; };
   const auto first = std::ranges::find_if(members_, is_there);
   if (first != members_.end()) chief_ = static_cast<int>(first - members_.begin());
@@ -42,7 +43,8 @@ Status Membership::join(int worker, const ArenaClaim& claim) {
   if (claim.tables > kMostTables) {
     return Status::invalid_argument(fmt::format("{} tables: at most {}", claim.tables, kMostTables));
   }
-  of(worker) = {State::kJoined, claim};
+  set(worker, State::kJoined);
+  of(worker).claim = claim;
   return Status();
 }
 
@@ -50,15 +52,23 @@ Status Membership::leave(int worker) {
   if (!started_ || !is_joined(worker)) {
     return Status::invalid_argument(fmt::format("worker {} is not in the job", worker));
   }
-  of(worker).state = State::kLeaving;
+  set(worker, State::kLeaving);
   return Status();
 }
 
 bool Membership::lose(int worker) {
-  State& state = of(worker).state;
+  const State state = of(worker).state;
   if (state == State::kLost || state == State::kFinished) return false;
-  state = State::kLost;
+  set(worker, State::kLost);
   return true;
+}
+
+void Membership::set(int worker, State state) {
+  const bool was_live = is_live(worker);
+  of(worker).state = state;
+  if (was_live == is_live(worker)) return;
+  live_ += was_live ? -1 : 1;
+  ++changes_;
 }
 
 bool Membership::start_if_all_joined(bool weights_complete) {
@@ -75,13 +85,6 @@ bool Membership::start_if_all_joined(bool weights_complete) {
 bool Membership::any_describes() const {
   for (int worker = 0; worker < workers(); ++worker) {
     if (describes(worker)) return true;
-  }
-  return false;
-}
-
-bool Membership::any_live() const {
-  for (int worker = 0; worker < workers(); ++worker) {
-    if (is_live(worker)) return true;
   }
   return false;
 }

@@ -40,7 +40,7 @@ class Membership {
   Status leave(int worker);
   // Returns false if the worker had left or been lost before.
   bool lose(int worker);
-  void finish(int worker) { of(worker).state = State::kFinished; }
+  void finish(int worker) { set(worker, State::kFinished); }
   // The job cannot run, whatever the workers declare: once they have joined, it is refused with this reason.
   void object(std::string reason) { objection_ = std::move(reason); }
 
@@ -59,7 +59,10 @@ class Membership {
   bool describes(int worker) const { return is_joined(worker) && (goes_on_ || worker == chief_); }
   // Whether the worker may still push, so that the others wait for it.
   bool is_live(int worker) const { return of(worker).state == State::kExpected || is_joined(worker); }
-  bool any_live() const;
+  int live() const { return live_; }  // how many
+  bool any_live() const { return live_ > 0; }
+  // Differs once another worker is live, or no more.
+  std::int64_t changes() const { return changes_; }
   // True if every worker has finished or is lost.
   bool done() const;
 
@@ -75,11 +78,14 @@ class Membership {
 
   Member& of(int worker) { return members_[static_cast<std::size_t>(worker)]; }
   const Member& of(int worker) const { return members_[static_cast<std::size_t>(worker)]; }
+  void set(int worker, State state);
   std::string find_refusal(bool weights_complete) const;
 
   bool any_describes() const;
 
   std::vector<Member> members_;
+  int live_ = 0;
+  std::int64_t changes_ = 0;
   int chief_ = 0;
   bool goes_on_ = false;
   bool started_ = false;

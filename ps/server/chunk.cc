@@ -80,6 +80,7 @@ Status Chunk::push(const PushRequest& request) {
   }
   if (options_.consistency.updates_together()) {
     worker.gradient = request.gradient;
+    ++held_;
     worker.learning_rate = request.step.learning_rate;
     return update_if_enough_pushed();
   }
@@ -138,7 +139,10 @@ void Chunk::correct_momentum() {
 }
 
 void Chunk::lose(int worker) {
-  if (has_pending_gradient(worker)) rule_.undo_push(worker);
+  if (has_pending_gradient(worker)) {
+    rule_.undo_push(worker);
+    --held_;
+  }
   of(worker).pulls = false;
   of(worker).gradient = {};
   weights_.release(worker);
@@ -151,18 +155,17 @@ void Chunk::returned(int worker) {
 
 Status Chunk::update_if_enough_pushed() {
   if (!options_.consistency.updates_together()) return Status();
+  const int needed = options_.consistency.pushes_an_update(members_.workers(), members_.live());
+  if (held_ < needed) return Status();
   sum_.clear();
-  int live = 0;
   double learning_rate = 0;
   for (int i = 0; i < members_.workers(); ++i) {
     if (!members_.is_live(i)) continue;
-    ++live;
     const Worker& worker = of(i);
     if (worker.gradient.empty()) continue;
     if (sum_.gradients.empty()) learning_rate = worker.learning_rate;
     sum_.add(worker.gradient, options_.hosts.host_of(i), options_.hosts.gradients_in_push(i));
   }
-  const int needed = options_.consistency.pushes_an_update(members_.workers(), live);
   if (sum_.gradients.empty() || static_cast<int>(sum_.gradients.size()) < needed) return Status();
   if (std::ranges::any_of(sum_.gradients, [this](auto gradient) { return is_left_out(gradient); })) {
     weights_.leave_out_update();
@@ -170,6 +173,7 @@ Status Chunk::update_if_enough_pushed() {
     SYNCOPATE_RETURN_IF_ERROR(weights_.update(sum_, learning_rate));
   }
   for (Worker& worker : workers_) worker.gradient = {};
+  held_ = 0;
   return Status();
 }
 

@@ -98,6 +98,14 @@ class Chunk {
   bool has_pending_request(int worker) const { return has_pending_pull(worker); }
   // The worker's pull is pending, and its response is due.
   bool may_respond(int worker) const;
+  // What decides, besides a worker's own push, whether it may be answered: while this stays the same, nobody's response
+  // has become due but that of the one who has pushed.
+  struct Gate {
+    std::int64_t updates = 0;  // those that held gradients wait for
+    std::int64_t slowest = 0;
+    bool operator==(const Gate&) const = default;
+  };
+  Gate gate() const { return {options_.consistency.updates_together() ? weights_.version() : 0, rule_.gate()}; }
   // No response may go to `worker` before `other` has pushed again, however few make an update.
   bool waits_for(int worker, int other) const { return rule_.waits_for(worker, other); }
 
@@ -143,6 +151,7 @@ class Chunk {
   ChunkWeights weights_;
   ConsistencyState rule_;
   std::vector<Worker> workers_;
+  int held_ = 0;     // gradients
   GradientSum sum_;  // of the update under way
   // The sum, where several pushes make an update.
   int summed_ = 0;

@@ -179,14 +179,20 @@ Shard::Answers Shard::on_push(const PushRequest& request, std::optional<double> 
   if (request.chunk >= chunks_.size()) {
     return Status::invalid_argument(fmt::format("a push to chunk {} of {}", request.chunk, chunks_.size()));
   }
-  SYNCOPATE_RETURN_IF_ERROR(chunks_[request.chunk].push(request));
+  Chunk& chunk = chunks_[request.chunk];
+  const Chunk::Gate before = chunk.gate();
+  SYNCOPATE_RETURN_IF_ERROR(chunk.push(request));
   // All chunks of a step are pushed at the same rate.
   if (options_.agrees_on_rates && request.chunk == 0) {
     const double rate = own_rate.value_or(request.step.learning_rate);
     stated_rates_[static_cast<std::size_t>(request.step.worker)] = rate;
     rates_.on_push(request.step.worker, request.step.clock, rate);
   }
-  answer_pushes(request.chunk);
+  if (chunk.gate() != before) {
+    answer_pushes(request.chunk);
+  } else if (chunk.may_respond(request.step.worker)) {
+    answer(request.step.worker, request.chunk);
+  }
   return std::span<const Answer>(due_);
 }
 

@@ -28,8 +28,7 @@ Result<WeightsPool::Buffer*> WeightsPool::acquire(std::size_t elements) {
   };
   if (const auto found = std::ranges::find_if(given_up_, fits); found != given_up_.end()) {
     Buffer* const buffer = *found;
-    *found = given_up_.back();
-    given_up_.pop_back();
+    given_up_.erase(found);
     return buffer;
   }
   if (reserved_.size() < elements) SYNCOPATE_RETURN_IF_ERROR(reserve(kAtOnce * size));

@@ -10,7 +10,6 @@
 #include <deque>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "common/status.h"
 #include "common/transport/transport.h"
@@ -57,8 +56,8 @@ class WeightsPool {
   Allocate allocate_;
   Settle settle_;
   std::span<float> reserved_;
-  std::deque<Buffer> buffers_;  // addresses of its elements are given out
-  std::vector<Buffer*> given_up_;
+  std::deque<Buffer> buffers_;    // addresses of its elements are given out
+  std::deque<Buffer*> given_up_;  // the oldest first: most likely it is read no more
 };
 
 }  // namespace syncopate::ps
