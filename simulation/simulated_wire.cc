@@ -6,7 +6,6 @@
 #include <deque>
 #include <limits>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "common/os/aligned_buffer.h"
@@ -18,6 +17,49 @@ namespace {
 // messages for each other.
 constexpr Duration kGraceForLastMessages = std::chrono::seconds(1);
 
+// Numbers by peer, of the peers that somebody sends to: few of many. Open addressing, with linear probing (Knuth, The
+// Art of Computer Programming 3, algorithm 6.4L).
+class NumbersByPeer {
+ public:
+  // Returns the place of a peer's number, which is -1 until it is set. Valid until the next call.
+  int& operator[](int peer) {
+    if (2 * (used_ + 1) > slots_.size()) grow();
+    Slot& slot = slots_[place_of(peer)];
+    if (slot.peer != peer) {
+      slot.peer = peer;
+      ++used_;
+    }
+    return slot.number;
+  }
+  // -1: none.
+  int find(int peer) const {
+    if (slots_.empty()) return -1;
+    const Slot& slot = slots_[place_of(peer)];
+    return slot.peer == peer ? slot.number : -1;
+  }
+
+ private:
+  struct Slot {
+    int peer = -1, number = -1;
+  };
+
+  // Of the peer, or where it belongs.
+  std::size_t place_of(int peer) const {
+    std::size_t place = (static_cast<std::uint32_t>(peer) * 0x9E3779B1u) & (slots_.size() - 1);
+    while (slots_[place].peer >= 0 && slots_[place].peer != peer) place = (place + 1) & (slots_.size() - 1);
+    return place;
+  }
+  void grow() {
+    const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(4, 2 * slots_.size())));
+    for (const Slot& slot : old) {
+      if (slot.peer >= 0) slots_[place_of(slot.peer)] = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t used_ = 0;
+};
+
 }  // namespace
 
 class SimulatedTransport;
@@ -27,9 +69,9 @@ struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<Simula
   enum class End { kClosed, kKilled };
   // Endpoints that know each other.
   struct Group {
-    std::vector<int> hosts;                                 // by rank
-    std::vector<SimulatedTransport*> members;               // by rank; null once gone
-    std::vector<std::unordered_map<int, int>> connections;  // by the sender's rank, then the receiver's
+    std::vector<int> hosts;                    // by rank
+    std::vector<SimulatedTransport*> members;  // by rank; null once gone
+    std::vector<NumbersByPeer> connections;    // by the sender's rank, then the receiver's
   };
   // What one endpoint sends to one other, from its first message on.
   struct Connection {
@@ -41,6 +83,14 @@ struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<Simula
     SimulatedTransport* sender() const { return group->members[static_cast<std::size_t>(from)]; }
     SimulatedTransport* receiver() const { return group->members[static_cast<std::size_t>(to)]; }
   };
+  // A parcel that its owner has, by its transfer.
+  struct OwnedParcel {
+    ParcelOwner* owner = nullptr;
+    std::uint32_t number = 0;
+    int connection = 0;
+  };
+  static constexpr std::uint64_t kOwned = std::uint64_t{1} << 63;  // in the transfer's id
+
   struct Parcel {
     int connection = 0;
     std::string header;
@@ -66,12 +116,12 @@ struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<Simula
 
   int connection_between(Group& group, int from, int to) {
     const auto sender = static_cast<std::size_t>(from);
-    const auto [found, is_first] = group.connections[sender].try_emplace(to);
-    if (is_first) {
-      found->second = network->connect(fabric.path(group.hosts[sender], group.hosts[static_cast<std::size_t>(to)]));
+    int& number = group.connections[sender][to];
+    if (number < 0) {
+      number = network->connect(fabric.path(group.hosts[sender], group.hosts[static_cast<std::size_t>(to)]));
       connections.push_back({.group = &group, .from = from, .to = to});
     }
-    return found->second;
+    return number;
   }
 
   void begin(Parcel parcel) {
@@ -85,11 +135,15 @@ struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<Simula
       free.pop_back();
       parcels[place] = std::move(parcel);
     }
+    ++messages_under_way;
+    begin(number, place, bytes);
+  }
+  void begin(int number, std::uint64_t id, std::uint64_t bytes) {
     // A message that begins in the same nanosecond comes behind what is due, whichever of them the world asks for
     // first.
-    change();
+    if (!changes) change();
     ++connection(number).under_way;
-    network->begin(now(), {.id = place, .connection = number, .bytes = bytes});
+    network->begin(now(), {.id = id, .connection = number, .bytes = bytes});
   }
 
   // The sender is gone. Its end takes the way's latency, and none of the links' room.
@@ -120,7 +174,11 @@ struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<Simula
     for (auto time = network->next(); time && *time <= now(); time = network->next()) {
       network->advance(*time, happened);
     }
-    for (const Network::Happening& each : happened) happen(each);
+    changes = true;
+    for (const Network::Happening& each : happened) {
+      (each.id & kOwned) != 0 ? happen_to_owned(each) : happen(each);
+    }
+    changes = false;
   }
 
   // Returns a parcel, whose place is free again.
@@ -131,6 +189,15 @@ struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<Simula
 
   void release(Parcel& parcel);
   void happen(const Network::Happening& happening);
+  void happen_to_owned(const Network::Happening& happening) {
+    const auto place = static_cast<std::size_t>(happening.id & ~kOwned);
+    const OwnedParcel parcel = owned[place];
+    if (happening.what == Network::Happening::What::kSent) return parcel.owner->sent(parcel.number);
+    free_owned.push_back(place);
+    --connection(parcel.connection).under_way;
+    parcel.owner->arrived(parcel.number);
+    tell_of_end(connection(parcel.connection));
+  }
 
   World& world;
   const Fabric fabric;
@@ -141,6 +208,10 @@ struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<Simula
   std::vector<SimulatedTransport*> endpoints;  // those that are not gone
   std::deque<Parcel> parcels;                  // under way, or not received yet, by the transfer's id
   std::vector<std::size_t> free;
+  std::size_t messages_under_way = 0;
+  std::vector<OwnedParcel> owned;  // by the transfer's id
+  std::vector<std::size_t> free_owned;
+  bool changes = false;  // what has happened is being told
   std::vector<Network::Happening> happened;
 };
 
@@ -327,6 +398,7 @@ void SimulatedWire::Shared::happen(const Network::Happening& happening) {
   Connection& over = connection(parcel.connection);
   if (happening.what == Network::Happening::What::kSent) return release(parcel);
   --over.under_way;
+  --messages_under_way;
   if (SimulatedTransport* const to = over.receiver()) {
     to->take(happening.id);
   } else {
@@ -338,10 +410,10 @@ void SimulatedWire::Shared::happen(const Network::Happening& happening) {
 void SimulatedWire::Shared::end_between(Group& group, int rank, int peer, End how) {
   SimulatedTransport* const to = group.members[static_cast<std::size_t>(peer)];
   if (to == nullptr) return;
-  const std::unordered_map<int, int>& used = group.connections[static_cast<std::size_t>(rank)];
-  if (const auto found = used.find(peer); found != used.end()) {
-    connection(found->second).end = how;
-    tell_of_end(connection(found->second));
+  const int number = group.connections[static_cast<std::size_t>(rank)].find(peer);
+  if (number >= 0) {
+    connection(number).end = how;
+    tell_of_end(connection(number));
   } else {
     to->lose(rank, how);
   }
@@ -358,10 +430,10 @@ SimulatedWire::~SimulatedWire() = default;
 
 std::vector<std::unique_ptr<Transport>> SimulatedWire::connect(std::span<const int> hosts,
                                                                std::span<const std::size_t> processes) {
-  Shared::Group& group = shared_->groups.emplace_back(
-      Shared::Group{.hosts = {hosts.begin(), hosts.end()},
-                    .members = std::vector<SimulatedTransport*>(hosts.size()),
-                    .connections = std::vector<std::unordered_map<int, int>>(hosts.size())});
+  Shared::Group& group =
+      shared_->groups.emplace_back(Shared::Group{.hosts = {hosts.begin(), hosts.end()},
+                                                 .members = std::vector<SimulatedTransport*>(hosts.size()),
+                                                 .connections = std::vector<NumbersByPeer>(hosts.size())});
   std::vector<std::unique_ptr<Transport>> endpoints;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
     endpoints.push_back(std::make_unique<SimulatedTransport>(shared_, group, static_cast<int>(rank),
@@ -369,6 +441,29 @@ std::vector<std::unique_ptr<Transport>> SimulatedWire::connect(std::span<const i
   }
   return endpoints;
 }
+
+std::size_t SimulatedWire::groups() const { return shared_->groups.size(); }
+
+int SimulatedWire::connection(std::size_t group, int from, int to) {
+  return shared_->connection_between(shared_->groups[group], from, to);
+}
+
+int SimulatedWire::receiver(int connection) const { return shared_->connection(connection).to; }
+
+void SimulatedWire::send(int connection, std::size_t header_bytes, std::size_t payload_bytes, ParcelOwner& owner,
+                         std::uint32_t number) {
+  if (shared_->free_owned.empty()) {
+    shared_->free_owned.push_back(shared_->owned.size());
+    shared_->owned.emplace_back();
+  }
+  const std::size_t place = shared_->free_owned.back();
+  shared_->free_owned.pop_back();
+  shared_->owned[place] = {&owner, number, connection};
+  shared_->begin(connection, Shared::kOwned | place, header_bytes + shared_->scale * payload_bytes);
+}
+
+std::size_t SimulatedWire::parcels_under_way() const { return shared_->owned.size() - shared_->free_owned.size(); }
+std::size_t SimulatedWire::messages_under_way() const { return shared_->messages_under_way; }
 
 void SimulatedWire::end_process(std::size_t process) {
   std::vector<SimulatedTransport*> ended = shared_->endpoints;

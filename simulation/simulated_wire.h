@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <span>
@@ -14,6 +15,15 @@
 #include "simulation/world.h"
 
 namespace syncopate::simulation {
+
+// Who sends parcels, of which the wire knows nothing but how large they are.
+class ParcelOwner {
+ public:
+  virtual ~ParcelOwner() = default;
+  // The last byte has left; all has come. Both are called in the world's time, and must not wait.
+  virtual void sent(std::uint32_t parcel) = 0;
+  virtual void arrived(std::uint32_t parcel) = 0;
+};
 
 class SimulatedWire {
  public:
@@ -30,6 +40,19 @@ class SimulatedWire {
   // sockets (common/transport): a second after they could know.
   std::vector<std::unique_ptr<Transport>> connect(std::span<const int> hosts,
                                                   std::span<const std::size_t> processes = {});
+  // How many times connect() has been called: the number of the next group.
+  std::size_t groups() const;
+
+  // Returns the number of the connection of two members of a group.
+  int connection(std::size_t group, int from, int to);
+  int receiver(int connection) const;
+  // Sends a parcel behind what the connection carries already, and as transports' messages are sent. The owner, which
+  // tells its parcels apart by `number`, outlives them.
+  void send(int connection, std::size_t header_bytes, std::size_t payload_bytes, ParcelOwner& owner,
+            std::uint32_t number);
+  std::size_t parcels_under_way() const;
+  std::size_t messages_under_way() const;  // of transports
+
   // The process is gone, and what it had is never used again. What it has sent still arrives; behind that, peers are
   // told of its loss at once: each after the latency of its links.
   void end_process(std::size_t process);

@@ -123,7 +123,7 @@ void World::sleep_until(TimePoint time) {
 }
 
 void World::process(Processing what, std::size_t bytes) {
-  const Duration time = from_seconds(seconds_per_byte_[static_cast<std::size_t>(what)] * static_cast<double>(bytes));
+  const Duration time = time_for(what, bytes);
   if (time > Duration::zero()) sleep_until(now() + time);
 }
 

@@ -69,6 +69,10 @@ class World {
     seconds_per_byte_[static_cast<std::size_t>(what)] = seconds_per_byte;
   }
 
+  Duration time_for(Processing what, std::size_t bytes) const {
+    return from_seconds(seconds_per_byte_[static_cast<std::size_t>(what)] * static_cast<double>(bytes));
+  }
+
   // By an actor. The one that runs.
   ActorId current() const { return current_; }
   // By anybody: the group of the actor that runs; none while an action does.

@@ -58,6 +58,10 @@ class TransportCollective final : public ScheduleCollective {
   }
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
+    if (options_.player != nullptr && !buffer.empty() && kind_for(buffer.size_bytes()) == ScheduleKind::kRing) {
+      const std::optional<Status> summed = options_.player->sum_by_ring(rank(), buffer, deadline);
+      if (summed) return waited_for(waiting_for(), summed->in("all_reduce"));
+    }
     const Schedule& schedule = kept({Operation::kAllReduce, 0, buffer.size()}, [&] {
       return all_reduce_schedule(kind_for(buffer.size_bytes()), rank(), size(), buffer.size(), segment_,
                                  options_.ranks_by_host);
@@ -116,10 +120,21 @@ class TransportCollective final : public ScheduleCollective {
   }
   const RanksByHost& ranks_by_host() const override { return options_.ranks_by_host; }
 
-  void interrupt() override { transport_.interrupt(); }
-  int waiting_for() const override { return waiting_for_.load(std::memory_order_relaxed); }
+  void interrupt() override {
+    transport_.interrupt();
+    if (options_.player != nullptr) options_.player->interrupt(rank());
+  }
+  int waiting_for() const override {
+    const int waits_for = waiting_for_.load(std::memory_order_relaxed);
+    return waits_for < 0 && options_.player != nullptr ? options_.player->waiting_for(rank()) : waits_for;
+  }
   TransportCounters counters() const override {
     TransportCounters counters = transport_.counters();
+    if (options_.player != nullptr) {
+      const TransportCounters played = options_.player->counters(rank());
+      counters.payload_bytes_out += played.payload_bytes_out;
+      counters.payload_bytes_in += played.payload_bytes_in;
+    }
     counters.dropped += repeated_;
     return counters;
   }
@@ -174,6 +189,10 @@ class TransportCollective final : public ScheduleCollective {
   // `sum`, unless null, fills the buffer and takes what is in it.
   Status run(const Schedule& schedule, const PartHeader& operation, std::span<float> buffer, TimePoint deadline,
              PartwiseSum* sum = nullptr) {
+    if (options_.player != nullptr && sum == nullptr && operation.kind == PartHeader::kOfAll) {
+      const Status status = options_.player->play(rank(), schedule, buffer, deadline);
+      return waited_for(waiting_for(), status);
+    }
     SYNCOPATE_RETURN_IF_ERROR(make_room_for_copies(schedule));
     for (const auto& each : links_) {
       if (each) each->sent = each->received = 0;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "allreduce/collective.h"
+#include "allreduce/collective/schedule_player.h"
 #include "allreduce/schedule/cost_model.h"
 #include "allreduce/schedule/schedule.h"
 #include "common/clock.h"
@@ -17,6 +18,7 @@ struct ScheduleOptions {
   RanksByHost ranks_by_host = {};           // empty means one host
   const Clock* clock = nullptr;             // told what is summed (Clock::processed), if set; outlives the collective
   Tracer* tracer = nullptr;                 // records parts, if set; outlives the collective
+  SchedulePlayer* player = nullptr;         // carries out the operations of all ranks, if set; outlives the collective
   int number = 0;                           // which of the collectives that one tracer records, the same on all ranks
 };
 

@@ -52,6 +52,7 @@ RanksByHost one_host(int ranks) {
 
 CostModel::CostModel(const RanksByHost& hosts, const GroupLinks& links, std::size_t segment_bytes)
     : links_(links), segment_bytes_(segment_bytes), ranks_of_hosts_(sizes_of(hosts)) {
+  sizes_of_hosts_.insert(ranks_of_hosts_.begin(), ranks_of_hosts_.end());
   const HostTraffic traffic(hosts);
   size_ = traffic.size();
   ring_ = traffic.ring();
@@ -76,7 +77,7 @@ double CostModel::direct_seconds(double share) const {
   // The mean of a rank's messages, on the host whose ranks take longest.
   const auto message = [&](double part) {
     double longest = 0;
-    for (const std::size_t ranks : ranks_of_hosts_) {
+    for (const std::size_t ranks : sizes_of_hosts_) {
       const auto here = static_cast<double>(ranks), elsewhere = size_ - here;
       const double one_by_one =
           (here - 1) * message_seconds(links_.inside, part) + elsewhere * message_seconds(links_.across, part);

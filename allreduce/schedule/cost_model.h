@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -96,6 +97,7 @@ class CostModel {
   GroupLinks links_;
   std::size_t segment_bytes_;
   std::vector<std::size_t> ranks_of_hosts_;
+  std::set<std::size_t> sizes_of_hosts_;  // the different ones
   int size_;
   // Counted once, since they do not depend on the bytes.
   RoundTraffic ring_, double_tree_;

@@ -115,11 +115,16 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   }
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
                              connect_endpoint(context, assignment, context.host.make_link(config), clock));
+  // A trace has what a rank does with each part.
+  allreduce::SchedulePlayer* const player =
+      context.tracer != nullptr ? nullptr
+                                : context.host.schedule_player(config, endpoint_options(context, assignment).group);
   const allreduce::ScheduleOptions options{.kind = schedule_kind_of(config).value_or(allreduce::ScheduleKind::kRing),
                                            .segment_bytes = static_cast<std::size_t>(config.segment_bytes),
                                            .ranks_by_host = ranks_by_host(config, workers),
                                            .clock = &clock,
-                                           .tracer = context.tracer};
+                                           .tracer = context.tracer,
+                                           .player = player};
   HostCollective connected;
   if (may_sum_on_two_levels(config)) {
     SYNCOPATE_ASSIGN_OR_RETURN(connected.inside,
@@ -135,11 +140,8 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
   }
   if (connected.inside) {
     connected.collective = allreduce::make_two_level_collective(*connected.inside, std::move(collective));
-  } else if (context.tracer != nullptr) {
-    connected.collective = std::move(collective);
   } else {
-    connected.collective =
-        context.host.shortened(config, endpoint_options(context, assignment).group, std::move(collective));
+    connected.collective = std::move(collective);
   }
   return connected;
 }

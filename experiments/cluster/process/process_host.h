@@ -47,10 +47,9 @@ class ProcessHost {
   // Keeps what has been measured for later runs.
   virtual Status keep_links(const std::string& wire, const allreduce::GroupLinks& links) = 0;
 
-  // Returns a collective that does what `collective` of this group does, and takes as long.
-  virtual std::unique_ptr<allreduce::Collective> shortened(const ResolvedRun& /*config*/, const std::string& /*group*/,
-                                                           std::unique_ptr<allreduce::ScheduleCollective> collective) {
-    return collective;
+  // Returns what carries out the schedules of this connected group in place of its transports; null for nothing.
+  virtual allreduce::SchedulePlayer* schedule_player(const ResolvedRun& /*config*/, const std::string& /*group*/) {
+    return nullptr;
   }
 
   // Returns the run's model, which takes the time that computing takes here. The backend outlives it. Fails as

@@ -54,33 +54,40 @@ Result<std::unique_ptr<Transport>> DataPlane::connect(std::size_t process, const
   group.processes[rank] = process;
   SYNCOPATE_RETURN_IF_ERROR(
       rendezvous.exchange(options.group, options.rank, options.size, std::to_string(process), deadline).status());
-  if (group.endpoints.empty()) group.endpoints = wire_.connect(group.hosts, group.processes);
+  if (group.endpoints.empty()) {
+    group.number = wire_.groups();
+    group.endpoints = wire_.connect(group.hosts, group.processes);
+  }
   return std::move(group.endpoints[rank]);
 }
 
-std::shared_ptr<PricedRing> DataPlane::ring_of(const ResolvedRun& config, double sum_time, const std::string& name) {
+SimulatedSchedules* DataPlane::schedules_of(const ResolvedRun& config, double sum_time, const std::string& name) {
   Group& group = groups_.at(name);
-  if (group.ring) return group.ring;
-  const std::set<int> hosts(group.hosts.begin(), group.hosts.end());
-  const bool shares_links = hosts.size() < group.hosts.size() || fabric_.racks > 1;
-  if (shares_links || group.hosts.size() < 2 || config.gossip != Gossip::kOff || config.elastic ||
-      !config.faults.empty()) {
+  if (group.schedules) return group.schedules.get();
+  if (group.hosts.size() < 2 || config.gossip != Gossip::kOff || config.elastic || !config.faults.empty()) {
     return nullptr;
   }
+  group.schedules = std::make_unique<SimulatedSchedules>(
+      world_, wire_, group.number, static_cast<int>(group.hosts.size()), ring_prices(config, sum_time, group));
+  return group.schedules.get();
+}
+
+// None where parts of several ranks share a link.
+std::optional<SimulatedSchedules::RingPrices> DataPlane::ring_prices(const ResolvedRun& config, double sum_time,
+                                                                     const Group& group) const {
+  const std::set<int> hosts(group.hosts.begin(), group.hosts.end());
+  if (hosts.size() < group.hosts.size() || fabric_.racks > 1) return std::nullopt;
   const simulation::NetworkOptions network{.model = config.network, .links = {}};
   const simulation::Link link = fabric_.links().front();
   const auto on_link = [network, link, scale = static_cast<std::uint64_t>(scale_)](std::size_t bytes) {
     return simulation::ticks_alone(network, link, link.latency, sizeof(allreduce::PartHeader) + scale * bytes);
   };
-  if (!on_link(1)) return nullptr;
-  allreduce::RingCosts costs{
-      .ticks_on_link = [on_link](std::size_t bytes) { return *on_link(bytes); },
-      .ticks_of_latency = link.latency,
-      .sum = [sum_time](std::size_t bytes) { return from_seconds(sum_time * static_cast<double>(bytes)); }};
-  group.ring =
-      std::make_shared<PricedRing>(world_, static_cast<int>(group.hosts.size()),
-                                   static_cast<std::size_t>(config.segment_bytes) / sizeof(float), std::move(costs));
-  return group.ring;
+  if (!on_link(1)) return std::nullopt;
+  return SimulatedSchedules::RingPrices{
+      .segment = static_cast<std::size_t>(config.segment_bytes) / sizeof(float),
+      .costs = {.ticks_on_link = [on_link](std::size_t bytes) { return *on_link(bytes); },
+                .ticks_of_latency = link.latency,
+                .sum = [sum_time](std::size_t bytes) { return from_seconds(sum_time * static_cast<double>(bytes)); }}};
 }
 
 ProcessHost::KnownLinks DataPlane::links() const {

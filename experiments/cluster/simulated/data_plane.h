@@ -4,12 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "experiments/cluster/plan/job_plan.h"
 #include "experiments/cluster/process/process_host.h"
-#include "experiments/cluster/simulated/priced_ring.h"
+#include "experiments/cluster/simulated/simulated_schedules.h"
 #include "simulation/simulated_wire.h"
 #include "simulation/world.h"
 
@@ -24,9 +25,9 @@ class DataPlane {
   // Returns the endpoint of a member of a group, once all have asked for theirs.
   Result<std::unique_ptr<Transport>> connect(std::size_t process, const TransportOptions& options,
                                              Rendezvous& rendezvous, TimePoint deadline);
-  // Returns what the members of a connected group share to have their rings priced, a byte of which takes `sum_time`
-  // seconds to add; null where messages of other ranks, or faults, could come in between.
-  std::shared_ptr<PricedRing> ring_of(const ResolvedRun& config, double sum_time, const std::string& group);
+  // Returns what carries out the schedules of a connected group, in which a byte takes `sum_time` seconds to add; null
+  // where somebody may be lost, who would then have to be told of by messages.
+  SimulatedSchedules* schedules_of(const ResolvedRun& config, double sum_time, const std::string& group);
   // The process is gone, in whatever way: the peers of what it has not closed are told.
   void end_process(std::size_t process) { wire_.end_process(process); }
   // What messages of workers take inside a host, where all of its workers send at once, and between hosts.
@@ -40,8 +41,12 @@ class DataPlane {
     std::vector<int> hosts;
     std::vector<std::size_t> processes;
     std::vector<std::unique_ptr<Transport>> endpoints;
-    std::shared_ptr<PricedRing> ring;  // null until it is asked for
+    std::size_t number = 0;                         // the wire's, once connected
+    std::unique_ptr<SimulatedSchedules> schedules;  // null until they are asked for
   };
+
+  std::optional<SimulatedSchedules::RingPrices> ring_prices(const ResolvedRun& config, double sum_time,
+                                                            const Group& group) const;
 
   simulation::World& world_;
   const std::vector<int> host_of_;  // by process

@@ -17,11 +17,4 @@ Result<std::unique_ptr<worker::Model>> SimulatedHost::make_model(const ResolvedR
   return timed_model(std::move(model), compute_.times, sleep);
 }
 
-std::unique_ptr<allreduce::Collective> SimulatedHost::shortened(
-    const ResolvedRun& config, const std::string& group, std::unique_ptr<allreduce::ScheduleCollective> collective) {
-  std::shared_ptr<PricedRing> ring = plane_.ring_of(config, compute_.processing.sum, group);
-  if (ring == nullptr) return collective;
-  return PricedRing::join(std::move(ring), std::move(collective));
-}
-
 }  // namespace syncopate::experiments

@@ -38,8 +38,9 @@ class SimulatedHost final : public ProcessHost {
   // The wire itself has the shape that is asked for.
   std::shared_ptr<ProcessLink> make_link(const ResolvedRun&) override { return nullptr; }
   std::optional<KnownLinks> known_links(const std::string&) override { return plane_.links(); }
-  std::unique_ptr<allreduce::Collective> shortened(const ResolvedRun& config, const std::string& group,
-                                                   std::unique_ptr<allreduce::ScheduleCollective> collective) override;
+  allreduce::SchedulePlayer* schedule_player(const ResolvedRun& config, const std::string& group) override {
+    return plane_.schedules_of(config, compute_.processing.sum, group);
+  }
   Status keep_links(const std::string&, const allreduce::GroupLinks&) override { return {}; }
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override;
