@@ -30,16 +30,15 @@ Status SimulatedSchedules::play(int rank, const allreduce::Schedule& schedule, s
   own.step = 0;
   own.has_sent = false;
   own.buffer = buffer;
+  own.parts.clear();
   move_on(rank);
   Status status = wait(rank, deadline, [&] { return is_through(own); });
   own.schedule = nullptr;
-  if (status.ok()) {
-    ++own.finished;
-  } else {  // what has not left is nobody's
-    for (Part& part : parts_) {
-      if (part.from == rank && part.copy.size() == 0) part.values = {};
-    }
+  // Until now those who take parts have read them where they lie, which no step has changed meanwhile.
+  for (const std::uint32_t part : own.parts) {
+    if (parts_[part].from == rank && parts_[part].operation == own.finished) keep(parts_[part]);
   }
+  if (status.ok()) ++own.finished;
   return status;
 }
 
@@ -78,6 +77,7 @@ void SimulatedSchedules::send(int rank, const SendPart& part) {
   ++own.unsent;
   const int connection = wire_.connection(group_, rank, part.peer);
   parts_[number].connection = connection;
+  own.parts.push_back(number);
   wire_.send(connection, sizeof(allreduce::PartHeader), part.range.size() * sizeof(float), *this, number);
 }
 
@@ -88,7 +88,7 @@ std::uint32_t SimulatedSchedules::new_part(int from, std::span<const float> valu
   }
   const std::uint32_t number = free_parts_.back();
   free_parts_.pop_back();
-  parts_[number] = {.from = from, .values = values};
+  parts_[number] = {.from = from, .operation = of(from).finished, .values = values};
   if (copied) keep(parts_[number]);
   return number;
 }
@@ -102,7 +102,6 @@ void SimulatedSchedules::keep(Part& part) {
 }
 
 void SimulatedSchedules::sent(std::uint32_t part) {
-  keep(parts_[part]);
   const int rank = parts_[part].from;
   Rank& from = of(rank);
   if (--from.unsent == 0 && from.schedule != nullptr && is_through(from) && from.waiter) world_.wake(*from.waiter);
@@ -146,6 +145,7 @@ bool SimulatedSchedules::take(int rank, const ReceivePart& part) {
     }
   }
   parts_[number].copy = {};
+  parts_[number].from = -1;
   free_parts_.push_back(number);
   return true;
 }

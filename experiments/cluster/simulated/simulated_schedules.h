@@ -59,6 +59,7 @@ class SimulatedSchedules final : public allreduce::SchedulePlayer, public simula
     int awaits = -1;
     int unsent = 0;  // parts that have not left
     std::deque<std::uint32_t> to_itself;
+    std::vector<std::uint32_t> parts;  // that this operation has sent
     // The ring that is priced.
     TimePoint entered;
     std::optional<TimePoint> leaves;  // once that is known
@@ -71,9 +72,10 @@ class SimulatedSchedules final : public allreduce::SchedulePlayer, public simula
   };
   // A part under way, or not taken yet.
   struct Part {
-    int from = 0;
+    int from = -1;                  // -1: it has been taken
+    std::size_t operation = 0;      // the sender's
     int connection = 0;             // the wire's
-    std::span<const float> values;  // the sender's, until they have left
+    std::span<const float> values;  // the sender's, until its operation is over
     AlignedBuffer copy;             // afterwards, unless they are SharedZeros
     std::uint32_t next = kNone;     // that has arrived over the same connection
   };
