@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "prediction/timed_model.h"
 
@@ -19,6 +20,11 @@ double exchange_seconds(double bytes, const Network& network, const ExchangePlan
   return byteps_seconds(bytes, network, plan.servers);
 }
 
+// Whether a bucket that has come to tensor i takes the one before it, too.
+bool goes_on(std::span<const double> tensors, std::size_t i, double bucket, double limit) {
+  return i > 0 && bucket + tensors[i - 1] <= limit;
+}
+
 // Buckets of gradients, one after another, behind or beside the backward pass.
 StepPrediction by_buckets(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
   StepPrediction prediction;
@@ -28,7 +34,7 @@ StepPrediction by_buckets(const TimedModel& model, double compute, const Network
   for (std::size_t i = model.bytes.size(); i-- > 0;) {
     now += model.backward[i];
     bucket += model.bytes[i];
-    if (bucket < plan.bucket_bytes && i > 0) continue;
+    if (goes_on(model.bytes, i, bucket, plan.bucket_bytes)) continue;
     const double seconds = exchange_seconds(bucket, network, plan);
     wire_free = std::max(wire_free, now) + seconds;
     prediction.communication += seconds;
@@ -140,6 +146,16 @@ StepPrediction by_pulls(const TimedModel& model, double compute, const Network& 
 }
 
 }  // namespace
+
+std::vector<double> bucket_sizes(std::span<const double> tensors, double bucket_bytes) {
+  std::vector<double> buckets;
+  double bucket = 0;
+  for (std::size_t i = tensors.size(); i-- > 0;) {
+    bucket += tensors[i];
+    if (!goes_on(tensors, i, bucket, bucket_bytes)) buckets.push_back(std::exchange(bucket, 0));
+  }
+  return buckets;
+}
 
 Status check_step(const ModelProfile& profile, double compute, const Network& network, const ExchangePlan& plan) {
   constexpr int kMost = 1 << 20;

@@ -22,6 +22,9 @@
 // ones: Jiang et al., OSDI 2020, section 2.2.)
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "common/status.h"
 #include "prediction/communication_cost.h"
 #include "prediction/model_profile.h"
@@ -35,7 +38,7 @@ enum class Sharding { kEven, kWhole };  // each tensor cut into equal parts, or 
 struct ExchangePlan {
   Exchange exchange = Exchange::kRing;
   bool overlap = true;
-  double bucket_bytes = 0;  // all but servers: gradients are gathered until they have that many; 0: each by itself
+  double bucket_bytes = 0;  // all but servers: gradients are gathered up to so many, a larger one by itself; 0: each
   int servers = 1;          // servers: at least 1. byteps: hosts with a server alone, at least 0
   Sharding sharding = Sharding::kEven;
   bool colocated = false;  // servers: on the workers' hosts, one each on the first; else on hosts of their own
@@ -52,6 +55,9 @@ struct StepPrediction {
 // values out of range, and for more colocated servers than hosts.
 Result<StepPrediction> predict_step(const ModelProfile& profile, double compute, const Network& network,
                                     const ExchangePlan& plan);
+
+// Returns the bytes of each bucket of gradients, in backward order, of tensors of so many bytes in forward order.
+std::vector<double> bucket_sizes(std::span<const double> tensors, double bucket_bytes);
 
 // Returns the error that predict_step() fails with, without predicting anything.
 Status check_step(const ModelProfile& profile, double compute, const Network& network, const ExchangePlan& plan);

@@ -33,10 +33,19 @@ TEST(StepPrediction, HidesAllreduceBehindTheBackwardPass) {
   const Network network{.bytes_per_second = 100, .workers = 2};
   EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing}), 11, kRounding);
   EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .overlap = false}), 15, kRounding);
-  // Buckets of at least 400 bytes: 500 ready at 7 s take 5 s, the last 100 end at 13 s.
-  EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .bucket_bytes = 400}), 13, kRounding);
+  // Buckets of at most 400 bytes: 300 end at 8 s, and the other 300, which are ready at 9 s, at 12 s.
+  EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .bucket_bytes = 400}), 12, kRounding);
   // A fast network leaves the exchange of the first layer alone: 9 s + 0.01 s.
   EXPECT_NEAR(step_of({.bytes_per_second = 10000, .workers = 2}, {.exchange = Exchange::kRing}), 9.01, kRounding);
+}
+
+// As a run fills them (common/param_layout.h).
+TEST(StepPrediction, FillsABucketUpToItsSize) {
+  const std::vector<double> tensors{100, 200, 300};
+  EXPECT_EQ(bucket_sizes(tensors, 400), (std::vector<double>{300, 300}));
+  EXPECT_EQ(bucket_sizes(tensors, 250), (std::vector<double>{300, 200, 100}));
+  EXPECT_EQ(bucket_sizes(tensors, 0), (std::vector<double>{300, 200, 100}));
+  EXPECT_EQ(bucket_sizes(tensors, 600), std::vector<double>{600});
 }
 
 TEST(StepPrediction, CountsAMessageOfEachBucketAndNothingForOneWorker) {

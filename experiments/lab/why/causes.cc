@@ -57,6 +57,12 @@ Remedy more_servers(const Waterfall& waterfall, const RunPace& pace, double part
   if (pace.exchange_left_by_servers) {
     remedy.ms_gained = exchange_of(waterfall) * (1 - *pace.exchange_left_by_servers);
     remedy.by = "the measured exchange, less by as much as in the closed form of synchronous servers";
+  } else if (pace.exchanges_alone() && pace.link) {
+    // Servers are full, so that the step goes with what they have to do, down to what the workers' links need.
+    const double rest = waterfall.measured_ms - waterfall.exchange_ms;
+    const double left = std::max(waterfall.measured_ms / 2 - rest, waterfall.exchange.own_link_exposed_ms);
+    remedy.ms_gained = std::clamp(waterfall.exchange_ms - left, 0.0, waterfall.exchange_ms);
+    remedy.by = "servers that have half as much to do each, beside the workers' own links";
   }
   return remedy;
 }
@@ -76,6 +82,20 @@ std::string by_flags(const RunPace& pace, std::vector<std::string> flags) {
 // The same of what a program of the person's own takes, too.
 std::string where_accepted(const RunPace& pace, const std::string& flag, const std::string& text) {
   return accepts(pace, flag) ? text : "";
+}
+
+Remedy wider_links(const Waterfall& waterfall, const RunPace& pace) {
+  Remedy remedy{.change = where_accepted(pace, "--compress", "send half as much (--compress=int8 a quarter), or ") +
+                          "take links of twice the rate"};
+  const double incast = waterfall.part(PartKind::kIncast);
+  if (pace.exchange_left_by_link) {
+    remedy.ms_gained = exchange_of(waterfall) * (1 - *pace.exchange_left_by_link);
+    remedy.by = "the measured exchange, less by as much as in the closed form";
+  } else {
+    remedy.ms_gained = (waterfall.part(PartKind::kLink) + incast) / 2;
+    remedy.by = incast > 0 ? "half of this part and of incast" : "half of this part";
+  }
+  return remedy;
 }
 
 int costliest_worker(const Waterfall& waterfall) {
@@ -103,6 +123,14 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
       return Remedy{fmt::format("find out what slows worker {}, or leave it out", costliest_worker(waterfall)), ms};
     case PartKind::kImbalance:
       if (waterfall.uneven_waits_ms < ms / 2) return Remedy{"find out what makes some steps longer than others", ms};
+      if (waterfall.uneven_waits_seldom_ms && !pace.is_own_program && pace.servers == 0 && pace.meets_every == 1 &&
+          accepts(pace, "--sync-every")) {
+        const double waits = std::max(0.0, waterfall.uneven_waits_ms - *waterfall.uneven_waits_seldom_ms);
+        return Remedy{
+            fmt::format("let workers average their weights every {} steps (--sync-every={})", kSeldom, kSeldom),
+            waits + exchange_of(waterfall) * (1 - 1.0 / kSeldom),
+            "the waits that these steps would make then, and that part of the exchange"};
+      }
       return Remedy{
           "let workers wait for each other less" +
               (pace.is_own_program ? " (--mode=ps --consistency=bounded:k)"
@@ -111,9 +139,7 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
     case PartKind::kCores:
       return Remedy{cores_remedy(pace), ms};
     case PartKind::kLink:
-      return Remedy{where_accepted(pace, "--compress", "send half as much (--compress=int8 a quarter), or ") +
-                        "take a link of twice the rate",
-                    ms / 2, "half of this part"};
+      return wider_links(waterfall, pace);
     case PartKind::kIncast:
       return more_servers(waterfall, pace, ms);
     case PartKind::kHotShard:
@@ -122,18 +148,19 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
       return Remedy{fmt::format("find out what slows server {}, or move it to another host",
                                 waterfall.exchange.slowest_server.value_or(0)),
                     ms};
-    case PartKind::kServers:
+    case PartKind::kServers: {
       if (pace.compresses)
         return Remedy{"send without a codec (--compress=none), which servers undo, or take a cheaper one"};
-      return Remedy{
-          fmt::format(
-              "take {} servers (--servers={}){}", 2 * pace.servers, 2 * pace.servers,
-              pace.is_own_program || !accepts(pace, "--shards-per-server") ? "" : ", or threads (--shards-per-server)"),
-          ms / 2, "half of this part"};
+      Remedy remedy = more_servers(waterfall, pace, ms);
+      if (!pace.exchanges_alone()) remedy = {.change = remedy.change, .ms_gained = ms / 2, .by = "half of this part"};
+      if (!pace.is_own_program && accepts(pace, "--shards-per-server")) {
+        remedy.change += ", or threads (--shards-per-server)";
+      }
+      return remedy;
+    }
     case PartKind::kDelay:
-      return Remedy{"make larger steps" + by_flags(pace, {"--batch-size", "--sync-every"}) +
-                        where_accepted(pace, "--bucket-bytes", ", or send fewer messages (--bucket-bytes)"),
-                    ms / 2, "half of this part"};
+      return Remedy{"make larger steps" + by_flags(pace, {"--batch-size", "--sync-every"}), exchange_of(waterfall) / 2,
+                    "half of the exchange, as in steps of twice the samples"};
     case PartKind::kCodec:
       return Remedy{"take a faster codec, or none (--compress)", ms};
     case PartKind::kOptimizer:

@@ -10,6 +10,11 @@ constexpr double kHot = 1.25;
 // What one server takes longer than its bytes explain counts if it is at least that part of the exposed exchange.
 constexpr double kSlowPart = 0.2;
 
+// What a worker's link leaves exposed where nothing but it is full: as much stays hidden behind computing as is now.
+double exposed_by_own_link(const ExchangeFigures& figures, double worker_link_ms) {
+  return std::max(0.0, worker_link_ms - std::max(0.0, figures.communication_ms - figures.exposed_ms));
+}
+
 // What a link needs for these bytes of one process. Weights come back from a server after the gradients that they were
 // made of; the two directions of an allreduce are under way at once.
 double link_ms_of(double in, double out, const RunPace& pace) {
@@ -65,7 +70,7 @@ double longer_than_its_bytes(const ServerLoad& load, const std::vector<ServerLoa
   return (load.alone_ms - share * figures.communication_ms) / (1 - share);
 }
 
-void find_hot_shard(const ExchangeFigures& figures, ExchangeParts& parts) {
+void find_hot_shard(const ExchangeFigures& figures, const RunPace& pace, ExchangeParts& parts) {
   const std::vector<ServerLoad>& loads = parts.of_servers;
   const double mean_bytes = mean_of(loads, bytes_of);
   if (loads.size() < 2 || mean_bytes <= 0) return;
@@ -75,7 +80,9 @@ void find_hot_shard(const ExchangeFigures& figures, ExchangeParts& parts) {
   parts.hot_server = hot->server;
   // If all servers had as much, the workers' own links may be the full ones. What was hidden behind computing stays so.
   double after = figures.exposed_ms / parts.hottest_over_mean;
-  if (hot->link_ms > 0) {
+  if (hot->link_ms > 0 && pace.exchanges_alone()) {
+    after = std::clamp(exposed_by_own_link(figures, parts.worker_link_ms), after, figures.exposed_ms);
+  } else if (hot->link_ms > 0) {
     const double now = std::max(hot->link_ms, parts.worker_link_ms);
     const double even = std::max(hot->link_ms / parts.hottest_over_mean, parts.worker_link_ms) / now;
     const double one_way = now / 2;
@@ -108,7 +115,7 @@ ExchangeParts divide_exchange(const ExchangeFigures& figures, const RunPace& pac
   parts.of_servers = loads_of(figures, pace);
   const double bytes = std::max(figures.bytes_out, figures.bytes_in);
   parts.worker_bytes = bytes;
-  parts.worker_link_ms = link_ms_of(figures.bytes_in, figures.bytes_out, pace);
+  parts.worker_link_ms = std::max(link_ms_of(figures.bytes_in, figures.bytes_out, pace), pace.schedule_link_ms);
   if (pace.link && pace.host_link) {
     const double of_server =
         mean_of(parts.of_servers, [](const ServerLoad& load) { return std::max(load.bytes_in, load.bytes_out); });
@@ -116,20 +123,23 @@ ExchangeParts divide_exchange(const ExchangeFigures& figures, const RunPace& pac
     parts.worker_link_ms = parts.worker_bytes / pace.link->bytes_per_second * 1e3;
   }
   if (pace.link) parts.delay_ms = pace.delays_a_step * pace.link->delay_ms;
-  find_hot_shard(figures, parts);
+  find_hot_shard(figures, pace, parts);
   find_slow_server(figures, pace, parts);
 
   const std::vector<ServerLoad>& loads = parts.of_servers;
   const double rest = figures.exposed_ms - parts.hot_shard - parts.slow_server;
-  const double fan_in = mean_of(loads, [](const ServerLoad& load) { return load.link_ms; });
+  // While one worker's weights leave a server, another's gradients come, unless all go together.
+  const double ways = pace.exchanges_alone() ? 2 : 1;
+  const double fan_in = mean_of(loads, [&](const ServerLoad& load) { return load.link_ms / ways; });
   double busy = 0, core_wait = 0;
   for (const ServerLoad& load : loads) {
     if (load.server == parts.slowest_server || load.server == parts.hot_server) continue;
     busy = std::max(busy, load.busy_ms);
     core_wait = std::max(core_wait, load.core_wait_ms);
   }
-  parts.link = parts.worker_link_ms;
-  parts.incast = std::max(0.0, fan_in - parts.worker_link_ms);
+  parts.own_link_exposed_ms = exposed_by_own_link(figures, parts.worker_link_ms);
+  parts.link = pace.exchanges_alone() ? parts.own_link_exposed_ms : parts.worker_link_ms;
+  parts.incast = std::max(0.0, fan_in - parts.link);
   parts.servers = busy;
   parts.cores = core_wait;
   // Messages of several buckets may be on their way at once: delays take at most what links leave of the exchange.

@@ -50,6 +50,7 @@ struct ExchangeParts {
   // That a worker's link needs for a step: out and then in with servers, both at once without, and where processes
   // share a host's link; 0 if its rate is not known.
   double worker_link_ms = 0;
+  double own_link_exposed_ms = 0;  // what of it is exposed where nothing else is full
   double worker_bytes = 0;  // of the direction with more; where they share one, what the busiest host's link carries
   double delay_ms = 0;
   std::vector<ServerLoad> of_servers = {};  // by rank; empty: there are none, or nothing of them is recorded

@@ -52,17 +52,18 @@ Result<RecordedRun> read_recorded_run(const std::string& folder) {
 
 namespace {
 
-// By the closed form of synchronous servers.
-std::optional<double> exchange_left_by_servers(const ResolvedRun& config, double ideal_ms) {
-  if (!is_ps(config) || consistency_of(config).to_string() != "sync") return std::nullopt;
-  ResolvedRun other = config;
-  other.servers *= 2;
+// The part of the exposed exchange that `change` leaves, by the closed form of steps that workers make together.
+template <typename Change>
+std::optional<double> exchange_left(const ResolvedRun& config, double ideal_ms, const Change& change) {
+  if (is_ps(config) && consistency_of(config).to_string() != "sync") return std::nullopt;
   const double samples = static_cast<double>(config.workers) * config.batch_size;
   const auto exchange_ms = [&](const ResolvedRun& run) -> std::optional<double> {
     const std::optional<double> rate = predicted_rate(run, ideal_ms / 1e3);
     if (!rate) return std::nullopt;
     return 1e3 * samples / *rate - ideal_ms;
   };
+  ResolvedRun other = config;
+  change(other);
   const std::optional<double> now = exchange_ms(config), then = exchange_ms(other);
   if (!now || !then || *now <= 0) return std::nullopt;
   return std::clamp(*then / *now, 0.0, 1.0);
@@ -83,7 +84,14 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
   }
   run.waterfall = std::move(*waterfall);
   if (runs_command(recorded.config)) run.pace.batch_size = run.waterfall.batch_size;
-  run.pace.exchange_left_by_servers = exchange_left_by_servers(recorded.config, run.waterfall.ideal_ms);
+  if (is_ps(recorded.config)) {
+    run.pace.exchange_left_by_servers =
+        exchange_left(recorded.config, run.waterfall.ideal_ms, [](ResolvedRun& other) { other.servers *= 2; });
+  }
+  if (recorded.config.shape) {
+    run.pace.exchange_left_by_link = exchange_left(recorded.config, run.waterfall.ideal_ms,
+                                                   [](ResolvedRun& other) { other.shape->bits_per_second *= 2; });
+  }
   run.causes = causes_of(run.waterfall, run.pace);
   // The form is of full batches and of all workers.
   run.predicted_rate = predicted_rate(recorded.config, run.waterfall.ideal_ms / 1e3);

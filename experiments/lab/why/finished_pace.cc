@@ -1,12 +1,13 @@
 #include "experiments/lab/why/finished_pace.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
+#include <numeric>
 
+#include "allreduce/schedule/cost_model.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/predict/run_prediction.h"
 #include "experiments/lab/report/summary_text.h"
 
 namespace syncopate::experiments {
@@ -42,17 +43,38 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
   }
 }
 
-// How many messages follow each other at the least: to a server and back, or along the schedule, for each bucket.
-double delays_of(const ResolvedRun& config, double bytes) {
-  if (config.mode == Mode::kPs) return 2;
-  if (config.workers < 2 || config.mode == Mode::kLocal) return 0;
-  const auto workers = static_cast<unsigned>(config.workers);
-  const bool is_ring = schedule_kind_of(config) == allreduce::ScheduleKind::kRing;
-  const double messages = is_ring ? 2.0 * (config.workers - 1) : 2.0 * std::bit_width(workers - 1);
-  const double buckets = config.bucket_bytes && *config.bucket_bytes > 0
-                             ? std::ceil(bytes / static_cast<double>(*config.bucket_bytes))
-                             : 1;
-  return messages * std::max(1.0, buckets);
+// Sets what follows each other in the exchange of a step: messages to a server and back, or along the schedule of each
+// bucket, by its cost.
+void set_schedule(const ResolvedRun& config, RunPace& pace) {
+  if (config.mode == Mode::kPs) pace.delays_a_step = 2;
+  const std::optional<allreduce::ScheduleKind> kind = schedule_kind_of(config);
+  const bool is_by_size = config.collective == CollectiveKind::kBySize;
+  if (config.mode != Mode::kAllreduce || config.workers < 2 || !pace.link || !(kind || is_by_size)) return;
+  const std::optional<prediction::ModelProfile> profile = profile_like(config);
+  if (!profile) return;
+  const allreduce::LinkModel link{.latency = pace.link->delay_ms / 1e3,
+                                  .seconds_per_byte = 1 / pace.link->bytes_per_second};
+  allreduce::RanksByHost hosts;
+  for (int worker = 0; worker < config.workers; ++worker) hosts.push_back({worker});
+  const auto costs_over = [&](const allreduce::LinkModel& over) {
+    return allreduce::CostModel(hosts, allreduce::uniform_links(over), static_cast<std::size_t>(config.segment_bytes));
+  };
+  const allreduce::CostModel whole = costs_over(link),
+                             without_delay = costs_over({.seconds_per_byte = link.seconds_per_byte});
+  std::vector<double> tensors;
+  for (const auto& tensor : profile->tensors) tensors.push_back(sizeof(float) * static_cast<double>(tensor.parameters));
+  const double all = std::accumulate(tensors.begin(), tensors.end(), 0.0);
+  double link_seconds = 0, seconds = 0;
+  const double limit = config.bucket_bytes ? static_cast<double>(*config.bucket_bytes) : all;
+  for (const double bucket : prediction::bucket_sizes(tensors, limit)) {
+    const auto bytes = static_cast<std::size_t>(bucket);
+    const allreduce::ScheduleKind taken = is_by_size ? whole.cheapest(bytes) : *kind;
+    seconds += whole.seconds(taken, bytes);
+    link_seconds += without_delay.seconds(taken, bytes);
+  }
+  const auto meets_every = static_cast<double>(pace.meets_every);
+  if (!pace.compresses) pace.schedule_link_ms = 1e3 * link_seconds / meets_every;
+  if (link.latency > 0) pace.delays_a_step = (seconds - link_seconds) / link.latency / meets_every;
 }
 
 // What of the bytes of processes that share a host crosses its link. Servers have equal parts of the model; a ring goes
@@ -107,7 +129,6 @@ std::set<std::string> refused_by(const ResolvedRun& config) {
                                     {"sync-every", "2"},
                                     {"sharding", "balanced"},
                                     {"shards-per-server", "2"},
-                                    {"bucket-bytes", "4000000"},
                                     {"batch-size", std::to_string(2 * config.batch_size)},
                                     {"shape", "1gbit"}}) {
     const auto before = own->find(name);
@@ -142,8 +163,7 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
                           .delay_ms = seconds(config.shape->delay) * 1e3,
                           .rate = config.shape->describe().substr(0, config.shape->describe().find(" each way"))};
   }
-  pace.delays_a_step = delays_of(config, static_cast<double>(summary.parameters) * sizeof(float)) /
-                       static_cast<double>(pace.meets_every);
+  set_schedule(config, pace);
   pace.machine = report.machine;
   pace.processes = config.workers + (config.mode == Mode::kPs ? config.servers * (1 + config.replicas) : 0);
   return pace;

@@ -30,8 +30,10 @@ struct RunPace {
   // worker waits for others, or which ones is not recorded.
   std::optional<std::int64_t> lead = 0;
   int quorum = 1;
-  std::int64_t meets_every = 1;    // steps: workers exchange nothing between meetings
-  bool waits_in_forward = false;   // for the weights of the step before
+  std::int64_t meets_every = 1;   // steps: workers exchange nothing between meetings
+  bool waits_in_forward = false;  // for the weights of the step before
+  // Whether a worker's exchange goes on beside others', since it does not wait for them in each step.
+  bool exchanges_alone() const { return !lead || *lead > 0; }
   bool optimizer_is_local = true;  // part of what a worker computes by itself
   bool pairs_wait = false;         // gossip: for partners, whose part in a wait is not recorded
 
@@ -42,10 +44,13 @@ struct RunPace {
   std::map<int, ServerFigures> of_servers = {};  // of the whole run; empty: not recorded
 
   std::optional<PacedLink> link = {};
+  // What the parts of an allreduce that follow each other need of the link in a step, by its schedule; 0: not known.
+  double schedule_link_ms = 0;
   double delays_a_step = 0;  // one-way delays that follow each other in an exchange, if no two buckets overlap
   // The part of the exposed exchange that twice as many servers leave, by the closed form; none if it does not hold
   // here.
   std::optional<double> exchange_left_by_servers = {};
+  std::optional<double> exchange_left_by_link = {};  // the same of links of twice the rate
   bool is_simulated = false;
   // Processes share links of hosts, and which of their bytes cross these is not known: `link` is empty.
   bool shares_links = false;

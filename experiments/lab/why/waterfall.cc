@@ -158,6 +158,30 @@ Sums sums_of(const std::vector<const StepRow*>& rows, const LateWorkers& late, c
   return sums;
 }
 
+// What workers would wait for each other, of the mean step, if they met every so many of these steps: for the one that
+// takes longest over all of them. None where there are fewer.
+std::optional<double> waits_in(const std::vector<const StepRow*>& rows, const RunPace& pace, std::int64_t steps) {
+  std::map<std::int64_t, std::map<int, std::pair<double, std::int64_t>>> meetings;  // by worker: the time of how many
+  for (const StepRow* row : rows) {
+    auto& [ms, count] = meetings[row->step / steps][row->worker];
+    ms += row->data + row->forward + row->backward + row->straggle;
+    ++count;
+  }
+  double waits = 0, counted = 0;
+  for (const auto& [meeting, workers] : meetings) {
+    const auto is_whole = [&](const auto& each) { return each.second.second == steps; };
+    if (static_cast<int>(workers.size()) < pace.workers || !std::ranges::all_of(workers, is_whole)) continue;
+    double longest = 0, sum = 0;
+    for (const auto& [worker, time] : workers) {
+      longest = std::max(longest, time.first);
+      sum += time.first;
+    }
+    waits += longest - sum / pace.workers;
+    counted += static_cast<double>(steps);
+  }
+  return counted > 0 ? std::optional(waits / counted) : std::nullopt;
+}
+
 std::vector<WorkerPace> paces_of(const std::vector<const StepRow*>& rows, const RunPace& pace) {
   std::vector<WorkerPace> paces;
   for (int worker = 0; worker < pace.workers; ++worker) {
@@ -277,6 +301,7 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
     }
   }
   waterfall.uneven_waits_ms = uneven_waits / steps;
+  waterfall.uneven_waits_seldom_ms = waits_in(window.rows, pace, kSeldom);
   std::vector<double> alone = sums.alone;
   for (double& ms : alone) ms /= steps;
   waterfall.exchange = divide_exchange({.exposed_ms = waterfall.exchange_ms,
@@ -288,6 +313,8 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
                                         .alone_ms = std::move(alone)},
                                        pace);
   const ExchangeParts& exchange = waterfall.exchange;
+  // Where the link's part is known, what else ranks wait for is that others encode and decode.
+  const bool others_code = pace.compresses && pace.link && pace.servers == 0;
   const double step = sums.total / steps, dropped = std::clamp(sums.dropped / steps, 0.0, 0.999);
   waterfall.measured_ms = step / (1 - dropped);
   const auto ms_of = [&](PartKind kind) {
@@ -303,7 +330,7 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
       case PartKind::kCores:
         return (sums.cores + sums.wait_for_cores) / steps + exchange.cores;
       case PartKind::kCodec:
-        return sums.codec / steps;
+        return sums.codec / steps + (others_code ? exchange.unexplained : 0);
       case PartKind::kHotShard:
         return exchange.hot_shard;
       case PartKind::kSlowServer:
@@ -317,7 +344,7 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
       case PartKind::kDelay:
         return exchange.delay;
       case PartKind::kExchange:
-        return exchange.unexplained;
+        return others_code ? 0 : exchange.unexplained;
       case PartKind::kOptimizer:
         return sums.optimizer / steps - (pace.optimizer_is_local ? fastest.optimizer_ms : 0);
       case PartKind::kDropped:

@@ -54,6 +54,9 @@ inline constexpr PartKind kPartKinds[] = {
 // "data", "a straggler", "the link": as tables and JSON have them.
 const char* name_of(PartKind kind);
 
+// Steps between meetings of workers that do not meet in each.
+inline constexpr std::int64_t kSeldom = 8;
+
 struct Part {
   PartKind kind = PartKind::kOther;
   double ms = 0;  // of the mean step; kImbalance and kOther may be below 0
@@ -82,10 +85,11 @@ struct Waterfall {
   bool core_waits_recorded = false;
   std::vector<Part> parts;  // each kind once, in the order of kPartKinds
   std::vector<WorkerPace> of_workers;
-  ExchangeParts exchange;       // evidence for the parts of the exchange
-  double uneven_waits_ms = 0;   // of kImbalance: waits for workers
-  double exchange_ms = 0;       // all waits that were not for workers or cores
-  double communication_ms = 0;  // mean time in which an exchange was under way
+  ExchangeParts exchange;                        // evidence for the parts of the exchange
+  double uneven_waits_ms = 0;                    // of kImbalance: waits for workers
+  std::optional<double> uneven_waits_seldom_ms;  // what would be left of them if workers met every kSeldom steps
+  double exchange_ms = 0;                        // all waits that were not for workers or cores
+  double communication_ms = 0;                   // mean time in which an exchange was under way
 
   double part(PartKind kind) const;
   double ideal_rate() const { return rate_of(ideal_ms); }

@@ -25,14 +25,21 @@ using testing_support::operator+;
 using Flags = std::vector<std::string>;
 
 const Flags kPlanted{"--cluster=simulated", "--model=mlp:784-32-10", "--train-samples=2048", "--test-samples=256",
-                     "--steps=24",          "--warmup-steps=3"};
+                     "--steps=24",          "--warmup-steps=3",      "--compute=5ms"};
 const Flags kSyncPs{"--mode=ps", "--consistency=sync"};
 
-// The planted run with these flags, whose workers compute for 5 ms unless they say otherwise.
-Flags planted(const Flags& flags) {
-  const bool says = std::ranges::any_of(flags, [](const std::string& flag) { return flag.starts_with("--compute="); });
-  return kPlanted + flags + (says ? Flags{} : Flags{"--compute=5ms"});
+// The flags with these changes: each replaces the one of its name, or takes it away where it has no value.
+Flags changed_by(Flags flags, const Flags& changes) {
+  for (const std::string& change : changes) {
+    const std::string name = change.substr(0, change.find('='));
+    std::erase_if(flags, [&](const std::string& flag) { return flag == name || flag.starts_with(name + "="); });
+    if (change.find('=') != std::string::npos) flags.push_back(change);
+  }
+  return flags;
 }
+
+// The planted run with these flags, which stand for those of the same name.
+Flags planted(const Flags& flags) { return changed_by(kPlanted, flags); }
 
 // What `why --output` says of the run with these flags.
 nlohmann::json explained(const Flags& flags) {
@@ -135,19 +142,172 @@ TEST(Why, NamesProcessesThatAreTooManyForTheCores) {
 }
 
 // What is predicted of a change is what a run with the change comes to.
-TEST(Why, PredictsWhatAChangeGains) {
-  const auto gains = [](const Flags& before, const Flags& after, double tolerance) {
-    const nlohmann::json slow = explained(planted(before)), changed = explained(planted(after));
-    const double predicted = slow["causes"][0]["predicted_samples_per_second"];
-    const double measured = changed["measured_samples_per_second"];
-    EXPECT_NEAR(predicted / measured, 1, tolerance) << slow["summary"];
-  };
-  gains({"--mode=allreduce", "--workers=4", "--straggler=2:4x"}, {"--mode=allreduce", "--workers=4"}, 0.03);
-  gains({"--mode=allreduce", "--workers=4", "--shape=20mbit"}, {"--mode=allreduce", "--workers=4", "--shape=40mbit"},
-        0.05);
-  gains(kSyncPs + Flags{"--workers=4", "--shape=50mbit"},
-        kSyncPs + Flags{"--workers=4", "--servers=2", "--shape=50mbit"}, 0.1);
+struct Change {
+  const char* cause;
+  const char* proposed;  // in the change that is named
+  Flags before, changes;
+};
+
+void PrintTo(const Change& change, std::ostream* out) { *out << change.cause << ": " << change.proposed; }
+
+class WhyPredicts : public testing::TestWithParam<Change> {};
+
+TEST_P(WhyPredicts, WhatAChangeGains) {
+  const nlohmann::json slow = explained(planted(GetParam().before));
+  ASSERT_EQ(first_cause(slow), GetParam().cause) << slow["summary"];
+  const nlohmann::json& cause = slow["causes"][0];
+  EXPECT_THAT(cause["change"].get<std::string>(), HasSubstr(GetParam().proposed));
+  const nlohmann::json changed = explained(planted(changed_by(GetParam().before, GetParam().changes)));
+  const double predicted = cause["predicted_samples_per_second"], measured = changed["measured_samples_per_second"];
+  EXPECT_GT(predicted / measured, 0.85) << slow["summary"];
+  EXPECT_LT(predicted / measured, 1.15) << slow["summary"];
 }
+
+const Flags kAllreduce{"--mode=allreduce"}, kAsync{"--mode=ps"};
+const Flags kResNet{"--model=profile:resnet50", "--compute=150ms", "--steps=8", "--warmup-steps=2"};
+const Flags kVgg{"--model=profile:vgg16", "--compute=400ms", "--steps=8", "--warmup-steps=2"};
+const Flags kSlowCodec{"--compress=int8", "--processing=encode:5MB/s,decode:5MB/s"};
+const Flags kSlowServers{"--processing=update:10MB/s,sum:10MB/s"};
+constexpr const char *kFindOut = "find out what slows", *kWiderLinks = "take links of twice the rate",
+                     *kEvenly = "spread the bytes evenly", *kLarger = "make larger steps",
+                     *kSeldomMeet = "--sync-every=8", *kWaitLess = "--consistency=bounded:k";
+
+INSTANTIATE_TEST_SUITE_P(
+    Planted, WhyPredicts,
+    testing::Values(
+        Change{"straggler", kFindOut, kAllreduce + Flags{"--workers=4", "--straggler=2:4x"}, {"--straggler"}},
+        Change{"straggler",
+               kFindOut,
+               kAllreduce + Flags{"--workers=8", "--collective=ring", "--straggler=2:2x"},
+               {"--straggler"}},
+        Change{"straggler",
+               kFindOut,
+               kAllreduce + Flags{"--workers=4", "--sync-every=4", "--straggler=0:4x"},
+               {"--straggler"}},
+        Change{"straggler", kFindOut, kSyncPs + Flags{"--workers=4", "--straggler=1:+20"}, {"--straggler"}},
+        Change{"straggler",
+               kFindOut,
+               kSyncPs + Flags{"--workers=4", "--servers=2", "--straggler=2:p0.5:+30"},
+               {"--straggler"}},
+        Change{"straggler",
+               kFindOut,
+               {"--mode=ps", "--consistency=bounded:2", "--work=quota", "--workers=4", "--straggler=3:4x"},
+               {"--straggler"}},
+        Change{"straggler",
+               kFindOut,
+               {"--mode=ps", "--consistency=local-sgd:4", "--workers=4", "--straggler=0:4x"},
+               {"--straggler"}},
+        Change{"thin link", kWiderLinks, kAllreduce + Flags{"--workers=4", "--shape=20mbit"}, {"--shape=40mbit"}},
+        Change{"thin link",
+               kWiderLinks,
+               kAllreduce + Flags{"--workers=8", "--collective=tree", "--shape=20mbit"},
+               {"--shape=40mbit"}},
+        Change{"thin link",
+               kWiderLinks,
+               kAllreduce + Flags{"--workers=8", "--collective=direct", "--shape=50mbit"},
+               {"--shape=100mbit"}},
+        Change{"thin link",
+               kWiderLinks,
+               kAllreduce + Flags{"--workers=8", "--collective=halving-doubling", "--shape=50mbit+1ms"},
+               {"--shape=100mbit+1ms"}},
+        Change{"thin link",
+               kWiderLinks,
+               kAllreduce + Flags{"--workers=6", "--collective=auto", "--shape=50mbit+2ms"},
+               {"--shape=100mbit+2ms"}},
+        Change{
+            "thin link", kWiderLinks, kAllreduce + kResNet + Flags{"--workers=8", "--shape=1gbit"}, {"--shape=2gbit"}},
+        Change{"thin link",
+               kWiderLinks,
+               kAllreduce + Flags{"--workers=8", "--fabric=racks:2,oversubscription:8", "--shape=100mbit"},
+               {"--fabric=racks:2,oversubscription:4"}},
+        Change{"thin link",
+               kWiderLinks,
+               kSyncPs + Flags{"--workers=2", "--servers=2", "--shape=50mbit"},
+               {"--shape=100mbit"}},
+        Change{"thin link",
+               kWiderLinks,
+               kSyncPs + kResNet + Flags{"--workers=8", "--servers=4", "--shape=5gbit"},
+               {"--shape=10gbit"}},
+        Change{"thin link",
+               kWiderLinks,
+               kAsync + Flags{"--workers=2", "--servers=2", "--shape=50mbit"},
+               {"--shape=100mbit"}},
+        Change{"thin link", kWiderLinks, kAsync + Flags{"--workers=4", "--shape=50mbit"}, {"--shape=100mbit"}},
+        Change{"other communication",
+               kLarger,
+               kAllreduce + Flags{"--workers=8", "--hosts=a:4,b:4", "--shape=50mbit"},
+               {"--batch-size=128", "--compute=10ms", "--train-samples=8192"}},
+        Change{"incast", "--servers=2", kSyncPs + Flags{"--workers=4", "--shape=50mbit"}, {"--servers=2"}},
+        Change{
+            "incast", "--servers=4", kSyncPs + Flags{"--workers=8", "--servers=2", "--shape=100mbit"}, {"--servers=4"}},
+        Change{"incast",
+               "--servers=2",
+               kAsync + Flags{"--workers=8", "--consistency=bounded:3", "--shape=50mbit"},
+               {"--servers=2"}},
+        Change{"incast",
+               "--servers=4",
+               kAsync + kResNet + Flags{"--workers=8", "--servers=2", "--shape=5gbit"},
+               {"--servers=4"}},
+        Change{"slow server",
+               kFindOut,
+               kSyncPs + Flags{"--workers=4", "--servers=3", "--fault=delay:server1@step0+1000s"},
+               {"--fault"}},
+        Change{"slow server",
+               kFindOut,
+               kAsync + Flags{"--work=quota", "--workers=4", "--servers=3", "--fault=delay:server2@step0+1000s"},
+               {"--fault"}},
+        Change{"hot shard",
+               kEvenly,
+               kSyncPs + Flags{"--workers=4", "--servers=3", "--sharding=whole", "--shape=50mbit"},
+               {"--sharding"}},
+        Change{"hot shard",
+               kEvenly,
+               kAsync + Flags{"--workers=4", "--servers=3", "--sharding=whole", "--shape=50mbit"},
+               {"--sharding"}},
+        Change{"hot shard",
+               kEvenly,
+               kSyncPs + kVgg + Flags{"--workers=4", "--servers=4", "--sharding=whole", "--shape=25gbit+50us"},
+               {"--sharding"}},
+        Change{"servers' work", "--servers=2", kSyncPs + kSlowServers + Flags{"--workers=4"}, {"--servers=2"}},
+        Change{"servers' work", "--servers=2", kAsync + kSlowServers + Flags{"--workers=4"}, {"--servers=2"}},
+        Change{"codec", "or none (--compress)", kAllreduce + kSlowCodec + Flags{"--workers=4"}, {"--compress"}},
+        Change{"tiny batch",
+               "--batch-size=16",
+               kAllreduce + Flags{"--workers=4", "--batch-size=1", "--compute=1ms", "--shape=100mbit"},
+               {"--batch-size=16", "--compute=16ms", "--train-samples=8192"}},
+        Change{"tiny batch",
+               "--batch-size=32",
+               kSyncPs + Flags{"--workers=4", "--servers=2", "--batch-size=2", "--compute=1ms", "--shape=100mbit"},
+               {"--batch-size=32", "--compute=16ms", "--train-samples=8192"}},
+        Change{"messages' delay",
+               kLarger,
+               kAllreduce + Flags{"--workers=8", "--collective=ring", "--shape=1gbit+5ms"},
+               {"--sync-every=2"}},
+        Change{"messages' delay",
+               kLarger,
+               kAllreduce + kVgg + Flags{"--workers=16", "--collective=ring", "--shape=10gbit+1ms"},
+               {"--sync-every=2", "--steps=16"}},
+        Change{"messages' delay",
+               kLarger,
+               kSyncPs + Flags{"--workers=4", "--servers=2", "--shape=1gbit+5ms"},
+               {"--batch-size=128", "--compute=10ms", "--train-samples=4096"}},
+        Change{"imbalance",
+               kSeldomMeet,
+               kAllreduce + Flags{"--workers=4", "--straggler=all:exp:5", "--steps=60"},
+               {"--sync-every=8"}},
+        Change{"imbalance",
+               kSeldomMeet,
+               kAllreduce + Flags{"--workers=4", "--straggler=all:p0.2:+20", "--steps=60"},
+               {"--sync-every=8"}},
+        Change{"imbalance",
+               kWaitLess,
+               kSyncPs + Flags{"--workers=4", "--servers=2", "--straggler=all:p0.2:+20", "--steps=60"},
+               {"--consistency=bounded:8", "--work=quota"}}),
+    [](const testing::TestParamInfo<Change>& info) {
+      std::string name = fmt::format("{}_{}", info.param.cause, info.index);
+      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+      return name;
+    });
 
 TEST(Why, SaysWhereTheDifferenceOfTwoRunsWent) {
   const TemporaryFolder folder;

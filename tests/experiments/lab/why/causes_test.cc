@@ -84,7 +84,7 @@ TEST(Causes, PromiseOnlyTheWaitsWhereStepsAreUneven) {
   const std::vector<Cause> causes = causes_of(*make_waterfall(steps.rows(), pace), pace);
   ASSERT_THAT(names_of(causes), ElementsAre("imbalance"));
   EXPECT_NEAR(*causes[0].predicted_rate, 4 * 10 / 0.015, 1e-6);
-  EXPECT_THAT(causes[0].change, HasSubstr("wait for each other less"));
+  EXPECT_THAT(causes[0].change, HasSubstr("(--sync-every=8)"));
 }
 
 // A ring of four on links that are twice as fast would need half the time.
@@ -105,18 +105,19 @@ TEST(Causes, ProposeNoOptionThatTheRunRefuses) {
   pace.batch_size = 64;
   pace.link = PacedLink{.bytes_per_second = 1e8};
   EXPECT_EQ(causes_in(steps, 10, pace)[0].change,
-            "send half as much (--compress=int8 a quarter), or take a link of twice the rate");
+            "send half as much (--compress=int8 a quarter), or take links of twice the rate");
   pace.refused = {"compress"};
-  EXPECT_EQ(causes_of(*make_waterfall(steps.rows(), pace), pace)[0].change, "take a link of twice the rate");
+  EXPECT_EQ(causes_of(*make_waterfall(steps.rows(), pace), pace)[0].change, "take links of twice the rate");
   PlantedSteps uneven = alike(4, 10);
   for (int i = 0; i < 8; ++i) {
     for (int worker = 0; worker < 4; ++worker) uneven[worker].straggle = worker == i % 4 ? 20 : 0;
     uneven.step(0);
   }
   pace = in_step(4);
-  pace.refused = {"consistency", "backup-workers"};
+  pace.servers = 2;
+  pace.refused = {"consistency", "sync-every"};
   EXPECT_EQ(causes_of(*make_waterfall(uneven.rows(), pace), pace)[0].change,
-            "let workers wait for each other less (--sync-every)");
+            "let workers wait for each other less (--backup-workers)");
 }
 
 TEST(Causes, HaveNoWorkerThatCostsLessThanNothing) {

@@ -34,7 +34,7 @@ TEST(FinishedPace, KnowsWhatTheRunWouldRefuse) {
   for (const char* taken : {"compress", "consistency", "shards-per-server", "batch-size"}) {
     EXPECT_THAT(refused_by_run(ps), Not(Contains(taken)));
   }
-  EXPECT_THAT(refused_by_run(ps), Contains("bucket-bytes"));
+  EXPECT_THAT(refused_by_run(ps), Contains("sync-every"));
   EXPECT_THAT(refused_by_run(ps), Contains("sharding")) << "it has that already";
 }
 
