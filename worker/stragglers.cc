@@ -120,6 +120,11 @@ std::string Stragglers::to_string() const {
   return text;
 }
 
+bool Stragglers::draws() const {
+  return std::ranges::any_of(
+      entries_, [](const Entry& entry) { return entry.kind == Kind::kExponential || entry.probability < 1; });
+}
+
 bool Stragglers::slows(int worker) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) { return entry.concerns(worker); });
 }

@@ -40,6 +40,8 @@ class Stragglers {
 
   bool empty() const { return entries_.empty(); }
   bool slows(int worker) const;
+  // Whether any of them is drawn.
+  bool draws() const;
 
   // Checks that all named workers are among `workers`, and that delays fit well into `longest`, to which
   // Slowdown::delay cuts them: a worker's fixed delays together, and drawn ones in all but one step of 20000.

@@ -146,6 +146,11 @@ bool may_hold_out(const RunSettings& config) {
 
 bool is_profile(const RunSettings& config) { return config.model.starts_with(kProfilePrefix); }
 
+bool times_are_certain(const ResolvedRun& config) {
+  return config.cluster == ClusterKind::kSimulated && is_profile(config) && !config.stragglers.draws() &&
+         config.gossip == Gossip::kOff && config.processing.source != ProcessingModel::Source::kSolo;
+}
+
 std::string command_of(const RunSettings& config) {
   std::string line;
   for (const std::string& word : config.command) line += (line.empty() ? "" : " ") + quoted(word);

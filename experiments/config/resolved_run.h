@@ -97,6 +97,9 @@ bool may_hold_out(const RunSettings& config);
 // Returns whether the model is a profile (profile_choice.h), of which nothing is learnt: "profile:resnet50".
 inline constexpr std::string_view kProfilePrefix = "profile:";
 bool is_profile(const RunSettings& config);
+// Returns whether every seed gives a simulated run the same times, as far as is known before: those of a profile, of
+// which nothing is drawn or measured.
+bool times_are_certain(const ResolvedRun& config);
 // Returns whether each worker runs a program of the person's own, which decides itself what learns from what, and how
 // long.
 inline bool runs_command(const RunSettings& config) { return !config.command.empty(); }

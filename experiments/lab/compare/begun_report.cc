@@ -83,6 +83,7 @@ ComparisonReport begin_report(const ComparisonJob& job, std::size_t rounds) {
                           .target = job.base.target_accuracy,
                           .prices = job.prices,
                           .simulated = job.base.cluster == ClusterKind::kSimulated,
+                          .is_certain = std::ranges::all_of(job.runs, times_are_certain, &PlannedRun::config),
                           .rounds_asked = rounds,
                           .analyses = job.auto_rounds ? kMostAnalyses : 1,
                           .margin = job.auto_rounds ? job.auto_rounds->margin : 0,

@@ -40,7 +40,7 @@ bool RoundsEnd::is_enough(const ComparisonReport& report, std::size_t rounds) {
   const TimePoint now = clock_.now();
   longest_ = std::max(longest_, now - round_begin_);
   round_begin_ = now;
-  if (rounds >= kToBeExact && figures_of(report).is_exact) {
+  if (figures_of(report).is_exact) {
     why_ = "this simulation draws nothing that moves its times";
   } else if (std::ranges::find(kAnalyses, rounds) != kAnalyses.end() && is_settled(report, asked_.margin)) {
     why_ = fmt::format("each row is told from the first and from the fastest, or within {:g} % of it",

@@ -124,10 +124,13 @@ void judge(const ComparisonReport& report, ComparisonFigures& figures) {
     figures.rows[row].target_ratio = to_target[row];
     figures.rows[row].quality_gain = gain[row];
   }
-  figures.is_exact = report.simulated && std::ranges::all_of(report.rows, repeats_itself);
+  figures.is_exact = report.is_certain || (report.simulated && std::ranges::all_of(report.rows, repeats_itself));
+  const Estimate& first = figures.rows.front().samples_per_second;
   for (std::size_t row = 1; figures.is_exact && row < figures.rows.size(); ++row) {
     Difference& speed_of = figures.rows[row].speed;
-    if (speed_of.pairs == 0) continue;
+    const Estimate& own = figures.rows[row].samples_per_second;
+    if (first.count == 0 || own.count == 0) continue;
+    speed_of.estimate = own.mean / first.mean;
     speed_of.interval = {speed_of.estimate, speed_of.estimate};
     speed_of.verdict = std::abs(speed_of.estimate - 1) <= kExactlyAlike ? Verdict::kNoDifferenceShown
                        : speed_of.estimate > 1                          ? Verdict::kHigher

@@ -45,7 +45,8 @@ struct ComparisonFigures {
   bool has_codec = false;            // whether any run has used compression
   std::size_t fewest_rounds = 0;     // least number of rounds of any row
   std::size_t most_rounds = 0;
-  // The simulation draws nothing that moves its times: each row has two rounds or more, and they are equal.
+  // The simulation draws nothing that moves its times: that is certain, or each row has two rounds or more, and they
+  // are equal.
   bool is_exact = false;
 };
 

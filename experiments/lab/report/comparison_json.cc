@@ -219,6 +219,7 @@ std::string comparison_json(const ComparisonReport& report) {
                      {"quality_is", figures.quality},
                      {"in_rounds", report.in_rounds},
                      {"simulated", report.simulated},
+                     {"is_certain", report.is_certain},
                      {"prices", prices_json(report.prices)},
                      {"rounds_asked", report.rounds_asked},
                      {"rounds_to_judge", kFewestRounds},

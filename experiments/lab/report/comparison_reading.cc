@@ -150,6 +150,7 @@ Result<ComparisonReport> read_comparison(std::string_view json) {
       .target = members.maybe_number("target").value_or(0),
       .prices = {},
       .simulated = members.flag("simulated"),
+      .is_certain = members.flag("is_certain"),
       .in_rounds = members.flag("in_rounds"),
       .rounds_asked = static_cast<std::size_t>(std::max<std::int64_t>(1, members.count("rounds_asked"))),
       .analyses = std::clamp(static_cast<std::size_t>(members.has("analyses") ? members.count("analyses") : 1),

@@ -65,6 +65,7 @@ struct ComparisonReport {
   double target = 0;        // --target-accuracy; 0: none
   std::optional<prediction::HostPrices> prices;  // of a process, for an hour
   bool simulated = false;                        // whether all times are virtual
+  bool is_certain = false;                       // whether every round gives them anew (times_are_certain)
   bool in_rounds = true;  // false: finished runs, which did not alternate in time, so that no round pairs them
   std::size_t rounds_asked = 1;
   std::size_t analyses = 1;                     // Judging::analyses

@@ -18,7 +18,8 @@ std::string judged_line(const ComparisonReport& report, const ComparisonFigures&
   if (!report.in_rounds) return "Not judged: finished runs did not run in turns, so no round pairs them.";
   if (figures.is_exact) {
     return fmt::format(
-        "Judged as exact: rounds of each row are equal, since this simulation draws nothing that moves its times. Rows "
+        "Judged as exact: this simulation draws nothing that moves its times, so that every round gives them anew. "
+        "Rows "
         "within {:g} % of the first are called no different.",
         100 * kExactlyAlike);
   }
