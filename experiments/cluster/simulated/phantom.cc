@@ -86,12 +86,17 @@ ParamLayout scaled_layout(const ModelProfile& profile, std::int64_t scale) {
   return layout;
 }
 
-// Returns the bytes of all largest pieces, as the model has them: what a ring's step, or a server, waits for.
-double bytes_of_pieces(const ModelProfile& profile, const ResolvedRun& config, std::int64_t scale) {
+// What an exchange is cut into.
+struct Pieces {
+  double bytes = 0;         // of all largest ones, as the model has them: what a ring's step, or a server, waits for
+  std::size_t buckets = 0;  // each of which takes its messages' delays
+};
+
+Pieces pieces_of(const ModelProfile& profile, const ResolvedRun& config, std::int64_t scale) {
   const ParamLayout layout = scaled_layout(profile, scale);
   if (config.mode == Mode::kPs) {
     const ps::ShardMap map = ps::shard_map(layout, shards_of(config), sharding_of(scaled_down(config, scale)));
-    return static_cast<double>(std::ranges::max(ps::loads_of(map).bytes)) * static_cast<double>(scale);
+    return {.bytes = static_cast<double>(std::ranges::max(ps::loads_of(map).bytes)) * static_cast<double>(scale)};
   }
   const auto pieces = static_cast<std::size_t>(config.workers);
   std::vector<Range> wholes{{0, layout.size()}};
@@ -103,7 +108,8 @@ double bytes_of_pieces(const ModelProfile& profile, const ResolvedRun& config, s
   for (const Range& whole : wholes) {
     elements += static_cast<double>(balanced_ranges(whole.size(), pieces).front().size());
   }
-  return elements * static_cast<double>(sizeof(float)) * static_cast<double>(scale);
+  return {.bytes = elements * static_cast<double>(sizeof(float)) * static_cast<double>(scale),
+          .buckets = wholes.size()};
 }
 
 }  // namespace
@@ -111,12 +117,15 @@ double bytes_of_pieces(const ModelProfile& profile, const ResolvedRun& config, s
 std::int64_t scale_for(const ModelProfile& profile, const ResolvedRun& config) {
   // Buckets whose size is found by trial are tried in bytes.
   if (config.mode == Mode::kAllreduce && !config.bucket_bytes) return 1;
-  const double bytes = bytes_of_pieces(profile, config, 1);
+  const Pieces whole = pieces_of(profile, config, 1);
   std::int64_t scale = kMostScale;
   // Tensors that become one with their neighbours can also make the largest shard smaller, where shards have whole
-  // ones.
-  const auto is_off = [&](double scaled) { return scaled > kMostInflation * bytes || scaled < bytes / kMostInflation; };
-  while (scale > 1 && is_off(bytes_of_pieces(profile, config, scale))) scale /= 2;
+  // ones, and buckets fewer.
+  const auto is_off = [&](const Pieces& scaled) {
+    return scaled.bytes > kMostInflation * whole.bytes || scaled.bytes < whole.bytes / kMostInflation ||
+           scaled.buckets != whole.buckets;
+  };
+  while (scale > 1 && is_off(pieces_of(profile, config, scale))) scale /= 2;
   return scale;
 }
 

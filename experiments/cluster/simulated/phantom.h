@@ -22,8 +22,8 @@ struct Phantom {
 };
 
 // Returns how far the model can be scaled down: the power of two up to 64 with which the pieces that the run cuts
-// messages into, which are whole alignment units, come to at most 1 % more bytes than the model's. Under ps also to at
-// most 1 % fewer: where shards have whole tensors, those that become one with their neighbours change places.
+// messages into, which are whole alignment units, come to at most 1 % more or fewer bytes than the model's (where
+// shards have whole tensors, those that become one with their neighbours change places), and buckets to as many.
 std::int64_t scale_for(const prediction::ModelProfile& profile, const ResolvedRun& config);
 
 // Tensors that are too small at this scale are one with their neighbours, so that the sum of all bytes stays what it
