@@ -43,7 +43,7 @@ class NumbersByPeer {
     int peer = -1, number = -1;
   };
 
-  // Of the peer, or where it belongs.
+  // Returns the slot of the peer, or the one where it belongs.
   std::size_t place_of(int peer) const {
     std::size_t place = (static_cast<std::uint32_t>(peer) * 0x9E3779B1u) & (slots_.size() - 1);
     while (slots_[place].peer >= 0 && slots_[place].peer != peer) place = (place + 1) & (slots_.size() - 1);

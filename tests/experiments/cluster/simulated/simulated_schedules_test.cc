@@ -34,7 +34,7 @@ allreduce::RanksByHost by_host(const std::vector<int>& hosts) {
   return ranks;
 }
 
-// Of one rank a host, or of up to `most` in one.
+// Draws a case with one rank a host, or with up to `most` in one.
 DrawnSums draw(std::mt19937& random, allreduce::ScheduleKind kind, int most = 1) {
   const auto between = [&](int least, int most) { return std::uniform_int_distribution<>(least, most)(random); };
   DrawnSums drawn{
