@@ -64,7 +64,7 @@ class NumbersByPeer {
 
 class SimulatedTransport;
 
-struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<SimulatedWire::Shared> {
+struct SimulatedWire::Shared final : EventSource, std::enable_shared_from_this<SimulatedWire::Shared> {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   enum class End { kClosed, kKilled };
   // Endpoints that know each other.
@@ -105,9 +105,9 @@ struct SimulatedWire::Shared final : Nature, std::enable_shared_from_this<Simula
       : world(the_world), fabric(the_fabric), scale(static_cast<std::uint64_t>(the_scale)) {
     options.links = fabric.links();
     network = make_network(options);
-    world.set_nature(*this);
+    world.set_source(*this);
   }
-  ~Shared() override { world.forget_nature(*this); }
+  ~Shared() override { world.forget_source(*this); }
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
 

@@ -82,11 +82,11 @@ World::ActorId World::start_in(GroupId group, std::string name, std::function<vo
 
 Status World::run() {
   while (living_ > 0) {
-    const TimePoint next = nature_ == nullptr ? TimePoint::max() : nature_->next();
+    const TimePoint next = source_ == nullptr ? TimePoint::max() : source_->next();
     if (next != TimePoint::max() && (events_.empty() || next <= events_.top().time)) {
       now_ = std::max(now_, next);
       ++sequence_;
-      nature_->change();
+      source_->change();
       continue;
     }
     if (events_.empty()) return abandon_actors();

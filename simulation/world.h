@@ -23,9 +23,9 @@
 namespace syncopate::simulation {
 
 // What changes by itself as time passes, without being asked for, such as a network.
-class Nature {
+class EventSource {
  public:
-  virtual ~Nature() = default;
+  virtual ~EventSource() = default;
   // Returns when it next changes; TimePoint::max() while nothing is under way.
   virtual TimePoint next() const = 0;
   // Its time has come. It must not wait.
@@ -89,9 +89,9 @@ class World {
   void at(TimePoint time, std::function<void()> action);
 
   // From now on this, and none that was set before, changes when it says so, before all else of that time.
-  void set_nature(Nature& nature) { nature_ = &nature; }
-  void forget_nature(const Nature& nature) {
-    if (nature_ == &nature) nature_ = nullptr;
+  void set_source(EventSource& source) { source_ = &source; }
+  void forget_source(const EventSource& source) {
+    if (source_ == &source) source_ = nullptr;
   }
 
   std::uint64_t switches() const { return switches_; }
@@ -155,7 +155,7 @@ class World {
   std::uint64_t switches_ = 0;
   std::uint64_t looks_ = 0;  // at the clock, since the last switch
   std::size_t living_ = 0;
-  Nature* nature_ = nullptr;
+  EventSource* source_ = nullptr;
   ActorId current_ = 0;
   bool inside_ = false;  // an actor runs
   std::array<double, 4> seconds_per_byte_{};
