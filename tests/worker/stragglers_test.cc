@@ -89,6 +89,13 @@ std::vector<double> drawn_ms(const std::string& text) {
   return values;
 }
 
+TEST(Stragglers, KnowWhetherTheyDraw) {
+  for (const char* text : {"", "3:4x", "0:+20", "all:+5,1:2x"}) EXPECT_FALSE(Stragglers::parse(text)->draws()) << text;
+  for (const char* text : {"all:exp:5", "1:p0.1:+50", "3:4x,2:p0.5:2x"}) {
+    EXPECT_TRUE(Stragglers::parse(text)->draws()) << text;
+  }
+}
+
 TEST(Stragglers, DrawExponentiallyWithTheirMean) {
   const std::vector<double> values = drawn_ms("2:exp:5");
   double sum = 0;

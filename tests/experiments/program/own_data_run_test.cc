@@ -81,7 +81,7 @@ TEST_F(OwnDataRun, LearnsMoreThanTenClassesInEveryModeAndIsEvaluatedAlike) {
 
 TEST_F(OwnDataRun, LearnsNumbersAndSaysR2AndNoAccuracy) {
   const std::string path = numbers();
-  for (const Flags& mode : {Flags{"--mode=allreduce", "--validation=0.1"}, Flags{"--mode=ps"}}) {
+  for (const Flags& mode : {Flags{"--mode=allreduce", "--validation=0.1"}, Flags{"--mode=ps", "--consistency=sync"}}) {
     Program program(kOwnModel + mode + Flags{"--dataset=" + path});
     const ProgramEnd end = program.wait();
     ASSERT_EQ(end.exit_code, 0) << end.err;

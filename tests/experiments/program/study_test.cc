@@ -229,6 +229,24 @@ TEST(Study, EndsItsRoundsOnceRowsAreKnownWellEnough) {
   EXPECT_THAT(wrong.wait().err, HasSubstr("must be auto, or auto:0.1% to auto:50%"));
 }
 
+// Nothing of a profile's run is drawn, so that one round says all, unless delays are.
+TEST(Study, JudgesAProfileByOneRound) {
+  const Flags job{"study",
+                  "--cluster=simulated",
+                  "--model=profile:resnet50",
+                  "--compute=150ms",
+                  "--shape=10gbit",
+                  "--modes=allreduce:ring,ps:sync",
+                  "--vary=workers=2,4",
+                  "--steps=4",
+                  "--warmup-steps=1"};
+  Program certain(job);
+  EXPECT_THAT(certain.wait().out, AllOf(HasSubstr("Judged as exact"), HasSubstr("Answer: in this simulation")));
+  EXPECT_EQ(report_of(certain)["rounds_asked"], 1);
+  Program drawn(job + Flags{"--straggler=all:exp:1"});
+  EXPECT_THAT(drawn.wait().out, HasSubstr("Not judged: 1 round"));
+}
+
 // A study of small sizes tells what larger ones will do, and a run of those does it.
 TEST(Study, IsCarriedToSizesThatItHasNotRun) {
   const Flags job{"--cluster=simulated", "--model=profile:resnet50", "--compute=150ms",
