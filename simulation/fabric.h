@@ -20,7 +20,6 @@ struct Fabric {
   double oversubscription = 1;  // how many times what a rack's hosts can send is what its line to the others carries
 
   std::vector<Link> links() const;
-  Duration latency_between(int from, int to) const { return from == to ? local_latency : latency; }
   // The links from one host to another, or to itself.
   Path path(int from, int to) const;
 

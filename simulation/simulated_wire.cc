@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/container/flat_map.hpp>
 #include <deque>
 #include <limits>
 #include <optional>
@@ -17,49 +18,6 @@ namespace {
 // messages for each other.
 constexpr Duration kGraceForLastMessages = std::chrono::seconds(1);
 
-// Numbers by peer, of the peers that somebody sends to: few of many. Open addressing, with linear probing (Knuth, The
-// Art of Computer Programming 3, algorithm 6.4L).
-class NumbersByPeer {
- public:
-  // Returns the place of a peer's number, which is -1 until it is set. Valid until the next call.
-  int& operator[](int peer) {
-    if (2 * (used_ + 1) > slots_.size()) grow();
-    Slot& slot = slots_[place_of(peer)];
-    if (slot.peer != peer) {
-      slot.peer = peer;
-      ++used_;
-    }
-    return slot.number;
-  }
-  // -1: none.
-  int find(int peer) const {
-    if (slots_.empty()) return -1;
-    const Slot& slot = slots_[place_of(peer)];
-    return slot.peer == peer ? slot.number : -1;
-  }
-
- private:
-  struct Slot {
-    int peer = -1, number = -1;
-  };
-
-  // Returns the slot of the peer, or the one where it belongs.
-  std::size_t place_of(int peer) const {
-    std::size_t place = (static_cast<std::uint32_t>(peer) * 0x9E3779B1u) & (slots_.size() - 1);
-    while (slots_[place].peer >= 0 && slots_[place].peer != peer) place = (place + 1) & (slots_.size() - 1);
-    return place;
-  }
-  void grow() {
-    const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(4, 2 * slots_.size())));
-    for (const Slot& slot : old) {
-      if (slot.peer >= 0) slots_[place_of(slot.peer)] = slot;
-    }
-  }
-
-  std::vector<Slot> slots_;
-  std::size_t used_ = 0;
-};
-
 }  // namespace
 
 class SimulatedTransport;
@@ -67,11 +25,13 @@ class SimulatedTransport;
 struct SimulatedWire::Shared final : EventSource, std::enable_shared_from_this<SimulatedWire::Shared> {
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   enum class End { kClosed, kKilled };
+  // Numbers of connections, by the receiver's rank: of the few of many that somebody sends to.
+  using Numbers = boost::container::flat_map<int, int>;
   // Endpoints that know each other.
   struct Group {
     std::vector<int> hosts;                    // by rank
     std::vector<SimulatedTransport*> members;  // by rank; null once gone
-    std::vector<NumbersByPeer> connections;    // by the sender's rank, then the receiver's
+    std::vector<Numbers> connections;          // by the sender's rank
   };
   // What one endpoint sends to one other, from its first message on.
   struct Connection {
@@ -116,12 +76,12 @@ struct SimulatedWire::Shared final : EventSource, std::enable_shared_from_this<S
 
   int connection_between(Group& group, int from, int to) {
     const auto sender = static_cast<std::size_t>(from);
-    int& number = group.connections[sender][to];
-    if (number < 0) {
-      number = network->connect(fabric.path(group.hosts[sender], group.hosts[static_cast<std::size_t>(to)]));
-      connections.push_back({.group = &group, .from = from, .to = to});
-    }
-    return number;
+    Numbers& numbers = group.connections[sender];
+    const auto found = numbers.find(to);
+    if (found != numbers.end()) return found->second;
+    connections.push_back({.group = &group, .from = from, .to = to});
+    const Path path = fabric.path(group.hosts[sender], group.hosts[static_cast<std::size_t>(to)]);
+    return numbers[to] = network->connect(path);
   }
 
   void begin(Parcel parcel) {
@@ -410,10 +370,10 @@ void SimulatedWire::Shared::happen(const Network::Happening& happening) {
 void SimulatedWire::Shared::end_between(Group& group, int rank, int peer, End how) {
   SimulatedTransport* const to = group.members[static_cast<std::size_t>(peer)];
   if (to == nullptr) return;
-  const int number = group.connections[static_cast<std::size_t>(rank)].find(peer);
-  if (number >= 0) {
-    connection(number).end = how;
-    tell_of_end(connection(number));
+  const Numbers& numbers = group.connections[static_cast<std::size_t>(rank)];
+  if (const auto found = numbers.find(peer); found != numbers.end()) {
+    connection(found->second).end = how;
+    tell_of_end(connection(found->second));
   } else {
     to->lose(rank, how);
   }
@@ -433,7 +393,7 @@ std::vector<std::unique_ptr<Transport>> SimulatedWire::connect(std::span<const i
   Shared::Group& group =
       shared_->groups.emplace_back(Shared::Group{.hosts = {hosts.begin(), hosts.end()},
                                                  .members = std::vector<SimulatedTransport*>(hosts.size()),
-                                                 .connections = std::vector<NumbersByPeer>(hosts.size())});
+                                                 .connections = std::vector<Shared::Numbers>(hosts.size())});
   std::vector<std::unique_ptr<Transport>> endpoints;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
     endpoints.push_back(std::make_unique<SimulatedTransport>(shared_, group, static_cast<int>(rank),

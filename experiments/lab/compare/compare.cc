@@ -145,7 +145,7 @@ class Comparison {
     std::size_t announced = 0;
     for (std::size_t round = 0; round < rounds_; ++round) {
       if (round >= announced) {
-        const std::size_t next = job_.auto_rounds ? RoundsEnd::surely(round) : rounds_;
+        const std::size_t next = job_.auto_rounds ? RoundsEnd::surely(round, report_.is_certain) : rounds_;
         const Status begun = announce(announced, std::exchange(announced, next));
         if (!begun.ok()) return fail(exit_code_of(begun), begun.message());
       }

@@ -31,7 +31,8 @@ std::string RoundsEnd::announcement() const {
                      asked_.seconds ? fmt::format(", {:g} s in all at most (--repeat-limit)", *asked_.seconds) : "");
 }
 
-std::size_t RoundsEnd::surely(std::size_t rounds) {
+std::size_t RoundsEnd::surely(std::size_t rounds, bool is_certain) {
+  if (is_certain) return rounds + 1;
   return rounds < kToBeExact ? kToBeExact
                              : *std::ranges::upper_bound(kAnalyses, std::min(rounds, kAnalyses.back() - 1));
 }

@@ -22,8 +22,8 @@ class RoundsEnd {
   std::string announcement() const;
 
   // Returns the number of rounds that are sure to be made before it is asked again whether they are enough, once
-  // `rounds` have been: more than those.
-  static std::size_t surely(std::size_t rounds);
+  // `rounds` have been: more than those. `is_certain`: one round says all (ComparisonReport).
+  static std::size_t surely(std::size_t rounds, bool is_certain);
 
   // Told after each round, `rounds` of which have ended: returns whether they are enough. `report` has their figures.
   bool is_enough(const ComparisonReport& report, std::size_t rounds);

@@ -30,10 +30,8 @@ struct RunPace {
   // worker waits for others, or which ones is not recorded.
   std::optional<std::int64_t> lead = 0;
   int quorum = 1;
-  std::int64_t meets_every = 1;   // steps: workers exchange nothing between meetings
-  bool waits_in_forward = false;  // for the weights of the step before
-  // Whether a worker's exchange goes on beside others', since it does not wait for them in each step.
-  bool exchanges_alone() const { return !lead || *lead > 0; }
+  std::int64_t meets_every = 1;    // steps: workers exchange nothing between meetings
+  bool waits_in_forward = false;   // for the weights of the step before
   bool optimizer_is_local = true;  // part of what a worker computes by itself
   bool pairs_wait = false;         // gossip: for partners, whose part in a wait is not recorded
 
@@ -67,6 +65,9 @@ struct RunPace {
   std::set<std::string> refused = {};
   std::optional<MachineLoad> machine = {};
   int processes = 0;  // workers and servers on this host's cores
+
+  // Whether a worker's exchange goes on beside others', since it does not wait for them in each step.
+  bool exchanges_alone() const { return !lead || *lead > 0; }
 };
 
 }  // namespace syncopate::experiments
