@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "experiments/lab/report/json_members.h"
+#include "experiments/lab/report/paired_comparison.h"
 #include "experiments/lab/report/summary_reading.h"
 
 namespace syncopate::experiments {
