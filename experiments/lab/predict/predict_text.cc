@@ -58,7 +58,9 @@ std::string predict_text(const PredictRequest& request, const std::vector<Predic
   const std::string table = text_table(predict_rows(request, rows));
   if (!request.simulate) {
     return title_of(request.job) + "\n" + table + about_window(request.job) +
-           "\n--simulate=frames puts a step of this project's own strategies beside each form; advise goes by these.\n";
+           "\nThe form of a tree knows no segments, with which this project's own is faster. --simulate=frames puts a "
+           "step of "
+           "its own strategies beside each form; advise goes by these.\n";
   }
   return title_of(request.job, "Closed forms, and steps in virtual time beside them") + "\n" + table +
          about_simulation(*request.simulate);
