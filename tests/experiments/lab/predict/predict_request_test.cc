@@ -187,7 +187,7 @@ TEST(PredictText, HasARowForEachSizeAndExchange) {
   const Result<std::string> text = prediction_text(std::vector<std::string>{"predict"} + usual_with({"--servers=2"}));
   ASSERT_TRUE(text.ok()) << text.status().message();
   EXPECT_THAT(*text, AllOf(HasSubstr("Closed form, nothing is simulated or measured"), HasSubstr("\nring allreduce"),
-                           HasSubstr("a tree knows no segments"), HasSubstr("\nservers: 2, even shards"),
+                           HasSubstr("a tree sends each bucket whole"), HasSubstr("\nservers: 2, even shards"),
                            HasSubstr("\na server on each host, even shards"), HasSubstr("100.0 %")));
 }
 
