@@ -58,7 +58,7 @@ std::string predict_text(const PredictRequest& request, const std::vector<Predic
   const std::string table = text_table(predict_rows(request, rows));
   if (!request.simulate) {
     return title_of(request.job) + "\n" + table + about_window(request.job) +
-           "\nThe form of a tree sends each bucket whole; this project's tree cuts it (--segment-bytes). "
+           "\nThe form of a tree sends each bucket whole; this project's tree cuts it (a run's --segment-bytes). "
            "--simulate=frames puts a step of this project's own strategies beside each form; advise goes by these.\n";
   }
   return title_of(request.job, "Closed forms, and steps in virtual time beside them") + "\n" + table +
