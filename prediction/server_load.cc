@@ -17,7 +17,16 @@ std::vector<double> bytes_on_servers(const ModelProfile& profile, const Exchange
   return bytes;
 }
 
-double busiest_link_bytes(const ModelProfile& profile, const Network& network, const ExchangePlan& plan) {
+Network of_pushers(const Network& network, const ExchangePlan& plan) {
+  Network pushers = network;
+  if (!plan.aggregated) return pushers;
+  pushers.workers = network.hosts();
+  pushers.workers_per_host = 1;
+  return pushers;
+}
+
+double busiest_link_bytes(const ModelProfile& profile, const Network& all, const ExchangePlan& plan) {
+  const Network network = of_pushers(all, plan);
   const std::vector<double> servers = bytes_on_servers(profile, plan);
   double busiest = 0;
   std::vector<double> on_hosts(static_cast<std::size_t>(network.hosts()));  // of those with workers

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "prediction/server_load.h"
 #include "prediction/timed_model.h"
 
 namespace syncopate::prediction {
@@ -199,7 +200,7 @@ Result<StepPrediction> predict_step(const ModelProfile& profile, double compute,
     const auto by = plan.exchange != Exchange::kServers              ? &by_buckets
                     : plan.protocol == ServerProtocol::kAnswerPushes ? &by_answers
                                                                      : &by_pulls;
-    prediction = by(model, compute, network, plan);
+    prediction = by(model, compute, of_pushers(network, plan), plan);
   }
   prediction.step = std::max(prediction.step, compute);  // sums of parts may round below it
   prediction.exposed = prediction.step - compute;

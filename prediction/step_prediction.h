@@ -17,6 +17,7 @@
 //   kPullThenPush   At the step's beginning every worker pulls all variables, in forward order, and a layer waits for
 //                   its own; each gradient is pushed as it becomes ready; the step ends when the busiest server has
 //                   all, which is the barrier of synchronous training. It is what TensorFlow's do.
+// Where plans are aggregated, servers and links see one worker a host; what hosts sum takes no time.
 // With `overlap` off, all is pushed behind the backward pass, and pulled before the forward pass. (The bound without
 // overlap is then max(M/B, WM/(KB)) each way for evenly sharded separate servers, and 2(p-1) M / (pB) for colocated
 // ones: Jiang et al., OSDI 2020, section 2.2.)
@@ -41,7 +42,8 @@ struct ExchangePlan {
   double bucket_bytes = 0;  // all but servers: gradients are gathered up to so many, a larger one by itself; 0: each
   int servers = 1;          // servers: at least 1. byteps: hosts with a server alone, at least 0
   Sharding sharding = Sharding::kEven;
-  bool colocated = false;  // servers: on the workers' hosts, one each on the first; else on hosts of their own
+  bool colocated = false;   // servers: on the workers' hosts, one each on the first; else on hosts of their own
+  bool aggregated = false;  // synchronous servers: one worker of each host pushes the sum of all of its host
   ServerProtocol protocol = ServerProtocol::kAnswerPushes;
 };
 

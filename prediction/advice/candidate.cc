@@ -10,13 +10,15 @@ namespace syncopate::prediction {
 
 bool Way::is_of_kind(const Way& other) const {
   return plan.exchange == other.plan.exchange && plan.colocated == other.plan.colocated &&
-         plan.sharding == other.plan.sharding && asynchronous == other.asynchronous;
+         plan.sharding == other.plan.sharding && plan.aggregated == other.plan.aggregated &&
+         asynchronous == other.asynchronous;
 }
 
 std::vector<Way> ways_in(const SearchSpace& space, const Network& network) {
   const int hosts = network.hosts();
   std::vector<Exchange> exchanges = {Exchange::kRing, Exchange::kHalvingDoubling, Exchange::kTree};
-  if (hosts > 1 && hosts < network.workers) exchanges.push_back(Exchange::kHierarchical);
+  const bool shares_hosts = hosts > 1 && hosts < network.workers;
+  if (shares_hosts) exchanges.push_back(Exchange::kHierarchical);
   std::vector<Way> ways;
   for (const Exchange exchange : exchanges) {
     for (const double bucket : space.bucket_bytes) {
@@ -26,12 +28,12 @@ std::vector<Way> ways_in(const SearchSpace& space, const Network& network) {
   const auto add = [&](int servers, bool colocated) {
     for (const Sharding sharding : space.shardings) {
       if (servers == 1 && sharding != space.shardings.front()) continue;  // one server has all, either way
-      for (const bool asynchronous : {false, true}) {
-        if (asynchronous && !space.asynchronous) continue;
-        ways.push_back(
-            {.plan = {.exchange = Exchange::kServers, .servers = servers, .sharding = sharding, .colocated = colocated},
-             .asynchronous = asynchronous});
-      }
+      Way way{
+          .plan = {.exchange = Exchange::kServers, .servers = servers, .sharding = sharding, .colocated = colocated}};
+      ways.push_back(way);
+      if (space.asynchronous) ways.push_back({.plan = way.plan, .asynchronous = true});
+      way.plan.aggregated = true;
+      if (shares_hosts) ways.push_back(way);
     }
   };
   for (const int servers : space.servers) add(servers, false);

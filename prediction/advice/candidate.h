@@ -40,8 +40,8 @@ struct Way {
 };
 
 // Returns all ways of the space: ring, tree and halving-doubling with each bucket, and hierarchical ones where hosts
-// have several workers; servers on hosts of their own and on those of workers, each synchronous and asynchronous. More
-// servers on workers' hosts than there are hosts are left out.
+// have several workers; servers on hosts of their own and on those of workers, each synchronous and asynchronous, and
+// with hosts of several workers aggregated. More servers on workers' hosts than there are hosts are left out.
 std::vector<Way> ways_in(const SearchSpace& space, const Network& network);
 
 // Fails as predict_step() does.

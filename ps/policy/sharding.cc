@@ -59,7 +59,7 @@ std::uint64_t key_of(const Piece& piece) { return (std::uint64_t{piece.tensor} <
 void place_balanced(const ParamLayout& layout, std::size_t largest, ShardMap& map) {
   const Range dense = layout.dense();
   const std::size_t shards = map.chunks.size();
-  const std::size_t rounds = (dense.size() + shards * largest - 1) / (shards * largest);
+  const std::size_t rounds = std::max<std::size_t>(1, (dense.size() + shards * largest - 1) / (shards * largest));
   const std::vector<Range> chunks = balanced_ranges(dense.size(), rounds * shards);
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const Range chunk{dense.begin + chunks[i].begin, dense.begin + chunks[i].end};

@@ -49,5 +49,14 @@ TEST(ServerLoad, ColocatedServersShareTheirLinksWithWorkers) {
   EXPECT_DOUBLE_EQ(busiest(3, 2, {.exchange = Exchange::kServers, .servers = 2, .colocated = true}), 2 * 300 + 300);
 }
 
+// 2 hosts of 4 are as 2 workers, and a third host of one as a third.
+TEST(ServerLoad, LinksCarryOneGradientOfAnAggregatedHost) {
+  EXPECT_DOUBLE_EQ(busiest(8, 4, {.exchange = Exchange::kServers, .servers = 1, .aggregated = true}), 2 * 600);
+  EXPECT_DOUBLE_EQ(busiest(8, 4, {.exchange = Exchange::kServers, .servers = 8, .aggregated = true}), 600);
+  EXPECT_DOUBLE_EQ(busiest(9, 4, {.exchange = Exchange::kServers, .servers = 1, .aggregated = true}), 3 * 600);
+  EXPECT_DOUBLE_EQ(busiest(8, 4, {.exchange = Exchange::kServers, .servers = 2, .colocated = true, .aggregated = true}),
+                   600);
+}
+
 }  // namespace
 }  // namespace syncopate::prediction

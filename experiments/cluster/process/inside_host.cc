@@ -31,7 +31,7 @@ Result<std::unique_ptr<allreduce::DirectCollective>> connect_inside_host(const R
   options.group = fmt::format("host-{}@{}", host, assignment.membership_epoch);
   options.rank = static_cast<int>(std::ranges::find(members, assignment.rank) - members.begin());
   options.size = static_cast<int>(members.size());
-  return allreduce::make_direct_collective(options, context.control, deadline, members);
+  return context.host.connect_memory(options, context.control, deadline, members);
 }
 
 }  // namespace syncopate::experiments

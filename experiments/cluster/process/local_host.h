@@ -2,6 +2,8 @@
 // the time it takes.
 #pragma once
 
+#include <utility>
+
 #include "experiments/cluster/process/process_host.h"
 
 namespace syncopate::experiments {
@@ -13,6 +15,11 @@ class LocalHost final : public ProcessHost {
   Result<std::shared_ptr<const worker::DatasetPair>> open_data(const RunSettings& config) override;
   Result<std::unique_ptr<Transport>> connect(const ResolvedRun& config, const TransportOptions& options,
                                              Rendezvous& rendezvous, TimePoint deadline) override;
+  Result<std::unique_ptr<allreduce::DirectCollective>> connect_memory(const TransportOptions& options,
+                                                                      Rendezvous& rendezvous, TimePoint deadline,
+                                                                      std::vector<int> called) override {
+    return allreduce::make_direct_collective(options, rendezvous, deadline, std::move(called));
+  }
   std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) override;
   std::optional<KnownLinks> known_links(const std::string& wire) override;
   Status keep_links(const std::string& wire, const allreduce::GroupLinks& links) override;

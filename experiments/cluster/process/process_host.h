@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "allreduce/collective/direct_collective.h"
 #include "allreduce/collective/schedule_collective.h"
 #include "allreduce/schedule/cost_model.h"
 #include "common/rendezvous.h"
@@ -35,6 +37,11 @@ class ProcessHost {
   // Connects the process's bare endpoint with all others of its group.
   virtual Result<std::unique_ptr<Transport>> connect(const ResolvedRun& config, const TransportOptions& options,
                                                      Rendezvous& rendezvous, TimePoint deadline) = 0;
+  // Connects it with others of its host, in memory. Like make_direct_collective().
+  virtual Result<std::unique_ptr<allreduce::DirectCollective>> connect_memory(const TransportOptions& options,
+                                                                              Rendezvous& rendezvous,
+                                                                              TimePoint deadline,
+                                                                              std::vector<int> called) = 0;
   // Returns the emulated link through which all of the process's endpoints send; null if there is none.
   virtual std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) = 0;
   // Returns how fast what connects the run's workers is, if that is known; `wire` names everything that it depends on.

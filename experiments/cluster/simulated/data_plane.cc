@@ -61,6 +61,18 @@ Result<std::unique_ptr<Transport>> DataPlane::connect(std::size_t process, const
   return std::move(group.endpoints[rank]);
 }
 
+Result<std::unique_ptr<allreduce::DirectCollective>> DataPlane::connect_memory(std::size_t process,
+                                                                               const TransportOptions& options,
+                                                                               Rendezvous& rendezvous,
+                                                                               TimePoint deadline,
+                                                                               std::vector<int> called) {
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, connect(process, options, rendezvous, deadline));
+  std::shared_ptr<ArenasOfRanks>& arenas = groups_.at(options.group).arenas;
+  if (!arenas) arenas = std::make_shared<ArenasOfRanks>(static_cast<std::size_t>(options.size));
+  return std::unique_ptr<allreduce::DirectCollective>(
+      std::make_unique<SimulatedMemory>(std::move(transport), arenas, world_.clock(), std::move(called)));
+}
+
 SimulatedSchedules* DataPlane::schedules_of(const ResolvedRun& config, double sum_time, const std::string& name) {
   Group& group = groups_.at(name);
   if (group.schedules) return group.schedules.get();

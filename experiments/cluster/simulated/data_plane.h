@@ -10,6 +10,7 @@
 
 #include "experiments/cluster/plan/job_plan.h"
 #include "experiments/cluster/process/process_host.h"
+#include "experiments/cluster/simulated/simulated_memory.h"
 #include "experiments/cluster/simulated/simulated_schedules.h"
 #include "simulation/simulated_wire.h"
 #include "simulation/world.h"
@@ -25,6 +26,11 @@ class DataPlane {
   // Returns the endpoint of a member of a group, once all have asked for theirs.
   Result<std::unique_ptr<Transport>> connect(std::size_t process, const TransportOptions& options,
                                              Rendezvous& rendezvous, TimePoint deadline);
+  // Like connect(); the group's processes are of one host.
+  Result<std::unique_ptr<allreduce::DirectCollective>> connect_memory(std::size_t process,
+                                                                      const TransportOptions& options,
+                                                                      Rendezvous& rendezvous, TimePoint deadline,
+                                                                      std::vector<int> called);
   // Returns what carries out the schedules of a connected group, in which a byte takes `sum_time` seconds to add; null
   // where somebody may be lost, who would then have to be told of by messages.
   SimulatedSchedules* schedules_of(const ResolvedRun& config, double sum_time, const std::string& group);
@@ -43,6 +49,7 @@ class DataPlane {
     std::vector<std::unique_ptr<Transport>> endpoints;
     std::size_t number = 0;                         // the wire's, once connected
     std::unique_ptr<SimulatedSchedules> schedules;  // null until they are asked for
+    std::shared_ptr<ArenasOfRanks> arenas;          // null until memory is asked for
   };
 
   std::optional<SimulatedSchedules::RingPrices> ring_prices(const ResolvedRun& config, double sum_time,

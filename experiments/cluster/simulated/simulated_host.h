@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "experiments/cluster/process/process_host.h"
 #include "experiments/cluster/simulated/data_plane.h"
@@ -34,6 +36,11 @@ class SimulatedHost final : public ProcessHost {
   Result<std::unique_ptr<Transport>> connect(const ResolvedRun&, const TransportOptions& options,
                                              Rendezvous& rendezvous, TimePoint deadline) override {
     return plane_.connect(process_, options, rendezvous, deadline);
+  }
+  Result<std::unique_ptr<allreduce::DirectCollective>> connect_memory(const TransportOptions& options,
+                                                                      Rendezvous& rendezvous, TimePoint deadline,
+                                                                      std::vector<int> called) override {
+    return plane_.connect_memory(process_, options, rendezvous, deadline, std::move(called));
   }
   // The wire itself has the shape that is asked for.
   std::shared_ptr<ProcessLink> make_link(const ResolvedRun&) override { return nullptr; }

@@ -15,6 +15,8 @@ bool has_host_of_several(const ResolvedRun& config) {
   return std::ranges::adjacent_find(host_of) != host_of.end();
 }
 
+bool is_simulated(const ResolvedRun& config) { return config.cluster == ClusterKind::kSimulated; }
+
 bool impairs_links(const ResolvedRun& config) {
   const auto may = [&](LinkFault fault) { return config.faults.may(fault); };
   return may(LinkFault::kCut) || may(LinkFault::kDelay) || may(LinkFault::kDuplicate) || may(LinkFault::kReorder);
@@ -29,13 +31,13 @@ struct Refusal {
 };
 
 const Refusal kRefusals[] = {
-    {[](const Run& r) { return r.cluster == ClusterKind::kSimulated; },
-     [](const Run&) -> std::string {
-       return "workers of a simulated host share no memory to sum in; use --cluster=namespaces";
-     }},
     {[](const Run& r) { return runs_command(r); },
      [](const Run&) -> std::string { return "a program of your own pushes by itself; leave it out"; }},
-    {[](const Run& r) { return !exchanges_between_hosts(r); },
+    {[](const Run& r) { return is_simulated(r) && r.hosts.empty(); },
+     [](const Run&) -> std::string {
+       return "every simulated worker has a host of its own; name hosts with several, as in --hosts=2x4";
+     }},
+    {[](const Run& r) { return is_simulated(r) ? r.hosts.size() == 1 : !exchanges_between_hosts(r); },
      [](const Run&) -> std::string {
        return "all workers are on one host, so that pushes cross no link; use several, as in --hosts=A:4,B:4 or "
               "--cluster=namespaces:2x4";

@@ -15,10 +15,10 @@ using prediction::MeasuredStep;
 using prediction::ScalingFit;
 
 // Runs of one way, but for their numbers of servers.
-using Way = std::tuple<prediction::Exchange, bool, prediction::Sharding, double, bool>;
+using Way = std::tuple<prediction::Exchange, bool, bool, prediction::Sharding, double, bool>;
 
 Way way_of(const ExchangePlan& plan) {
-  return {plan.exchange, plan.colocated, plan.sharding, plan.bucket_bytes, plan.overlap};
+  return {plan.exchange, plan.colocated, plan.aggregated, plan.sharding, plan.bucket_bytes, plan.overlap};
 }
 
 const MeasuredRun* run_of(const std::vector<MeasuredRun>& runs, int workers) {

@@ -5,6 +5,15 @@
 
 namespace syncopate::experiments {
 
+namespace {
+
+std::string servers_of(const prediction::ExchangePlan& plan, int hosts) {
+  if (!plan.colocated) return fmt::format("servers: {}", plan.servers);
+  return plan.servers == hosts ? "a server on each host" : fmt::format("servers on workers' hosts: {}", plan.servers);
+}
+
+}  // namespace
+
 std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
   using prediction::Exchange;
   const char* shards = plan.sharding == prediction::Sharding::kEven ? "even shards" : "whole variables";
@@ -18,9 +27,8 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
     case Exchange::kHierarchical:
       return "hierarchical allreduce";
     case Exchange::kServers:
-      if (!plan.colocated) return fmt::format("servers: {}, {}", plan.servers, shards);
-      return plan.servers == hosts ? fmt::format("a server on each host, {}", shards)
-                                   : fmt::format("servers on workers' hosts: {}, {}", plan.servers, shards);
+      return fmt::format("{}, {}{}", servers_of(plan, hosts), shards,
+                         plan.aggregated ? ", a host's gradients summed first" : "");
     case Exchange::kByteps:
       return fmt::format("BytePS's optimum, hosts more: {}", plan.servers);
   }

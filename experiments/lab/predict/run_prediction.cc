@@ -67,6 +67,7 @@ bool set_servers(const ResolvedRun& config, FormOfRun& form) {
   if (!is_plain || (!form.is_asynchronous && consistency.to_string() != "sync")) return false;
   form.plan.exchange = Exchange::kServers;
   form.plan.servers = config.servers;
+  form.plan.aggregated = aggregates_on_hosts(config);
   form.plan.sharding =
       config.sharding == ps::ShardingPolicy::kWhole ? prediction::Sharding::kWhole : prediction::Sharding::kEven;
   return true;

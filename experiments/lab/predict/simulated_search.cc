@@ -19,9 +19,7 @@ const std::vector<Addition>& additions_of(const Way& way) {
   static const std::vector<Addition> of_allreduce = {
       {.name = "weights averaged every 8 steps", .words = {"--sync-every=8"}, .period = 8},
       {.name = "int8 gradients", .words = {"--compress=int8"}}};
-  static const std::vector<Addition> of_servers = {
-      {.name = "a host's gradients summed first", .words = {"--aggregation=host"}},
-      {.name = "int8 gradients", .words = {"--compress=int8"}}};
+  static const std::vector<Addition> of_servers = {{.name = "int8 gradients", .words = {"--compress=int8"}}};
   return has_servers(way) ? of_servers : of_allreduce;
 }
 

@@ -42,6 +42,7 @@ bool set_exchange(const prediction::ExchangePlan& plan, const prediction::Networ
   request.mode = Mode::kPs;
   request.consistency = *ps::Consistency::parse("sync");
   request.servers = plan.servers;
+  if (plan.aggregated) request.aggregation = Aggregation::kHost;
   if (plan.sharding == prediction::Sharding::kWhole) request.sharding = ps::ShardingPolicy::kWhole;
   return true;
 }

@@ -51,6 +51,7 @@ void add_exchange(const Way& way, int period, std::vector<std::string>& words) {
   }
   words.insert(words.end(), {"--mode=ps", fmt::format("--consistency={}", way.asynchronous ? "async" : "sync"),
                              fmt::format("--servers={}", way.plan.servers)});
+  if (way.plan.aggregated) words.emplace_back("--aggregation=host");
   // One server has all either way.
   if (way.plan.sharding == prediction::Sharding::kWhole && way.plan.servers > 1) words.emplace_back("--sharding=whole");
 }

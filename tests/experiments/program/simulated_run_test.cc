@@ -78,6 +78,18 @@ TEST(SimulatedRun, WaitsForAsLongAsTheWeightsOfAllWorkersTakeOverOneLink) {
   EXPECT_NE(asked.wait().exit_code, 0);
 }
 
+// The hosts of a simulated cluster sum as those of namespaces do (tests/experiments/hosts/aggregation_test.cc).
+TEST(SimulatedRun, TrainsTheWeightsOfAPushOfEachWorkerWithOneOfEachHost) {
+  for (const std::string workers : {"--workers=8", "--workers=5"}) {
+    const Flags flags = small({"--mode=ps", "--consistency=sync", "--servers=2", "--hosts=2x4", workers}) + kSimulated;
+    Program flat(flags), aggregated(flags + Flags{"--aggregation=host"});
+    ASSERT_EQ(flat.wait().exit_code, 0) << flat.errors();
+    ASSERT_EQ(aggregated.wait().exit_code, 0) << aggregated.errors();
+    EXPECT_FALSE(flat.weights().empty());
+    EXPECT_EQ(flat.weights(), aggregated.weights()) << workers;
+  }
+}
+
 TEST(SimulatedRun, RepeatsExactlyWhereNobodyWaits) {
   const Flags flags =
       small({"--mode=ps", "--consistency=async", "--workers=4", "--servers=2", "--straggler=1:2x"}) + kSimulated;
@@ -210,6 +222,11 @@ INSTANTIATE_TEST_SUITE_P(
                   {"--mode=allreduce", "--workers=3", "--fault=kill:worker1@step20"},
                   5,
                   "needs every worker"},
+        FaultCase{"AWorkerWhoseHostSumsKilled",
+                  {"--mode=ps", "--consistency=sync", "--workers=4", "--hosts=2x2", "--aggregation=host",
+                   "--fault=kill:worker3@step20"},
+                  5,
+                  "needs every worker"},
         FaultCase{"AWorkerOfElasticAllreduceKilled",
                   {"--mode=allreduce", "--workers=3", "--elastic", "--fault=kill:worker1@step20"},
                   0,
@@ -310,6 +327,29 @@ TEST(ProfileRun, SharesWhatIsInsideAHost) {
   EXPECT_NEAR(program.summary()["step_split_ms"]["exposed_wait"].get<double>(), 1e3 * seconds, 20 * seconds);
   EXPECT_THAT(end.out, HasSubstr("hosts 4x4, inside 40gbit"));
   EXPECT_THAT(text_of(program.output() / "config.toml"), HasSubstr("hosts = \"4x4\""));
+}
+
+// One of the 4 workers on each of two hosts pushes, and takes the weights: over a host's link go as many bytes each way
+// as the model has, half of them gradients. Inside it each worker reads a part of three others' gradients, three write
+// theirs, and the leader's half of what it pushes and takes is its own host's server's.
+TEST(ProfileRun, SumsAHostsGradientsInItsMemoryFirst) {
+  const auto exchange = [](const std::string& aggregation, const std::string& link, const std::string& inside) {
+    Program program({"--cluster=simulated", "--model=profile:resnet50", "--mode=ps", "--consistency=sync",
+                     "--servers=2", "--compute=1ms", "--hosts=2x4", "--workers=8", "--steps=4", "--warmup-steps=1",
+                     "--aggregation=" + aggregation, "--shape=" + link, "--inside=" + inside});
+    EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+    return program.summary()["step_split_ms"]["communication"].get<double>();
+  };
+  constexpr double kModel = 4 * 25.557e6;
+  const double across = 1e3 * kModel / (10e9 / 8 * 1448 / 1538);
+  const double behind_a_thin_link = exchange("host", "10gbit", "800gbit+1us");
+  EXPECT_GT(behind_a_thin_link, across);
+  EXPECT_LT(behind_a_thin_link, 1.1 * across);
+  EXPECT_NEAR(exchange("off", "10gbit", "800gbit+1us") / behind_a_thin_link, 4, 0.4);
+  const double inside = 1e3 * kModel / 5e9;
+  const double in_slow_memory = exchange("host", "800gbit", "40gbit+1us");
+  EXPECT_GT(in_slow_memory, 3.75 * inside);
+  EXPECT_LT(in_slow_memory, 1.1 * 4.75 * inside);
 }
 
 // All servers lie in other racks than most workers, whose lines carry a tenth of what their hosts could send.

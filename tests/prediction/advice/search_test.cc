@@ -51,6 +51,22 @@ TEST(Search, KeepsTheBestOfEachKindInOrder) {
   EXPECT_DOUBLE_EQ(separate->prediction.step, 3 + 16);
 }
 
+// With 4 workers a host, a server on each of 2 hosts carries 2 x 1/2 x 4 s of what hosts have summed, as a ring of two
+// levels does between them.
+TEST(Search, HasServersThatTakeOnePushAHostWhereHostsHaveSeveralWorkers) {
+  Network network = eight(100);
+  network.workers_per_host = 4;
+  const Result<SearchResult> result = search(one_tensor_job(), network, kSpace);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const Candidate* const best = best_of(*result, true);
+  ASSERT_NE(best, nullptr);
+  EXPECT_TRUE(best->way.plan.aggregated);
+  EXPECT_DOUBLE_EQ(best->prediction.step, 3 + 4);
+  EXPECT_DOUBLE_EQ(best->least, 4.0 / 8);
+  for (const Candidate& candidate : result->best)
+    EXPECT_FALSE(candidate.way.asynchronous && candidate.way.plan.aggregated);
+}
+
 TEST(Search, WeighsHostsByTheirPriceWhereTheCheapestIsWanted) {
   AdvisedJob job = one_tensor_job();
   job.goal = Goal::kCheapest;

@@ -27,6 +27,7 @@ TEST(AggregationRules, AcceptSeveralHostsOfWhichOneHasSeveralWorkers) {
   for (const char* where : {"--hosts=a:4,b:4", "--hosts=localhost:2,b:1", "--cluster=namespaces:2x4"}) {
     EXPECT_EQ(refusal_of_aggregation({where}), "accepted");
   }
+  EXPECT_EQ(refusal_of_aggregation({"--cluster=simulated", "--hosts=2x4"}), "accepted");
   EXPECT_EQ(refusal_of_aggregation({"--cluster=namespaces:2x4,link:1gbit+1ms", "--workers=5", "--servers=2",
                                     "--checkpoint-every=10", "--straggler=1:2x", "--fault=kill:worker1@step5"}),
             "accepted");
@@ -47,6 +48,9 @@ TEST(AggregationRules, RefuseItWhereItHasNoEffect) {
   EXPECT_THAT(refusal_of_aggregation({"--hosts=a:1,b:1"}),
               HasSubstr("no host of a:1,b:1 has several of the 2 workers"));
   EXPECT_THAT(refusal_of_aggregation({"--cluster=namespaces:4"}), HasSubstr("no host of 4x1 has several"));
+  EXPECT_THAT(refusal_of_aggregation({"--cluster=simulated", "--workers=4"}),
+              HasSubstr("every simulated worker has a host of its own; name hosts with several, as in --hosts=2x4"));
+  EXPECT_THAT(refusal_of_aggregation({"--cluster=simulated", "--hosts=1x4"}), HasSubstr("all workers are on one host"));
 }
 
 TEST(AggregationRules, RefuseWhatIsNotBuiltAndSayWhatWouldBeRight) {
@@ -57,7 +61,6 @@ TEST(AggregationRules, RefuseWhatIsNotBuiltAndSayWhatWouldBeRight) {
     EXPECT_THAT(message, StartsWith("--aggregation=host: "));
     return message;
   };
-  EXPECT_THAT(refused({"--cluster=simulated"}), HasSubstr("use --cluster=namespaces"));
   EXPECT_THAT(refused({"--device=cuda"}), HasSubstr("use --device=cpu"));
   EXPECT_THAT(refused({"--launcher=mpirun"}), HasSubstr("--launcher=mpirun"));
   EXPECT_THAT(refused({"--backup-workers=1"}), HasSubstr("leave --backup-workers=1 out"));

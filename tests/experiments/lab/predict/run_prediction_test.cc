@@ -59,6 +59,11 @@ TEST(FormOfARun, KnowsServersOnTheWorkersHostsFromThoseOnTheirOwn) {
   ASSERT_TRUE(apart);
   EXPECT_FALSE(apart->plan.colocated);
   EXPECT_EQ(apart->network.workers_per_host, 4);
+  EXPECT_FALSE(apart->plan.aggregated);
+  request.consistency = *ps::Consistency::parse("sync");
+  request.aggregation = Aggregation::kHost;
+  EXPECT_TRUE(form_of(resolved(request))->plan.aggregated);
+  request.aggregation = Aggregation::kOff;
   request.servers = 3;  // two on hosts of their own, one beside workers
   EXPECT_FALSE(form_of(resolved(request)));
   request.servers = 9;

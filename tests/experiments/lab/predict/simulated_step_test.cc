@@ -107,10 +107,13 @@ TEST(ARunLikeAPlan, TakesAsLongAsTheFormOfServersAndRingsSaysInDrawnSettings) {
     job.profile = *prediction::built_in_profile(job.profile_name);
     job.step_seconds = random.uniform(0.05, 0.5);
     job.link = *LinkShape::parse(links[random.below(std::size(links))]);
-    const int workers = 2 + static_cast<int>(random.below(7)), servers = 1 + static_cast<int>(random.below(6));
+    const int hosts = 2 + static_cast<int>(random.below(7)), servers = 1 + static_cast<int>(random.below(6));
     for (const ExchangePlan& plan :
          {kRing, ExchangePlan{.exchange = Exchange::kServers, .servers = servers},
-          ExchangePlan{.exchange = Exchange::kServers, .servers = workers, .colocated = true}}) {
+          ExchangePlan{.exchange = Exchange::kServers, .servers = hosts, .colocated = true},
+          ExchangePlan{.exchange = Exchange::kServers, .servers = hosts, .colocated = true, .aggregated = true}}) {
+      job.workers_per_host = plan.aggregated ? 4 : 1;
+      const int workers = hosts * job.workers_per_host;
       const Result<double> step = simulated_step(*run_like(job, workers, plan, NetworkModel::kFrames), run);
       ASSERT_TRUE(step.ok()) << step.status().message();
       const auto form = predict_step(job.profile, job.step_seconds, job.network(workers), plan);
