@@ -20,9 +20,9 @@ def need_root(script):
 
 
 def write_table(folder, name, rows):
-    """Into FOLDER/NAME, with a line of the columns' names."""
+    """Into FOLDER/NAME, with a line of the columns' names. What a row lacks is empty."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     with open(pathlib.Path(folder, name), "w", newline="") as file:
-        table = csv.DictWriter(file, rows[0].keys())
+        table = csv.DictWriter(file, list(dict.fromkeys(column for row in rows for column in row)))
         table.writeheader()
         table.writerows(rows)

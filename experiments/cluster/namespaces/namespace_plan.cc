@@ -8,7 +8,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::string_view kMask = "/16";
+constexpr std::string_view kNetwork = "10.77.0.0", kMask = "/16";
 
 std::size_t hosts_per_rack(std::size_t hosts, const FabricChoice& fabric) {
   const auto racks = static_cast<std::size_t>(fabric.racks);
@@ -56,9 +56,10 @@ std::string inside_host_script(std::size_t host) {
   return fmt::format(
       "link set lo up\n"
       "link set dev net gso_max_segs 1\n"
-      "addr add {}{} dev net\n"
-      "link set net up\n",
-      address_of_namespace(host), kMask);
+      "addr add {0}{1} dev net noprefixroute\n"
+      "link set net up\n"
+      "route add {2}{1} dev net src {0} congctl {3}\n",
+      address_of_namespace(host), kMask, kNetwork, kTcpControl);
 }
 
 std::string fabric_script(std::size_t hosts, const FabricChoice& fabric) {

@@ -24,6 +24,10 @@ namespace syncopate::experiments {
 
 inline constexpr std::string_view kSwitchAddress = "10.77.0.1";
 
+// The TCP congestion control of connections between hosts: the usual one, whatever the machine's own is, since steps of
+// asynchronous workers, and those of servers beside workers, depend on it by tens of percent.
+inline constexpr std::string_view kTcpControl = "cubic";
+
 // "host-3", as numbered hosts are called, and "10.77.0.5". Requires a host below kMostNamespaces.
 std::string name_of_namespace(std::size_t host);
 std::string address_of_namespace(std::size_t host);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/codec/codec.h"
 #include "common/os/aligned_buffer.h"
 #include "prediction/timed_model.h"
 #include "ps/policy/sharding.h"
@@ -88,15 +89,23 @@ ParamLayout scaled_layout(const ModelProfile& profile, std::int64_t scale) {
 
 // What an exchange is cut into.
 struct Pieces {
-  double bytes = 0;         // of all largest ones, as the model has them: what a ring's step, or a server, waits for
+  double bytes = 0;  // of all largest ones, encoded, as the model has them: what a ring's step, or a server, waits for
   std::size_t buckets = 0;  // each of which takes its messages' delays
 };
 
 Pieces pieces_of(const ModelProfile& profile, const ResolvedRun& config, std::int64_t scale) {
   const ParamLayout layout = scaled_layout(profile, scale);
+  const Codec codec(codec_of(config), tensor_ranges(layout));
+  const auto encoded = [&](Range range) {
+    return static_cast<double>(codec.encoded_size(range.size(), range.begin)) * static_cast<double>(scale);
+  };
   if (config.mode == Mode::kPs) {
     const ps::ShardMap map = ps::shard_map(layout, shards_of(config), sharding_of(scaled_down(config, scale)));
-    return {.bytes = static_cast<double>(std::ranges::max(ps::loads_of(map).bytes)) * static_cast<double>(scale)};
+    std::vector<double> shards;
+    for (const std::vector<Range>& chunks : map.chunks) {
+      shards.push_back(std::transform_reduce(chunks.begin(), chunks.end(), 0.0, std::plus(), encoded));
+    }
+    return {.bytes = std::ranges::max(shards)};
   }
   const auto pieces = static_cast<std::size_t>(config.workers);
   std::vector<Range> wholes{{0, layout.size()}};
@@ -104,12 +113,11 @@ Pieces pieces_of(const ModelProfile& profile, const ResolvedRun& config, std::in
     const auto bucket_bytes = static_cast<std::size_t>(std::max<std::int64_t>(1, *config.bucket_bytes / scale));
     wholes = buckets_in_backward_order(layout, bucket_bytes);
   }
-  double elements = 0;
+  double bytes = 0;
   for (const Range& whole : wholes) {
-    elements += static_cast<double>(balanced_ranges(whole.size(), pieces).front().size());
+    bytes += encoded({whole.begin, whole.begin + balanced_ranges(whole.size(), pieces).front().size()});
   }
-  return {.bytes = elements * static_cast<double>(sizeof(float)) * static_cast<double>(scale),
-          .buckets = wholes.size()};
+  return {.bytes = bytes, .buckets = wholes.size()};
 }
 
 }  // namespace

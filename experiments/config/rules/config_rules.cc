@@ -159,7 +159,10 @@ Status validate_profile(const ResolvedRun& config) {
   if (config.checkpoint_every || config.resume) {
     return refused("has no state to save; leave --checkpoint-every and --resume out");
   }
-  if (compresses(config)) return refused("has no gradients to compress; leave --compress out");
+  if (codec_of(config).kind == CodecKind::kPowerSgd) {
+    return refused(fmt::format("its matrices are no smaller ones of the same kind; leave --compress={} out",
+                               to_string(config.compress)));
+  }
   if (config.target_accuracy > 0) return refused("learns nothing; leave --target-accuracy out");
   return {};
 }

@@ -196,7 +196,8 @@ std::string how_sure(const ScaledJob& job) {
   return fmt::format(
       "How sure: these are runs in virtual time, and the same at every call: each command above says what its row "
       "says. They are of this project's own strategies, over links that are shared by --network=frames; processes of "
-      "one host share {} (--inside). Steps are equally long, and sums, updates, loss of packets and other traffic take "
+      "one host share {} (--inside). Steps are equally long, and sums, updates, codecs, loss of packets and other "
+      "traffic take "
       "no time. A lead is claimed from {} on. docs/simulated_cluster.md says how far such steps are from real ones.\n",
       job.inside.describe("inside it"), percent(kLeastLead));
 }

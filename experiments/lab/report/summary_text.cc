@@ -9,6 +9,7 @@
 
 #include "common/text/format.h"
 #include "experiments/cluster/control/figure_text.h"
+#include "experiments/cluster/namespaces/namespace_plan.h"
 #include "experiments/lab/report/statistics.h"
 
 namespace syncopate::experiments {
@@ -289,7 +290,7 @@ std::string describe_namespaces(const ResolvedRun& config) {
   if (config.shape) {
     LinkShape link = *config.shape;
     link.delay = {};
-    text += fmt::format(", {}, by the kernel", link.describe("a host"));
+    text += fmt::format(", {}, by the kernel, TCP {}", link.describe("a host"), kTcpControl);
     if (config.shape->delay > Duration::zero()) {
       const std::string shape = config.shape->to_string();
       text +=

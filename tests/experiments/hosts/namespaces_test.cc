@@ -65,7 +65,7 @@ TEST_F(Namespaces, AreHostsOfARunWhoseRecordSaysSo) {
   EXPECT_THAT(end.err, IsEmpty());
   EXPECT_THAT(end.out, HasSubstr("ps async, 4 workers, 2 servers on 2 namespaces, tcp"));
   EXPECT_THAT(end.out, HasSubstr("hosts 2x2, network namespaces of this machine, which share its cores, 1 Gb/s each "
-                                 "way a host, by the kernel"));
+                                 "way a host, by the kernel, TCP cubic"));
   const nlohmann::json environment =
       nlohmann::json::parse(testing_support::text_of(program.output() / "environment.json"));
   ASSERT_THAT(environment["hosts"], SizeIs(2));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/codec/codec.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -68,6 +70,23 @@ TEST(TheScale, KeepsTheSizeOfPieces) {
   const std::int64_t between = scale_for(resnet50(), ring_of(64, 1 << 20));
   EXPECT_GT(between, 1);
   EXPECT_LT(between, 64);
+}
+
+// A chunk of int8 has a scale; what the last bits of top-k and of sign have is rounded up for each piece.
+TEST(TheScale, KeepsWhatCodecsMakeOfPieces) {
+  ResolvedRun config = ring_of(8, 25 << 20);
+  EXPECT_EQ(scale_for(resnet50(), config), 64);
+  for (const std::string codec : {"fp16", "int8", "topk:0.01", "randomk:0.1", "sign"}) {
+    config.compress = *parse_codec(codec);
+    const std::int64_t scale = scale_for(resnet50(), config);
+    const auto encoded = [&](std::int64_t at) {
+      const ParamLayout layout = make_phantom(resnet50(), at).layout;
+      const Codec of_all(codec_of(config), tensor_ranges(layout));
+      return static_cast<double>(at) * static_cast<double>(of_all.encoded_size(layout.size()));
+    };
+    EXPECT_NEAR(encoded(scale) / encoded(1), 1, 0.01) << codec << " at scale " << scale;
+    EXPECT_GT(scale, 1) << codec;
+  }
 }
 
 // Small tensors become one with their neighbours at a larger scale, which moves those behind them to other shards.

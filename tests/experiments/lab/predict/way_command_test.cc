@@ -78,8 +78,10 @@ TEST(WordsOfAWay, HaveWholePeriodsOfWhatIsAdded) {
 
 TEST(WordsOfAWay, AreRefusedAsAPersonsWouldBe) {
   const prediction::Way ring{.plan = {.exchange = Exchange::kRing, .bucket_bytes = 5e6}};
-  EXPECT_THAT(run_of(words_of(job_of(1), 4, ring, {.name = "int8", .words = {"--compress=int8"}})).status().message(),
-              AllOf(StartsWith("--model=profile:resnet50: "), EndsWith("leave --compress out")));
+  EXPECT_THAT(
+      run_of(words_of(job_of(1), 4, ring, {.name = "matrices", .words = {"--compress=powersgd:4"}})).status().message(),
+      AllOf(StartsWith("--model=profile:resnet50: "), EndsWith("leave --compress=powersgd:4 out")));
+  EXPECT_TRUE(run_of(words_of(job_of(1), 4, ring, {.name = "int8", .words = {"--compress=int8"}})).ok());
 }
 
 }  // namespace
