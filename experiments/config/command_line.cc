@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "common/os/regular_file.h"
 #include "common/text/printable_text.h"
+#include "experiments/config/commands.h"
 #include "experiments/config/compare_line.h"
 #include "experiments/config/help_text.h"
 #include "experiments/config/measure_line.h"
@@ -19,7 +17,6 @@
 #include "experiments/config/option_words.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/options/option_table.h"
-#include "experiments/config/prediction_commands.h"
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/started_by/slurm_allocation.h"
@@ -32,61 +29,84 @@ namespace {
 
 constexpr std::uint64_t kMostConfigBytes = 1 << 20;
 
-// Binds every option of the table as a text; the table checks the values, for flags and files alike. Unknown names are
-// collected, so that the message can suggest what was meant.
-void bind(CLI::App& app, const std::vector<OptionSpec>& table) {
-  app.set_help_flag();
-  app.allow_extras();
-  app.add_option("--help,-h")->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_flag("--version");
-  app.add_flag("--plot");
-  app.add_option("--like")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--started-by")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--config")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  for (const OptionSpec& option : table) {
-    if (option.placeholder.empty()) {
-      app.add_flag("--" + option.name);
-    } else {
-      app.add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
-    }
-  }
+// "--help" without a topic.
+constexpr const char* kFirstPage = " ";
+
+// What the line has beside the options of the table and those of its command.
+OptionForms usual_forms() {
+  return {{"help", {.placeholder = "TOPIC", .bare = kFirstPage}},
+          {"version", {.placeholder = ""}},
+          {"plot", {.placeholder = ""}},
+          {"like", {.placeholder = "PRESET"}},
+          {"started-by", {}},
+          {"config", {.placeholder = "FILE"}}};
 }
 
-constexpr std::array kOfCompare{"modes", "vary",         "rate-rule",    "tune-rate",
-                                "jobs",  "price-worker", "price-server", "repeat-limit"};
-
-// Returns the options of the program and of its commands that take a value.
-std::map<std::string, ValueForm> value_forms(const std::vector<OptionSpec>& table) {
-  std::map<std::string, ValueForm> forms{
-      {"config", {.placeholder = "FILE"}}, {"like", {.placeholder = "PRESET"}}, {"started-by", {}}};
-  for (const char* name : kOfCompare) forms[name] = {};
-  for (const auto& options : {table, submit_options()}) {
-    for (const OptionSpec& option : options) {
-      if (!option.placeholder.empty()) forms[option.name] = {option.placeholder, option.bare};
+OptionForms forms_of(const Command* command, const std::vector<OptionSpec>& table) {
+  OptionForms forms = usual_forms();
+  const auto add = [&](const OptionSpec& option) { forms[option.name] = {option.placeholder, option.bare}; };
+  std::ranges::for_each(table, add);
+  if (command == nullptr) return forms;
+  const std::vector<OptionSpec> all = all_options();
+  for (const std::string& name : command->options) {
+    const auto found = std::ranges::find(all, name, &OptionSpec::name);
+    if (found == all.end()) {
+      forms[name] = {};
+    } else {
+      add(*found);
     }
   }
   return forms;
 }
 
-Status unknown(const std::string& argument, const std::vector<OptionSpec>& table) {
-  if (is_prediction_command(argument) || reads_finished_runs(argument) || argument == kDemoCommand ||
-      argument == kDoctorCommand || argument == kPsCommand || argument == kStopCommand) {
-    return Status::invalid_argument(fmt::format("{}: must be the first word, before all options", argument));
-  }
-  if (!argument.starts_with("-")) {
-    return Status::invalid_argument(
-        fmt::format("{}: no such command; leave it out to run one job, or say compare to run several modes", argument));
+// The words of a line, by the command that it has; null: one job.
+struct ReadLine {
+  const Command* command = nullptr;
+  OptionWords words;
+
+  bool is(std::string_view name) const { return command != nullptr && command->name == name; }
+  bool has(const std::string& name) const { return words.values.contains(name); }
+};
+
+// The command is the first word that is no option and no value, if it has a run.
+Result<ReadLine> read_line(const std::vector<std::string>& typed, const std::vector<OptionSpec>& table) {
+  std::vector<std::string> words = typed;
+  std::ranges::replace(words, "-h", "--help");
+  OptionForms all = forms_of(nullptr, table);
+  for (const Command& command : commands()) all.merge(forms_of(command.has_run ? &command : nullptr, table));
+  SYNCOPATE_ASSIGN_OR_RETURN(const OptionWords loosely, option_words(words, all));
+  ReadLine line;
+  if (!loosely.operands.empty()) line.command = command_named(loosely.operands.front());
+  if (line.command != nullptr && !line.command->has_run) line.command = nullptr;
+  SYNCOPATE_ASSIGN_OR_RETURN(line.words, option_words(words, forms_of(line.command, table)));
+  if (line.command != nullptr) line.words.operands.erase(line.words.operands.begin());
+  return line;
+}
+
+Status unknown_word(const std::string& word) {
+  if (command_named(word) != nullptr) {
+    return Status::invalid_argument(fmt::format("{}: must be the first word, before all options", word));
   }
   std::vector<std::string> known;
+  for (const Command& command : commands()) known.push_back(command.name);
+  const std::string nearest = nearest_name(word, known);
+  return Status::invalid_argument(
+      fmt::format("{}: no such command; {}", word,
+                  nearest.empty() ? "leave it out to run one job, or say compare to run several modes; --help lists all"
+                                  : fmt::format("did you mean {}?", nearest)));
+}
+
+Status unknown_option(const std::string& word, const std::vector<OptionSpec>& table) {
+  std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  known.insert(known.end(), {"help", "version", "config", "like", "plot", "started-by"});
-  known.insert(known.end(), kOfCompare.begin(), kOfCompare.end());
-  for (const OptionSpec& option : submit_options()) known.push_back(option.name);
-  const std::string flag = argument.substr(0, argument.find('='));
-  const std::string name =
-      flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-'));
+  for (const auto& [name, form] : usual_forms()) known.push_back(name);
+  for (const Command& command : commands()) {
+    if (command.has_run) known.insert(known.end(), command.options.begin(), command.options.end());
+  }
+  const std::string flag = word.substr(0, word.find('='));
+  const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   const std::string nearest = nearest_name(name, known);
-  if (nearest == name && std::ranges::count(submit_options(), name, &OptionSpec::name) > 0) {
+  if (nearest == name && std::ranges::count(command_named("submit")->options, name) > 0) {
     return Status::invalid_argument(
         fmt::format("{}: an option of submit, which must be the first word; a run has none of that name{}", flag,
                     name == "gpus" ? ", and trains on GPUs with --device=cuda, one of each worker" : ""));
@@ -95,27 +115,28 @@ Status unknown(const std::string& argument, const std::vector<OptionSpec>& table
       "{}: no such flag; {}", flag, nearest.empty() ? "--help lists all" : fmt::format("did you mean --{}?", nearest)));
 }
 
-Result<std::string> single_value(const CLI::Option& option) {
-  const std::vector<std::string> values = option.results();
-  if (values.size() == 1) return values.front();
-  return Status::invalid_argument(fmt::format("{}: given {} times; once is enough", option.get_name(), values.size()));
+// Fails unless all words are known, where they stand.
+Status check_words(const ReadLine& line, const std::vector<OptionSpec>& table) {
+  if (!line.words.unknown.empty()) return unknown_option(line.words.unknown.front(), table);
+  const bool takes_operands = line.command != nullptr && !line.command->operands.empty();
+  if (takes_operands || line.words.operands.empty()) return {};
+  return unknown_word(line.words.operands.front());
 }
 
-Result<GivenOptions> given_on_line(const CLI::App& app, const std::vector<OptionSpec>& table) {
+Result<GivenOptions> given_on_line(const OptionWords& words, const std::vector<OptionSpec>& table) {
   GivenOptions given;
   for (const OptionSpec& option : table) {
-    const CLI::Option* flag = app.get_option("--" + option.name);
-    if (flag->count() == 0) continue;
+    const auto found = words.values.find(option.name);
+    if (found == words.values.end()) continue;
     SYNCOPATE_ASSIGN_OR_RETURN(
-        std::string value, option.is_list ? fmt::format("{}", fmt::join(flag->results(), ",")) : single_value(*flag));
-    given[option.name] = std::move(value);
+        given[option.name], option.is_list ? fmt::format("{}", fmt::join(found->second, ",")) : words.one(option.name));
   }
   return given;
 }
 
-Result<GivenOptions> given_in_file_of(const CLI::Option& option) {
-  if (option.count() == 0) return GivenOptions();
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::string path, single_value(option));
+Result<GivenOptions> given_in_file_of(const ReadLine& line) {
+  if (!line.has("config")) return GivenOptions();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string path, line.words.one("config"));
   const Result<std::string> text = read_input(path, kMostConfigBytes);
   if (!text.ok()) {
     return Status::invalid_argument(
@@ -156,9 +177,8 @@ Result<CommandLine> run_line(GivenOptions given, const std::optional<TaskPlace>&
 }
 
 // Returns a run of a preset's options, where no others are given.
-Result<CommandLine> line_like(const CLI::Option& option, const GivenOptions& given,
-                              const std::optional<TaskPlace>& place) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, single_value(option));
+Result<CommandLine> line_like(const ReadLine& words, const GivenOptions& given, const std::optional<TaskPlace>& place) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, words.words.one("like"));
   SYNCOPATE_ASSIGN_OR_RETURN(Preset preset, open_preset(name));
   Result<CommandLine> line = run_line(merge(given, preset.options), place);
   if (!line.ok()) {
@@ -169,61 +189,59 @@ Result<CommandLine> line_like(const CLI::Option& option, const GivenOptions& giv
   return line;
 }
 
-Result<GivenOptions> options_of_preset(const CLI::Option& option) {
-  if (option.count() == 0) return GivenOptions();
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, single_value(option));
+Result<GivenOptions> options_of_preset(const ReadLine& words) {
+  if (!words.has("like")) return GivenOptions();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, words.words.one("like"));
   SYNCOPATE_ASSIGN_OR_RETURN(Preset preset, open_preset(name));
   return std::move(preset.options);
 }
 
-Status check_no_preset(const CLI::Option& option, const char* command) {
-  if (option.count() == 0) return {};
+Status check_no_preset(const ReadLine& words) {
+  if (!words.has("like")) return {};
   return Status::invalid_argument(fmt::format("--like={0}: {1} takes it as a mode, as in --modes=local,like:{0}",
-                                              option.results().front(), command));
+                                              words.words.values.at("like").front(), words.command->name));
 }
 
 // Returns the place of this process among those that somebody else has started together, if it is one of them.
-Result<std::optional<TaskPlace>> place_in(const CLI::Option& started_by, const Variables& environment) {
-  if (started_by.count() == 0) return task_place(environment, StartedBy::kAuto);
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, single_value(started_by));
+Result<std::optional<TaskPlace>> place_in(const ReadLine& words, const Variables& environment) {
+  if (!words.has("started-by")) return task_place(environment, StartedBy::kAuto);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, words.words.one("started-by"));
   SYNCOPATE_ASSIGN_OR_RETURN(const StartedBy by, parse_started_by(name));
   return task_place(environment, by);
 }
 
 // Several processes that were started together are those of one run.
-Status check_alone(const std::optional<TaskPlace>& place, const char* command) {
+Status check_alone(const std::optional<TaskPlace>& place, const std::string& command) {
   if (!place) return {};
   return Status::invalid_argument(
       fmt::format("{}: {} has started {} processes, each of which would do the same; start one, or run a single job",
                   command, launcher_of(place->by), place->size));
 }
 
-// Returns the options of compare alone; `folders` are the positional arguments.
-Result<CompareWords> compare_words(const CLI::App& compare, std::vector<std::string> folders) {
+// Returns the options of compare alone.
+Result<CompareWords> compare_words(const OptionWords& line, std::vector<std::string> folders) {
   CompareWords words{.folders = std::move(folders)};
-  const std::pair<const char*, std::optional<std::string>*> options[] = {{"--modes", &words.modes},
-                                                                         {"--rate-rule", &words.rate_rule},
-                                                                         {"--tune-rate", &words.tune_rate},
-                                                                         {"--jobs", &words.jobs},
-                                                                         {"--price-worker", &words.price_worker},
-                                                                         {"--price-server", &words.price_server},
-                                                                         {"--repeat-limit", &words.repeat_limit}};
+  const std::pair<const char*, std::optional<std::string>*> options[] = {{"modes", &words.modes},
+                                                                         {"rate-rule", &words.rate_rule},
+                                                                         {"tune-rate", &words.tune_rate},
+                                                                         {"jobs", &words.jobs},
+                                                                         {"price-worker", &words.price_worker},
+                                                                         {"price-server", &words.price_server},
+                                                                         {"repeat-limit", &words.repeat_limit}};
   for (const auto& [name, to] : options) {
-    const CLI::Option* option = compare.get_option(name);
-    if (option->count() == 0) continue;
-    SYNCOPATE_ASSIGN_OR_RETURN(*to, single_value(*option));
+    if (!line.values.contains(name)) continue;
+    SYNCOPATE_ASSIGN_OR_RETURN(*to, line.one(name));
   }
-  words.vary = compare.get_option("--vary")->results();
+  if (const auto vary = line.values.find("vary"); vary != line.values.end()) words.vary = vary->second;
   return words;
 }
 
 // Returns the options of submit alone.
-Result<SubmitWords> submit_words(const CLI::App& submit) {
+Result<SubmitWords> submit_words(const ReadLine& line) {
   SubmitWords words;
-  for (const OptionSpec& spec : submit_options()) {
-    const CLI::Option* option = submit.get_option("--" + spec.name);
-    if (option->count() == 0) continue;
-    SYNCOPATE_ASSIGN_OR_RETURN(words[spec.name], single_value(*option));
+  for (const std::string& name : line.command->options) {
+    if (!line.has(name)) continue;
+    SYNCOPATE_ASSIGN_OR_RETURN(words[name], line.words.one(name));
   }
   return words;
 }
@@ -251,21 +269,14 @@ std::string typed_line(int argc, const char* const* argv) {
   return line;
 }
 
-// `compare --help`, `why --help`, `predict --help` and their like show the topic of that command.
-Result<CommandLine> help_asked_for(const CLI::Option& help, const std::string& of_command,
-                                   const std::vector<std::string>& words) {
+// `compare --help`, `why --help` and their like show the topic of that command.
+Result<CommandLine> help_asked_for(const ReadLine& words) {
   CommandLine line;
   line.action = CommandLine::Action::kHelp;
-  line.topic = help.results().empty() ? "" : help.results().front();
-  if (line.topic.empty()) line.topic = of_command;
-  const auto is_topic = [](const std::string& word) {
-    return is_prediction_command(word) || reads_finished_runs(word) || word == kDemoCommand || word == kDoctorCommand;
-  };
-  const bool is_of_running = !words.empty() && (words.front() == kPsCommand || words.front() == kStopCommand);
-  if (line.topic.empty() && is_of_running) line.topic = kStopCommand;  // ps is the topic of parameter servers
-  if (line.topic.empty() && !words.empty() && is_topic(words.front())) {
-    line.topic = words.front();
-  }
+  const std::string& topic = words.words.values.at("help").back();
+  const Command* command = words.command;
+  if (command == nullptr && !words.words.operands.empty()) command = command_named(words.words.operands.front());
+  line.topic = topic != kFirstPage ? topic : command != nullptr ? command->topic : "";
   const Result<std::string> text = help_text(line.topic, 80);
   if (!text.ok()) return text.status();
   return line;
@@ -323,74 +334,31 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv, const 
   const std::vector<OptionSpec> table = option_table();
   const std::vector<std::string> own_program = command_behind_dashes(argc, argv);
   const std::vector<std::string> own_words(argv + 1, argv + argc - own_program.size());
-  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<std::string> joined, with_values_joined(own_words, value_forms(table)));
-  CLI::App app;
-  bind(app, table);
-  CLI::App* compare = app.add_subcommand("compare")->fallthrough();
-  CLI::App* study = app.add_subcommand("study")->fallthrough();
-  for (CLI::App* command : {compare, study}) {
-    command->set_help_flag();
-    for (const char* name : kOfCompare) {
-      command->add_option(std::string("--") + name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
-    }
-  }
-  CLI::App* profile = app.add_subcommand("profile")->fallthrough();
-  CLI::App* calibrate = app.add_subcommand("calibrate")->fallthrough();
-  CLI::App* submit = app.add_subcommand("submit")->fallthrough();
-  for (CLI::App* command : {profile, calibrate, submit}) command->set_help_flag();
-  for (const OptionSpec& option : submit_options()) {
-    if (option.placeholder.empty()) {
-      submit->add_flag("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    } else {
-      submit->add_option("--" + option.name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
-    }
-  }
-  try {
-    std::ranges::reverse(joined);  // as it is asked for
-    app.parse(joined);
-  } catch (const CLI::ParseError& error) {
-    const std::string message = error.what();
-    const std::string flag = message.substr(0, message.find(':'));
-    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return Status::invalid_argument(message);
-    return Status::invalid_argument(fmt::format("{0}: needs a value, as in {0}=VALUE; --help says which", flag));
-  }
-  if (const CLI::Option* help = app.get_option("--help"); help->count() > 0) {
-    const char* const of_command = compare->parsed()                          ? "compare"
-                                   : study->parsed()                          ? "study"
-                                   : submit->parsed()                         ? "submit"
-                                   : profile->parsed() || calibrate->parsed() ? "measurements"
-                                                                              : "";
-    return help_asked_for(*help, of_command, app.remaining(true));
-  }
-  if (app.get_option("--version")->count() > 0) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const ReadLine words, read_line(own_words, table));
+  if (words.has("help")) return help_asked_for(words);
+  if (words.has("version")) {
     CommandLine line;
     line.action = CommandLine::Action::kVersion;
     return line;
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<TaskPlace> place,
-                             place_in(*app.get_option("--started-by"), environment));
-  for (const CLI::App* command : {compare, study, profile, calibrate, submit}) {
-    if (command->parsed()) SYNCOPATE_RETURN_IF_ERROR(check_alone(place, command->get_name().c_str()));
-  }
-  std::vector<std::string> folders = app.remaining(true);
-  const auto intruder = std::ranges::find_if(
-      folders, [&](const auto& word) { return (!compare->parsed() && !study->parsed()) || word.starts_with("-"); });
-  if (intruder != folders.end()) return unknown(*intruder, table);
-  SYNCOPATE_ASSIGN_OR_RETURN(GivenOptions line, given_on_line(app, table));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<TaskPlace> place, place_in(words, environment));
+  if (words.command != nullptr) SYNCOPATE_RETURN_IF_ERROR(check_alone(place, words.command->name));
+  SYNCOPATE_RETURN_IF_ERROR(check_words(words, table));
+  SYNCOPATE_ASSIGN_OR_RETURN(GivenOptions line, given_on_line(words.words, table));
   SYNCOPATE_RETURN_IF_ERROR(add_command(own_program, line));
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(*app.get_option("--config")));
-  const bool plots = app.get_option("--plot")->count() > 0;
+  SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions file, given_in_file_of(words));
+  const bool plots = words.has("plot"), compares = words.is("compare") || words.is("study");
   const auto drawn = [&](Result<CommandLine> command) {
     if (!command.ok()) return command;
     command->plot = plots;
-    if (compare->parsed() || study->parsed() || submit->parsed()) command->typed = typed_line(argc, argv);
+    if (compares || words.is("submit")) command->typed = typed_line(argc, argv);
     return command;
   };
-  if (study->parsed()) {
-    SYNCOPATE_RETURN_IF_ERROR(check_no_preset(*app.get_option("--like"), "study"));
-    SYNCOPATE_ASSIGN_OR_RETURN(CompareWords words, compare_words(*study, {}));
-    SYNCOPATE_ASSIGN_OR_RETURN(StudyFile asked, study_in(folders));
-    asked = merge(StudyFile{merge(line, file), std::move(words)}, std::move(asked));
+  if (words.is("study")) {
+    SYNCOPATE_RETURN_IF_ERROR(check_no_preset(words));
+    SYNCOPATE_ASSIGN_OR_RETURN(CompareWords own, compare_words(words.words, {}));
+    SYNCOPATE_ASSIGN_OR_RETURN(StudyFile asked, study_in(words.words.operands));
+    asked = merge(StudyFile{merge(line, file), std::move(own)}, std::move(asked));
     return drawn(study_line(asked.given, asked.words));
   }
   GivenOptions given = merge(line, file);
@@ -399,22 +367,21 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv, const 
     if (!settled.ok()) return settled.status().in("--environment=" + printable(variables->second));
     variables->second = std::move(*settled);
   }
-  if (!submit->parsed()) SYNCOPATE_RETURN_IF_ERROR(settle_slurm(environment, given));
-  if (plots && (profile->parsed() || calibrate->parsed() || submit->parsed())) {
+  if (!words.is("submit")) SYNCOPATE_RETURN_IF_ERROR(settle_slurm(environment, given));
+  if (plots && words.command != nullptr && !compares) {
     return Status::invalid_argument("--plot: profile, calibrate and submit have no curves; leave it out");
   }
-  if (profile->parsed()) return profile_line(given);
-  if (calibrate->parsed()) return calibrate_line(given);
-  const CLI::Option& like = *app.get_option("--like");
-  if (submit->parsed()) {
-    SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions preset, options_of_preset(like));
-    SYNCOPATE_ASSIGN_OR_RETURN(const SubmitWords words, submit_words(*submit));
-    return drawn(submit_line(merge(given, preset), words));
+  if (words.is("profile")) return profile_line(given);
+  if (words.is("calibrate")) return calibrate_line(given);
+  if (words.is("submit")) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const GivenOptions preset, options_of_preset(words));
+    SYNCOPATE_ASSIGN_OR_RETURN(const SubmitWords own, submit_words(words));
+    return drawn(submit_line(merge(given, preset), own));
   }
-  if (!compare->parsed()) return drawn(like.count() > 0 ? line_like(like, given, place) : run_line(given, place));
-  SYNCOPATE_RETURN_IF_ERROR(check_no_preset(like, "compare"));
-  SYNCOPATE_ASSIGN_OR_RETURN(const CompareWords words, compare_words(*compare, std::move(folders)));
-  return drawn(compare_line(given, words));
+  if (!compares) return drawn(words.has("like") ? line_like(words, given, place) : run_line(given, place));
+  SYNCOPATE_RETURN_IF_ERROR(check_no_preset(words));
+  SYNCOPATE_ASSIGN_OR_RETURN(const CompareWords own, compare_words(words.words, words.words.operands));
+  return drawn(compare_line(given, own));
 }
 
 }  // namespace syncopate::experiments

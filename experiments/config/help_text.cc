@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "common/text/quantity.h"
+#include "experiments/config/commands.h"
 #include "experiments/config/comparison.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
-#include "experiments/config/prediction_commands.h"
 #include "experiments/config/preset.h"
 #include "experiments/config/started_by/task_options.h"
 #include "experiments/config/submit_line.h"
@@ -34,7 +34,6 @@ struct Topic {
   std::string group;                       // heading of the options that it lists
   std::vector<std::string> examples = {};  // each follows "run_experiment "
   std::string about = {};                  // of a topic whose commands have no options of their own: what they do
-  std::vector<std::string> commands = {};  // these commands
 };
 
 // The order is that in which people need them.
@@ -63,8 +62,7 @@ const std::vector<Topic>& topics() {
        "measures "
        "sums, updates, codecs and each wire of this machine, or with --hosts=A,B the link between two, and writes "
        "cluster.toml (--output) for --cluster=simulated:FILE. Both take the options of the model and its data, and "
-       "--batch-size; calibrate also --transport.",
-       {"profile", "calibrate"}},
+       "--batch-size; calibrate also --transport."},
       {"hosts",
        "Several hosts",
        {"--mode=ps --servers=2 --hosts=node1:2,node2:2", "--mode=allreduce --cluster=namespaces:4,link:100mbit",
@@ -75,18 +73,15 @@ const std::vector<Topic>& topics() {
         "doctor --cluster=namespaces:3,link:100mbit"},
        "doctor asks hosts, or this one, what they have and what they let a process have: cores, open files, locked "
        "memory, MTU, clock, GPUs. It measures each pair of them by messages as a run sends them, and says what is "
-       "wrong and what mends it. It takes --hosts or --hostfile, --remote-shell, --remote-program, --listen-address, "
-       "--timeout (5 s unless given: how long it waits for a host or a pair) and --output=FILE for all as JSON. It "
-       "ends with 0 if all is well, with 7 otherwise.",
-       {"doctor"}},
+       "wrong and what mends it. --timeout is how long it waits for a host or a pair (5 s unless given), and "
+       "--output=FILE has all as JSON. It ends with 0 if all is well, with 7 otherwise."},
       {"stop",
        "Stop",
        {"ps", "stop first", "stop 4711 --timeout=10s"},
        "ps lists your runs that are under way on this host. stop asks one of them to end, as Ctrl-C does, and waits "
        "for "
        "that (--timeout, 60 s unless given); what was recorded is kept. A run is called by the last part of its folder "
-       "of results, by that folder, or by its process id.",
-       {"stop"}},
+       "of results, by that folder, or by its process id."},
       {"data", "Model and data", {"--model=softmax --epochs=1", "--model=gpt:2-4-64 --dataset=grammar"}},
       {"training", "Training", {"--optimizer=sgd --learning-rate=0.1 --lr-schedule=cosine,warmup:1"}},
       {"checkpoints", "Checkpoints", {"--epochs=30 --checkpoint-every=1s --output=results/long"}},
@@ -114,15 +109,13 @@ const std::vector<Topic>& topics() {
         "submit --slurm --nodes=2 --time-limit=2h --mode=ps --workers=6 --servers=2 --checkpoint-every=30s"},
        "submit prints what a scheduler of your machines takes to start a run: for Kubernetes manifests, for Slurm a "
        "script for sbatch. They begin with the commands that start, watch and stop it. It starts nothing. Beside these "
-       "options it takes those of the run; what a form cannot pass on, it refuses by name.",
-       {"submit"}},
+       "options it takes those of the run; what a form cannot pass on, it refuses by name."},
       {"why",
        "Why",
        {"why results/first", "why results/first results/second", "why results/first --output=why.json"},
        "why reads the results of a finished run and says where its time went: from an ideal step, one worker's own, to "
        "the measured one, part by part, what to change first, and what that is predicted to gain. With two runs it "
-       "says where the difference between them went. --output=FILE writes all figures as JSON.",
-       {"why"}},
+       "says where the difference between them went. --output=FILE writes all figures as JSON."},
       {"report",
        "Report",
        {"report results/first", "report results/first --output=first.html",
@@ -130,8 +123,7 @@ const std::vector<Topic>& topics() {
        "report writes a page for a browser: what a finished run learnt and how fast it was, where the time of a step "
        "went, what each process sent, and the machine. It is one file, opens without a network, and lies in the run's "
        "folder as report.html unless --output=FILE names another. Of several runs it is their comparison. compare and "
-       "study write their page, comparison.html, themselves; with their folder, report writes it anew.",
-       {"report"}},
+       "study write their page, comparison.html, themselves; with their folder, report writes it anew."},
       {"demo",
        "Demonstrations",
        {"demo", "demo straggler", "demo straggler --check=answer.toml"},
@@ -140,8 +132,7 @@ const std::vector<Topic>& topics() {
        "sets three exercises; --output=DIR keeps it in another folder than results/, --data-dir=DIR has the data. "
        "--check=FILE holds answers against the figures of the newest run of it, or of the one in --output: a line of "
        "TOML for each exercise. It ends with 0 if all are right, with 7 otherwise. A file that ends in .toml is a "
-       "demonstration of your own.",
-       {"demo"}},
+       "demonstration of your own."},
       {"evaluate",
        "Evaluate",
        {"evaluate results/first", "evaluate results/first/checkpoints/step-000400",
@@ -150,8 +141,12 @@ const std::vector<Topic>& topics() {
        "their loss and accuracy on the test set, bit by bit as the run's last evaluation would. What model they are of "
        "and which data they learnt stands with them; --model, --dataset, --data-dir, --test-samples, --pixel-scale and "
        "the like say otherwise. --predictions=FILE writes what each image is taken for: index, label, predicted class "
-       "and its probability, as CSV.",
-       {"evaluate"}},
+       "and its probability, as CSV."},
+      {"completion",
+       "Completion",
+       {"completion > run_experiment.bash"},
+       "completion prints a script for bash, which then completes commands, options and the names of files. To have "
+       "it in a shell: source <(./run_experiment completion)."},
       {"predictions",
        "Predictions",
        {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
@@ -162,11 +157,17 @@ const std::vector<Topic>& topics() {
         "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=416ms --shape=25gbit+50us",
         "advise --model=resnet50 --compute=a100 --workers=8,32 --shape=10gbit+50us --output=results/advice",
         "advise --profile=bert-large-128 --workers=8,32 --batch-size=8 --step-time=200ms --shape=10gbit+50us "
-        "--memory=16GiB --goal=cheapest --price-worker=3.06 --price-server=0.68"},
-       "",
-       {std::begin(kPredictionCommands), std::end(kPredictionCommands)}},
+        "--memory=16GiB --goal=cheapest --price-worker=3.06 --price-server=0.68"}},
   };
   return all;
+}
+
+std::vector<std::string> commands_of(const Topic& topic) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (command.topic == topic.name) names.push_back(command.name);
+  }
+  return names;
 }
 
 std::string preset_names() {
@@ -397,8 +398,18 @@ std::string examples_text(const std::vector<std::string>& examples) {
   return text;
 }
 
+// Returns the options of a topic's commands, by name.
+std::string options_text(const Topic& topic, int columns) {
+  std::string text;
+  for (const Command& command : commands()) {
+    if (command.topic != topic.name || command.has_run || command.options.empty()) continue;
+    text += wrapped(fmt::format("{} takes --{}.", command.name, fmt::join(command.options, ", --")), 2, columns);
+  }
+  return text;
+}
+
 std::string topic_text(const Topic& topic, int columns) {
-  std::string text = topic.group + "\n" + wrapped(topic.about, 2, columns);
+  std::string text = topic.group + "\n" + wrapped(topic.about, 2, columns) + options_text(topic, columns);
   for (const OptionSpec& option : all_options()) {
     if (option.group == topic.group) text += text_of(option, columns);
   }
@@ -406,34 +417,31 @@ std::string topic_text(const Topic& topic, int columns) {
 }
 
 std::string usage_text(int columns) {
-  return wrapped("Syncopate trains one job under parameter servers or allreduce and measures both on the same footing.",
-                 0, columns) +
-         "\n"
-         "  run_experiment [OPTIONS]          one job\n"
-         "  run_experiment compare [OPTIONS]  the same job in several modes\n"
-         "  run_experiment compare FOLDER...  finished runs, by their results\n"
-         "  run_experiment study [OPTIONS]    modes over the values of options: scaling, crossovers\n"
-         "  run_experiment submit [OPTIONS]   what Slurm or Kubernetes takes to start a job\n"
-         "  run_experiment why FOLDER...      where the time of a finished run went\n"
-         "  run_experiment report FOLDER...   a page of a finished run or comparison, for a browser\n"
-         "  run_experiment demo [NAME]        a question, runs that answer it, and exercises\n"
-         "  run_experiment evaluate FOLDER    loss and accuracy of the weights of a run, a checkpoint or a file\n"
-         "  run_experiment profile, calibrate measure a model's step, and this machine, to simulate them\n"
-         "  run_experiment reproduce NAME     published measurements beside closed forms or small runs\n"
-         "  run_experiment predict, advise    a step's time in closed form; the best way to run a job, simulated\n";
+  std::string text =
+      wrapped("Syncopate trains one job under parameter servers or allreduce and measures both on the same footing.", 0,
+              columns);
+  const auto add = [&](const std::string& command, const std::string& sentence) {
+    constexpr int kIndent = 23;
+    text += fmt::format("  {:<20} {}", command, wrapped(sentence, kIndent, columns).substr(kIndent));
+  };
+  text += "\nrun_experiment [OPTIONS] runs one job\nrun_experiment COMMAND [OPTIONS]\n";
+  for (const Command& command : commands()) {
+    add(command.name + (command.operands.empty() ? "" : " " + command.operands), command.sentence);
+  }
+  return text;
 }
 
 std::string first_page(int columns) {
   std::string text = usage_text(columns) + "\nTo begin with\n" +
                      examples_text({"--mode=ps --servers=2", "compare --workers=2 --modes=allreduce,ps:async"}) +
                      "\nTopics: --help=TOPIC shows one, --help=OPTION all about an option, --help=all everything\n";
-  std::vector<std::string> alone;  // topics of one command, by its name
+  std::vector<std::string> alone;  // topics of commands that have no options of their own
   for (const Topic& topic : topics()) {
-    std::vector<std::string> names = topic.commands;
+    std::vector<std::string> names;
     for (const OptionSpec& option : usual_options()) {
       if (option.group == topic.group) names.push_back(option.name);
     }
-    if (names == std::vector{topic.name}) {
+    if (names.empty()) {
       alone.push_back(topic.name);
       continue;
     }
@@ -474,8 +482,9 @@ Result<std::string> help_text(std::string_view topic, int columns) {
   }
   if (!text.empty()) return text;
   for (const Topic& one : topics()) {
-    if (std::ranges::find(one.commands, name) != one.commands.end()) return topic_text(one, columns);
-    known.insert(known.end(), one.commands.begin(), one.commands.end());
+    const std::vector<std::string> names = commands_of(one);
+    if (std::ranges::find(names, name) != names.end()) return topic_text(one, columns);
+    known.insert(known.end(), names.begin(), names.end());
   }
   const std::string nearest = nearest_name(name, known);
   return Status::invalid_argument(

@@ -1,25 +1,52 @@
-// Which words of a command line are options, and which are their values. Pure.
+// The words of a command line: which are options, which are their values, and which are neither. `--name VALUE` is
+// `--name=VALUE`, in every command. Pure.
 #pragma once
 
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/status.h"
+#include "experiments/config/options/given_options.h"
 
 namespace syncopate::experiments {
 
-// An option that takes a value.
-struct ValueForm {
-  std::string placeholder = "VALUE";  // what to type, as in the help
-  std::string bare = {};              // what the option means without a value; empty: it needs one
+struct OptionForm {
+  std::string placeholder = "VALUE";  // what to type for its value, as in the help; empty: it is a switch
+  std::string bare = {};              // what it means without a value; empty: it needs one
 };
 
-// Returns `words` with each value in the word of its option: {"--output=DIR"} of {"--output", "DIR"}. `forms` are those
-// of the options that take a value, by their names without dashes. A word that begins with a dash is an option, unless
-// it is a number. Fails with invalid argument, with what to type, where an option lacks its value.
-Result<std::vector<std::string>> with_values_joined(std::span<const std::string> words,
-                                                    const std::map<std::string, ValueForm>& forms);
+using OptionForms = std::map<std::string, OptionForm>;  // by names without dashes
+
+struct OptionWords {
+  std::map<std::string, std::vector<std::string>> values;  // of each option, in their order; "true" of a bare switch
+  std::vector<std::string> unknown;                        // what looks like an option and is none of the forms
+  std::vector<std::string> operands;                       // everything else
+
+  // Returns the option's value; fails with invalid argument if it was given several times. Requires that it was given.
+  Result<std::string> one(const std::string& name) const;
+};
+
+// A word that begins with a dash is an option, unless it is a number. Fails with invalid argument, with what to type,
+// where an option lacks its value.
+Result<OptionWords> option_words(std::span<const std::string> words, const OptionForms& forms);
+
+// What stands behind a command that takes no run.
+struct CommandWords {
+  std::vector<std::string> operands;
+  GivenOptions given;
+};
+
+// Reads the words behind `command`, which takes these options. Fails with invalid argument and one line that says what
+// is wrong and what would be right.
+Result<CommandWords> command_words(std::string_view command, std::span<const std::string> options,
+                                   std::span<const std::string> words);
+// The same for the words of a line, of which the first is a command of commands().
+Result<CommandWords> command_words(std::span<const std::string> words);
+
+// Whether a word before "--" asks for help.
+bool asks_for_help(std::span<const std::string> words);
 
 }  // namespace syncopate::experiments

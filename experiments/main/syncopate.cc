@@ -35,7 +35,9 @@
 #include "experiments/cluster/tasks/task_shell.h"
 #include "experiments/config/bare_quantities.h"
 #include "experiments/config/command_line.h"
+#include "experiments/config/completion.h"
 #include "experiments/config/help_text.h"
+#include "experiments/config/option_words.h"
 #include "experiments/config/resolution.h"
 #include "experiments/lab/calibrate/calibrate.h"
 #include "experiments/lab/calibrate/profile_model.h"
@@ -362,19 +364,47 @@ ExitCode run_doctor(const std::vector<std::string>& words) {
   return answer->is_well ? ExitCode::kSuccess : ExitCode::kUnequal;
 }
 
+ExitCode reproduce(const std::vector<std::string>& words) {
+  const bool trains = std::ranges::find(words, kConvergenceName) != words.end();
+  return trains ? run_convergence(words) : run_prediction(words);
+}
+
+// What answers a command that is no run of its own; its words begin with it.
+struct Answer {
+  const char* command;
+  ExitCode (*run)(const std::vector<std::string>& words);
+};
+
+constexpr Answer kAnswers[] = {
+    {"why", [](const auto& words) { return show(why_answer(words)); }},
+    {"report", [](const auto& words) { return show(report_answer(words)); }},
+    {"evaluate", [](const auto& words) { return show(evaluate_answer(words)); }},
+    {"demo", run_demonstration},
+    {"advise", run_prediction},
+    {"predict", run_prediction},
+    {"reproduce", reproduce},
+    {"doctor", run_doctor},
+    {"ps", [](const auto& words) { return show(running_answer(words)); }},
+    {"stop", [](const auto& words) { return show(running_answer(words)); }},
+    {"completion", [](const auto& words) { return show(completion_answer(words)); }},
+};
+constexpr Answer kCarriedOn{"study", run_prediction};
+
+// Returns what answers the line; null where it is a run's, or asks for help.
+const Answer* answer_to(const std::vector<std::string>& words) {
+  if (words.empty() || asks_for_help(words)) return nullptr;
+  if (asks_for_other_sizes(words)) return &kCarriedOn;
+  const auto* const found = std::ranges::find(kAnswers, words.front(), &Answer::command);
+  return found == std::end(kAnswers) ? nullptr : found;
+}
+
 ExitCode run_person(int argc, const char* const* argv) {
   if (!leaves_the_word_to_another()) {
     for (const std::string& line : foreign_paths({argv + 1, argv + argc})) write_out(stderr, line + "\n");
     for (const std::string& line : bare_quantities({argv + 1, argv + argc})) write_out(stderr, line + "\n");
   }
-  if (is_convergence_line(argc, argv)) return run_convergence({argv + 1, argv + argc});
-  if (is_prediction_line(argc, argv)) return run_prediction({argv + 1, argv + argc});
-  if (is_why_line(argc, argv)) return show(why_answer({argv + 1, argv + argc}));
-  if (is_report_line(argc, argv)) return show(report_answer({argv + 1, argv + argc}));
-  if (is_demo_line(argc, argv)) return run_demonstration({argv + 1, argv + argc});
-  if (is_evaluate_line(argc, argv)) return show(evaluate_answer({argv + 1, argv + argc}));
-  if (is_doctor_line(argc, argv)) return run_doctor({argv + 1, argv + argc});
-  if (is_running_line(argc, argv)) return show(running_answer({argv + 1, argv + argc}));
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (const Answer* const answer = answer_to(words)) return answer->run(words);
   Result<CommandLine> command = parse_command_line(argc, argv, own_variables());
   if (!command.ok()) {
     // The first of those on a host says what is wrong; an mpirun ends all with the first end.

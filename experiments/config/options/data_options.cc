@@ -49,6 +49,7 @@ void add_guide_options(const std::string& group, std::vector<OptionSpec>& table)
   table.push_back(
       only(choice({.group = group,
                    .name = "pixel-scale",
+                   .of_model = true,
                    .placeholder = "HOW",
                    .sentence = "What a pixel's byte v becomes; shifted: 2v/255 - 0.3, near zero on average; unit: "
                                "v/255, as Keras's guides have it."},
@@ -71,6 +72,7 @@ OptionSpec dataset_option(const std::string& group) {
   OptionSpec option =
       text({.group = group,
             .name = "dataset",
+            .of_model = true,
             .placeholder = "NAME",
             .sentence = "What is learnt; digits, grammar, zipf-ratings and zipf-clicks are generated, the others are "
                         "read from --data-dir: text is its *.txt files, byte by byte, ratings are MovieLens's files, "
@@ -98,6 +100,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
   table.push_back(
       only(text({.group = group,
                  .name = "target",
+                 .of_model = true,
                  .placeholder = "NAME",
                  .sentence = "What is to be predicted of your own data: a column of a table, an array of an "
                              ".npz, or the file of the labels.",
@@ -107,6 +110,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
            conditions::kOwnData));
   table.push_back(only(text({.group = group,
                              .name = "ignore",
+                             .of_model = true,
                              .placeholder = "NAMES",
                              .sentence = "Columns of a table, between commas, that nothing is learnt from.",
                              .range = "columns of the table",
@@ -115,6 +119,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
                        conditions::kOwnData));
   table.push_back(only(choice({.group = group,
                                .name = "task",
+                               .of_model = true,
                                .placeholder = "WHAT",
                                .sentence = "What the target is; auto: classes if it has texts or whole numbers, else "
                                            "regression, by the mean squared error; with more than 100 whole numbers "
@@ -123,6 +128,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
                        conditions::kOwnData));
   table.push_back(only(text({.group = group,
                              .name = "test-data",
+                             .of_model = true,
                              .placeholder = "PATH",
                              .sentence = "The test part of your own data, a file or folder of the same kind.",
                              .range = "a file or a folder",
@@ -131,6 +137,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
                        conditions::kOwnData));
   table.push_back(only(number({.group = group,
                                .name = "test-fraction",
+                               .of_model = true,
                                .placeholder = "FRACTION",
                                .sentence = "Part of your own samples, drawn by --data-seed, that is the test part.",
                                .unit = "fraction"},
@@ -139,6 +146,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
   table.push_back(only(
       choice({.group = group,
               .name = "normalise",
+              .of_model = true,
               .placeholder = "HOW",
               .sentence = "How values of your own data are scaled, by feature or by channel, as the training part "
                           "has them; standard: mean 0, deviation 1, targets of regression too; minmax: 0 to 1."},
@@ -146,6 +154,7 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
       conditions::kOwnData));
   table.push_back(only(number({.group = group,
                                .name = "image-size",
+                               .of_model = true,
                                .placeholder = "N",
                                .sentence = "Both sides to which images of a folder are scaled.",
                                .unit = "pixels",
@@ -162,12 +171,14 @@ void add_data_options(std::vector<OptionSpec>& table) {
   add_own_options(group, table);
   table.push_back(text({.group = group,
                         .name = "data-dir",
+                        .of_model = true,
                         .placeholder = "DIR",
                         .sentence = "Where the files of the data set lie, and where digits are kept once generated.",
                         .range = "a directory"},
                        &C::data_dir, "data directory"));
   table.push_back(only(number({.group = group,
                                .name = "train-samples",
+                               .of_model = true,
                                .placeholder = "N",
                                .sentence = "Size of the generated training set.",
                                .unit = "samples"},
@@ -175,6 +186,7 @@ void add_data_options(std::vector<OptionSpec>& table) {
                        conditions::kGeneratedData));
   table.push_back(only(number({.group = group,
                                .name = "test-samples",
+                               .of_model = true,
                                .placeholder = "N",
                                .sentence = "Size of the generated test set.",
                                .unit = "samples"},
@@ -193,6 +205,7 @@ void add_data_options(std::vector<OptionSpec>& table) {
   table.push_back(
       only(number({.group = group,
                    .name = "context",
+                   .of_model = true,
                    .placeholder = "N",
                    .sentence = "Length of a sample of a text: each character is predicted from those before "
                                "it in the sample.",
@@ -201,6 +214,7 @@ void add_data_options(std::vector<OptionSpec>& table) {
            conditions::kTexts));
   table.push_back(only(on_or_off({.group = group,
                                   .name = "augment",
+                                  .of_model = true,
                                   .placeholder = "HOW",
                                   .sentence = "Whether training images are shown as crops of 32x32 out of 40x40, half "
                                               "of them mirrored, drawn anew in each epoch (He et al. 2016)."},

@@ -102,6 +102,7 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
   OptionSpec model =
       text({.group = group,
             .name = "model",
+            .of_model = true,
             .placeholder = "NAME",
             .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
                         "a transformer's layers, heads and width, for texts, ncf:16 and wide-deep:16 the width of a "
@@ -120,6 +121,7 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
   add_data_options(table);
   table.push_back(only(choice({.group = group,
                                .name = "backend",
+                               .of_model = true,
                                .placeholder = "NAME",
                                .sentence = "What computes: oneDNN, or plain loops to check it against."},
                               &C::backend, "backend", {BackendKind::kOneDnn, BackendKind::kReference}),
@@ -298,6 +300,7 @@ void add_amount(std::vector<OptionSpec>& table) {
       &C::seed, "seed", std::uint64_t{0}, std::uint64_t{INT64_MAX}));
   table.push_back(only(number({.group = group,
                                .name = "data-seed",
+                               .of_model = true,
                                .placeholder = "N",
                                .sentence = "Decides the generated data, which items no user rated are shown with "
                                            "ratings, and which of your own samples are the test part; the same in all "

@@ -14,6 +14,7 @@ void add_recommender_options(std::vector<OptionSpec>& table) {
   const std::string group = "Model and data";
   table.push_back(only(number({.group = group,
                                .name = "table-rows",
+                               .of_model = true,
                                .placeholder = "N",
                                .sentence = "Rows of each table: users and items, or what categories are hashed to.",
                                .unit = "rows"},
@@ -22,6 +23,7 @@ void add_recommender_options(std::vector<OptionSpec>& table) {
   table.push_back(
       only(choice({.group = group,
                    .name = "embeddings",
+                   .of_model = true,
                    .placeholder = "KIND",
                    .sentence = "sparse: tables of which only the rows that a batch touches are made, sent and updated; "
                                "dense: ordinary tensors."},

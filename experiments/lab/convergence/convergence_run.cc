@@ -3,24 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "common/os/whole_file.h"
 #include "experiments/config/command_line.h"
+#include "experiments/config/option_words.h"
 #include "experiments/lab/convergence/convergence_files.h"
 #include "experiments/lab/convergence/convergence_plan.h"
 #include "experiments/lab/convergence/convergence_text.h"
-#include "experiments/lab/predict/given_words.h"
 #include "experiments/lab/run/scratch_folder.h"
 #include "worker/data/open_dataset.h"
 
 namespace syncopate::experiments {
 namespace {
-
-bool is_option(const std::string& word) { return word.starts_with("--"); }
 
 Result<ResolvedRun> resolved_setting(const ConvergenceSetting& setting, const ConvergenceRuns& runs,
                                      const std::string& folder) {
@@ -51,24 +48,12 @@ std::optional<MeasuredConvergence> measured_from(const std::vector<RunReport>& r
 
 }  // namespace
 
-bool is_convergence_line(int argc, const char* const* argv) {
-  if (argc < 3 || std::string_view(argv[1]) != "reproduce") return false;
-  const std::vector<std::string> words(argv + 2, argv + argc);
-  const auto asks_for_help = [](const std::string& word) {
-    return word == "-h" || word == "--help" || word.starts_with("--help=");
-  };
-  return std::ranges::none_of(words, asks_for_help) && std::ranges::find(words, kConvergenceName) != words.end();
-}
-
 Result<ConvergenceRequest> parse_convergence_line(const std::vector<std::string>& words) {
-  const std::vector<std::string> behind(words.begin() + 1, words.end());
-  if (std::ranges::count_if(behind, std::not_fn(is_option)) != 1) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const auto read, command_words(words));
+  const auto& [names, given] = read;
+  if (names.size() != 1) {
     return Status::invalid_argument("reproduce convergence: takes no other name; give another table a line of its own");
   }
-  std::vector<std::string> options;
-  std::ranges::copy_if(behind, std::back_inserter(options), is_option);
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given,
-                             given_words("reproduce convergence", options, {}, {"data-dir", "output"}));
   ConvergenceRequest request;
   if (const auto data_dir = given.find("data-dir"); data_dir != given.end()) request.data_dir = data_dir->second;
   if (const auto output = given.find("output"); output != given.end()) request.output = output->second;

@@ -15,9 +15,6 @@ namespace syncopate::experiments {
 // What stands behind `reproduce` for these runs.
 inline constexpr const char* kConvergenceName = "convergence";
 
-// Whether it is for parse_convergence_line(), and not prediction_text() or parse_command_line(), to read the line.
-bool is_convergence_line(int argc, const char* const* argv);
-
 struct ConvergenceRequest {
   std::string data_dir = "data";  // where digits are kept, and Fashion-MNIST's files may lie
   std::string output;             // the folder of the page and the values; empty: none are written

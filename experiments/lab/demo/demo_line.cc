@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
 #include <optional>
-#include <string_view>
 
 #include "common/clock.h"
 #include "common/os/regular_file.h"
-#include "experiments/config/prediction_commands.h"
+#include "experiments/config/option_words.h"
 #include "experiments/lab/demo/demo_answers.h"
 #include "experiments/lab/demo/demo_text.h"
-#include "experiments/lab/predict/given_words.h"
 #include "experiments/lab/report/results_folder.h"
 
 namespace syncopate::experiments {
@@ -74,24 +71,9 @@ Result<bool> check(const Demo& demo, const DemoRequest& request, Console& consol
 
 }  // namespace
 
-bool is_demo_line(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1] != kDemoCommand) return false;
-  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
-    return word == "-h" || word == "--help" || word.starts_with("--help=");
-  });
-}
-
 Result<DemoRequest> parse_demo_line(const std::vector<std::string>& words) {
-  std::vector<std::string> names, options;
-  for (auto word = words.begin() + 1; word != words.end(); ++word) {
-    if (*word == "--check" && std::next(word) != words.end() && !std::next(word)->starts_with("-")) {
-      options.push_back("--check=" + *++word);
-    } else {
-      (word->starts_with("--") ? options : names).push_back(*word);
-    }
-  }
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given,
-                             given_words(kDemoCommand, options, {}, {"check", "data-dir", "device", "output"}));
+  SYNCOPATE_ASSIGN_OR_RETURN(const auto read, command_words(words));
+  const auto& [names, given] = read;
   if (names.size() > 1) {
     return Status::invalid_argument(fmt::format("demo {}: one at a time; {} is another", names[0], names[1]));
   }

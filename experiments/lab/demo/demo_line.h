@@ -10,9 +10,6 @@
 
 namespace syncopate::experiments {
 
-// Whether it is for demo_command(), and not parse_command_line(), to read the line; `--help` is not.
-bool is_demo_line(int argc, const char* const* argv);
-
 struct DemoRequest {
   std::string name;               // empty: list all
   std::string output;             // empty: a new folder below results/, or with `check` the newest

@@ -2,16 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string_view>
-
 #include "common/os/whole_file.h"
 #include "experiments/cluster/host/build_facts.h"
+#include "experiments/config/option_words.h"
 #include "experiments/config/options/given_options.h"
-#include "experiments/config/prediction_commands.h"
 #include "experiments/config/resolution.h"
 #include "experiments/lab/doctor/doctor_text.h"
-#include "experiments/lab/predict/given_words.h"
 #include "experiments/lab/run/survey.h"
 
 namespace syncopate::experiments {
@@ -20,8 +16,8 @@ namespace {
 // A doctor waits for a host no longer than a person does.
 constexpr double kUsualPatience = 5;
 
-Result<RunRequest> request_of(const GivenWords& given) {
-  GivenOptions options(given.begin(), given.end());
+Result<RunRequest> request_of(const GivenOptions& given) {
+  GivenOptions options = given;
   options.erase("output");
   SYNCOPATE_ASSIGN_OR_RETURN(RunRequest request, apply_options(options));
   request.mode = Mode::kAllreduce;
@@ -58,19 +54,10 @@ Result<Examination> examine_hosts(const RunRequest& request, const std::function
 
 }  // namespace
 
-bool is_doctor_line(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1] != kDoctorCommand) return false;
-  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
-    return word == "-h" || word == "--help" || word.starts_with("--help=");
-  });
-}
-
 Result<DoctorAnswer> doctor_answer(const std::vector<std::string>& words,
                                    const std::function<void(const std::string&)>& shows) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given,
-                             given_words(kDoctorCommand, {words.begin() + 1, words.end()}, {},
-                                         {"hosts", "hostfile", "cluster", "shape", "fabric", "remote-shell",
-                                          "remote-program", "listen-address", "timeout", "output"}));
+  SYNCOPATE_ASSIGN_OR_RETURN(const CommandWords read, command_words(words));
+  const GivenOptions& given = read.given;
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest request, request_of(given));
   SYNCOPATE_ASSIGN_OR_RETURN(const Examination examination, examine_hosts(request, shows));
   const std::vector<Finding> findings = findings_of(examination, source_fingerprint());

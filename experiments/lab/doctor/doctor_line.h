@@ -10,9 +10,6 @@
 
 namespace syncopate::experiments {
 
-// Whether it is for doctor_answer(), and not parse_command_line(), to read the line; `--help` is not.
-bool is_doctor_line(int argc, const char* const* argv);
-
 struct DoctorAnswer {
   std::string text;
   bool is_well = false;  // nothing was found

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -12,12 +10,11 @@
 #include "common/os/whole_file.h"
 #include "common/text/format.h"
 #include "experiments/cluster/process/data_of.h"
-#include "experiments/config/prediction_commands.h"
+#include "experiments/config/option_words.h"
 #include "experiments/config/resolution.h"
 #include "experiments/lab/evaluate/model_options.h"
 #include "experiments/lab/evaluate/predictions_file.h"
 #include "experiments/lab/evaluate/saved_model.h"
-#include "experiments/lab/predict/given_words.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -46,13 +43,6 @@ Status check_predictable(const RunRequest& request) {
 }
 
 }  // namespace
-
-bool is_evaluate_line(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1] != kEvaluateCommand) return false;
-  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
-    return word == "-h" || word == "--help" || word.starts_with("--help=");
-  });
-}
 
 Result<EvaluatedModel> evaluate(const EvaluateRequest& request) {
   SYNCOPATE_ASSIGN_OR_RETURN(const SavedModel saved, open_saved_model(request.path));
@@ -92,11 +82,8 @@ Result<EvaluatedModel> evaluate(const EvaluateRequest& request) {
 }
 
 Result<std::string> evaluate_answer(const std::vector<std::string>& words) {
-  std::vector<std::string> paths, options, known = model_options();
-  std::partition_copy(words.begin() + 1, words.end(), std::back_inserter(options), std::back_inserter(paths),
-                      [](const std::string& word) { return word.starts_with("--"); });
-  known.emplace_back(kPredictions);
-  SYNCOPATE_ASSIGN_OR_RETURN(GivenWords given, given_words(kEvaluateCommand, options, {}, known));
+  SYNCOPATE_ASSIGN_OR_RETURN(auto read, command_words(words));
+  auto& [paths, given] = read;
   if (paths.size() != 1) {
     return Status::invalid_argument(fmt::format(
         "evaluate: needs the results of one run, as results/NAME, a checkpoint or a file of weights; {} were given",

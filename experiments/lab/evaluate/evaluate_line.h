@@ -12,9 +12,6 @@
 
 namespace syncopate::experiments {
 
-// Whether it is for evaluate_answer(), and not parse_command_line(), to read the line; `--help` is not.
-bool is_evaluate_line(int argc, const char* const* argv);
-
 // Returns what the command prints, and writes the file of --predictions. `words` are those behind the program's name,
 // the first is the command. Fails with invalid argument for words that are wrong, for weights of which nobody says what
 // they are of, and for weights of another model; else as open_saved_model(), read_weights() and open_dataset() do, and
@@ -23,7 +20,7 @@ Result<std::string> evaluate_answer(const std::vector<std::string>& words);
 
 struct EvaluateRequest {
   std::string path;                        // what open_saved_model() takes
-  GivenOptions options = {};               // of model_options(); they win over what is known of the weights
+  GivenOptions options = {};               // of OptionSpec::of_model; they win over what is known of the weights
   std::optional<std::string> predictions;  // the file of predictions; none: they are not written
 };
 

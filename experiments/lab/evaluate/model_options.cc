@@ -13,19 +13,10 @@ constexpr std::array<std::string_view, 2> kOfThisMachine{"data-dir", "backend"};
 
 }  // namespace
 
-const std::vector<std::string>& model_options() {
-  static const std::vector<std::string> names{
-      "model",      "dataset",   "data-dir",      "train-samples", "test-samples", "context", "table-rows",
-      "embeddings", "augment",   "data-seed",     "backend",       "pixel-scale",  "target",  "ignore",
-      "task",       "test-data", "test-fraction", "normalise",     "image-size"};
-  return names;
-}
-
 std::map<std::string, std::string> model_metadata(const ResolvedRun& config) {
   std::map<std::string, std::string> metadata{{"mode", name_of(config.mode)}};
   for (const OptionSpec& option : option_table()) {
-    const bool is_of_model = std::ranges::find(model_options(), option.name) != model_options().end() &&
-                             std::ranges::find(kOfThisMachine, option.name) == kOfThisMachine.end();
+    const bool is_of_model = option.of_model && std::ranges::find(kOfThisMachine, option.name) == kOfThisMachine.end();
     if (!is_of_model || !option.has_effect(config)) continue;
     if (const std::string value = option.get(config); !value.empty()) metadata[option.name] = value;
   }

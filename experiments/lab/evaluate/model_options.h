@@ -9,9 +9,6 @@
 
 namespace syncopate::experiments {
 
-// Returns the names of all of them.
-const std::vector<std::string>& model_options();
-
 // Returns the metadata of a run's file of weights: those options that have an effect, without what is of this machine
 // alone, and the mode.
 std::map<std::string, std::string> model_metadata(const ResolvedRun& config);

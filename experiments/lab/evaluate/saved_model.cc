@@ -39,9 +39,10 @@ bool is_folder(const fs::path& path) {
 // Returns those of `entries` that are of the model and its data; a checkpoint's facts have dashes before their names.
 GivenOptions model_options_in(const std::map<std::string, std::string>& entries) {
   GivenOptions options;
-  for (const std::string& name : model_options()) {
-    for (const std::string& key : {name, "--" + name}) {
-      if (const auto found = entries.find(key); found != entries.end()) options[name] = found->second;
+  for (const OptionSpec& option : option_table()) {
+    if (!option.of_model) continue;
+    for (const std::string& key : {option.name, "--" + option.name}) {
+      if (const auto found = entries.find(key); found != entries.end()) options[option.name] = found->second;
     }
   }
   return options;

@@ -15,7 +15,7 @@ namespace syncopate::experiments {
 struct SavedModel {
   std::string path;        // of the file
   std::string checkpoint;  // the folder of the checkpoint that the file is of; empty: of none
-  GivenOptions options;    // those of model_options() that the file, its run's config.toml or the checkpoint names
+  GivenOptions options;    // those of OptionSpec::of_model that the file, its run's config.toml or the checkpoint names
   SafetensorsFile file;
 };
 

@@ -4,6 +4,7 @@
 
 #include "common/text/list_text.h"
 #include "experiments/config/optimizer_choice.h"
+#include "experiments/lab/predict/given_values.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -65,10 +66,7 @@ prediction::SearchSpace AdviseRequest::space(int workers) const {
 }
 
 Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words) {
-  std::vector<std::string> optional = optional_job_options();
-  optional.insert(optional.end(),
-                  {"servers", "sharding", "bucket-sizes", "memory", "optimizer", "goal", "search-events"});
-  SYNCOPATE_ASSIGN_OR_RETURN(GivenWords given, given_words("advise", words, required_job_options(), optional));
+  SYNCOPATE_ASSIGN_OR_RETURN(GivenOptions given, job_words("advise", words));
   given.insert(
       {{"sharding", "even,whole"}, {"bucket-sizes", "1MB,5MB,25MB,100MB"}, {"optimizer", "adam"}, {"goal", "fastest"}});
   AdviseRequest request;

@@ -12,6 +12,7 @@
 #include "common/os/regular_file.h"
 #include "common/text/printable_text.h"
 #include "experiments/lab/compare/kept_comparison.h"
+#include "experiments/lab/predict/given_values.h"
 #include "experiments/lab/predict/plan_name.h"
 #include "experiments/lab/predict/run_prediction.h"
 #include "experiments/lab/report/finished_run.h"
@@ -69,7 +70,7 @@ Result<int> count_in(const PublishedRow& row, const char* column, int most) {
   return Status::invalid_argument(fmt::format("{}: {}: must be 1 to {}", column, row.text(column), most));
 }
 
-Status set_servers(const PublishedRow& row, const GivenWords& given, int workers, ExchangePlan& plan) {
+Status set_servers(const PublishedRow& row, const GivenOptions& given, int workers, ExchangePlan& plan) {
   SYNCOPATE_ASSIGN_OR_RETURN(plan.sharding, read_sharding(given.at("sharding")));
   const std::string servers = cell(row, "servers");
   plan.colocated = servers == "each";
@@ -86,7 +87,7 @@ Status set_servers(const PublishedRow& row, const GivenWords& given, int workers
   return {};
 }
 
-Status add_row(const PublishedRow& row, const GivenWords& given, Collected& collected) {
+Status add_row(const PublishedRow& row, const GivenOptions& given, Collected& collected) {
   MeasuredRun run;
   SYNCOPATE_ASSIGN_OR_RETURN(run.workers, count_in(row, "workers", kMostPredictedWorkers));
   const std::string mode = cell(row, "mode");
@@ -134,7 +135,7 @@ std::string tidied(const std::string& text) {
   return tidy + "\n";
 }
 
-Status add_table(const std::string& path, const GivenWords& given, Collected& collected) {
+Status add_table(const std::string& path, const GivenOptions& given, Collected& collected) {
   SYNCOPATE_ASSIGN_OR_RETURN(const std::string text, read_regular_file(path, kMostTableBytes));
   const Result<std::vector<PublishedRow>> rows = prediction::read_table(tidied(text));
   if (!rows.ok()) return rows.status().in(path);
@@ -255,7 +256,7 @@ std::vector<MeasuredRun> medians_of(const std::vector<MeasuredRun>& runs) {
 
 }  // namespace
 
-Result<MeasuredRuns> read_measured_runs(const std::string& paths, const GivenWords& given) {
+Result<MeasuredRuns> read_measured_runs(const std::string& paths, const GivenOptions& given) {
   std::optional<LinkShape> link;
   if (given.contains("shape") || given.contains("cluster")) {
     SYNCOPATE_ASSIGN_OR_RETURN(link, link_in(given));

@@ -37,6 +37,6 @@ struct MeasuredRuns {
 // Reads files and folders, with commas between them. `given` are the options beside: --shape is the nominal link of
 // runs that know none, --servers, --sharding and --bucket-bytes are those of rows of a table. Fails with invalid
 // argument, naming file and line, for what cannot be read, is of several jobs, or has no step that counts.
-Result<MeasuredRuns> read_measured_runs(const std::string& paths, const GivenWords& given);
+Result<MeasuredRuns> read_measured_runs(const std::string& paths, const GivenOptions& given);
 
 }  // namespace syncopate::experiments

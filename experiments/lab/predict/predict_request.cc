@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/run_settings.h"
+#include "experiments/lab/predict/given_values.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -20,9 +21,7 @@ Result<std::optional<simulation::NetworkModel>> network_in(const std::string& te
 }  // namespace
 
 Result<PredictRequest> parse_predict_request(const std::vector<std::string>& words) {
-  std::vector<std::string> optional = optional_job_options();
-  optional.insert(optional.end(), {"servers", "sharding", "bucket-bytes", "simulate", "measured"});
-  SYNCOPATE_ASSIGN_OR_RETURN(GivenWords given, given_words("predict", words, required_job_options(), optional));
+  SYNCOPATE_ASSIGN_OR_RETURN(GivenOptions given, job_words("predict", words));
   if (given.contains("measured") && given.contains("simulate")) {
     return Status::invalid_argument(
         "--simulate and --measured: the one goes by nominal figures, the other by what was measured; give one of them");

@@ -4,12 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
+#include <span>
+#include <string_view>
 
 #include "common/os/whole_file.h"
+#include "experiments/config/commands.h"
 #include "experiments/config/nearest_name.h"
-#include "experiments/config/prediction_commands.h"
+#include "experiments/config/option_words.h"
 #include "experiments/lab/predict/advice_files.h"
 #include "experiments/lab/predict/advise_text.h"
 #include "experiments/lab/predict/fitted_files.h"
@@ -42,15 +43,16 @@ Result<std::vector<prediction::Reproduction>> tables_named(const std::string& na
 }
 
 Result<std::string> reproduce_text(const std::vector<std::string>& words) {
-  const auto is_option = [](const std::string& word) { return word.starts_with("--"); };
-  if (std::ranges::count_if(words, std::not_fn(is_option)) != 2) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const auto read, command_words(words));
+  const auto& [names, given] = read;
+  if (names.size() != 1) {
     return Status::invalid_argument(
         fmt::format("reproduce: needs the name of one table, or all; there are {}, and convergence, which trains",
                     fmt::join(prediction::reproduction_names(), ", ")));
   }
-  std::vector<std::string> names, options;
-  std::ranges::partition_copy(words, std::back_inserter(options), std::back_inserter(names), is_option);
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given, given_words("reproduce", options, {}, {"output"}));
+  if (given.contains("data-dir")) {
+    return Status::invalid_argument("--data-dir: convergence alone has data; leave it out");
+  }
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<prediction::Reproduction> tables, tables_named(names.back()));
   std::string text;
   for (const prediction::Reproduction& table : tables) text += (text.empty() ? "" : "\n") + reproduction_text(table);
@@ -115,41 +117,32 @@ Result<std::string> predicted_text(const std::vector<std::string>& words, const 
   return text + results;
 }
 
-constexpr std::string_view kTo = "--to=";
-constexpr std::string_view kToWorkers = "--to=workers=";
-
 // `study FOLDER... --to=workers=64,256` asks what `predict --measured=FOLDER,... --workers=64,256` does.
-Result<std::vector<std::string>> options_of_study(const std::vector<std::string>& words) {
-  std::vector<std::string> folders, options;
-  for (const std::string& word : words) {
-    if (!word.starts_with("--")) {
-      folders.push_back(word);
-    } else if (word.starts_with(kToWorkers) && word.size() > kToWorkers.size()) {
-      options.push_back("--workers=" + word.substr(kToWorkers.size()));
-    } else if (word.starts_with(kTo)) {
-      return Status::invalid_argument(fmt::format("{}: must be --to=workers=64,256 or the like", word));
-    } else {
-      options.push_back(word);
-    }
+Result<std::vector<std::string>> options_of_study(std::span<const std::string> words) {
+  std::vector<std::string> known = command_named("predict")->options;
+  known.emplace_back("to");
+  SYNCOPATE_ASSIGN_OR_RETURN(CommandWords read, command_words("study --to", known, words));
+  const std::string to = read.given.at("to");
+  read.given.erase("to");
+  const std::string_view kWorkers = "workers=";
+  if (!to.starts_with(kWorkers) || to.size() == kWorkers.size()) {
+    return Status::invalid_argument(fmt::format("--to={}: must be --to=workers=64,256 or the like", to));
   }
-  if (folders.empty()) {
+  if (read.operands.empty()) {
     return Status::invalid_argument("study --to: needs the folder of a study, or of several runs of one job");
   }
-  options.push_back(fmt::format("--measured={}", fmt::join(folders, ",")));
+  std::vector<std::string> options = {"--workers=" + to.substr(kWorkers.size()),
+                                      fmt::format("--measured={}", fmt::join(read.operands, ","))};
+  for (const auto& [name, value] : read.given) options.push_back(fmt::format("--{}={}", name, value));
   return options;
 }
 
 }  // namespace
 
-bool is_prediction_line(int argc, const char* const* argv) {
-  if (argc < 2) return false;
-  const bool carries_on =
-      std::string_view(argv[1]) == "study" &&
-      std::any_of(argv + 2, argv + argc, [](const char* word) { return std::string_view(word).starts_with(kTo); });
-  if (!carries_on && !is_prediction_command(argv[1])) return false;
-  return std::none_of(argv + 2, argv + argc, [](const std::string& word) {
-    return word == "-h" || word == "--help" || word.starts_with("--help=");
-  });
+bool asks_for_other_sizes(const std::vector<std::string>& words) {
+  return words.front() == "study" && std::ranges::any_of(words, [](const std::string& word) {
+           return word == "--to" || word.starts_with("--to=");
+         });
 }
 
 Result<std::string> prediction_text(const std::vector<std::string>& words, const JobRunner& run) {

@@ -11,8 +11,8 @@
 
 namespace syncopate::experiments {
 
-// Whether it is for prediction_text(), and not parse_command_line(), to read the line; `help` is theirs.
-bool is_prediction_line(int argc, const char* const* argv);
+// Whether these words, of which the first is the command, are a study's that carries its sizes on.
+bool asks_for_other_sizes(const std::vector<std::string>& words);
 
 // Returns what the command prints, after the runs that advise and predict --simulate need, which `run` carries out.
 // `words` are those behind the program's name, the first is the command. Fails with one line that says what is wrong

@@ -4,14 +4,16 @@
 
 #include "common/text/format.h"
 #include "experiments/config/cluster_description.h"
+#include "experiments/config/option_words.h"
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
+#include "experiments/lab/predict/given_values.h"
 #include "prediction/device_steps.h"
 
 namespace syncopate::experiments {
 namespace {
 
-Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given) {
+Result<std::optional<prediction::HostPrices>> prices_in(const GivenOptions& given) {
   if (!given.contains("price-worker") && !given.contains("price-server")) {
     return std::optional<prediction::HostPrices>();
   }
@@ -28,7 +30,7 @@ Result<std::optional<prediction::HostPrices>> prices_in(const GivenWords& given)
 }
 
 // The model is --profile here and, by the same names, --model as in every other command.
-Status read_model(const GivenWords& given, const JobDefaults& defaults, ScaledJob& job) {
+Status read_model(const GivenOptions& given, const JobDefaults& defaults, ScaledJob& job) {
   const auto model = given.find("model"), profile = given.find("profile");
   if (model == given.end() && profile == given.end() && defaults.profile) {
     job.profile_name = defaults.profile_name;
@@ -47,7 +49,7 @@ Status read_model(const GivenWords& given, const JobDefaults& defaults, ScaledJo
 }
 
 // A step by --compute, as a run has it: a time, a device's rate or a known device, which knows batches of its own.
-Status read_compute(const GivenWords& given, const ComputeModel& compute, ScaledJob& job) {
+Status read_compute(const GivenOptions& given, const ComputeModel& compute, ScaledJob& job) {
   if (!compute.device.empty()) {
     const auto step = prediction::typical_step(compute.device, job.profile.model, job.batch_size);
     if (!step.ok()) return step.status().in("--compute=" + compute.device);
@@ -75,7 +77,7 @@ Status read_compute(const GivenWords& given, const ComputeModel& compute, Scaled
 
 // A profile with times says how long a step takes, and of how many samples, unless both are given, as of another
 // device; others must be told.
-Status read_step(const GivenWords& given, const JobDefaults& defaults, ScaledJob& job) {
+Status read_step(const GivenOptions& given, const JobDefaults& defaults, ScaledJob& job) {
   job.batch_size = defaults.batch_size;
   if (given.contains("batch-size")) {
     SYNCOPATE_ASSIGN_OR_RETURN(job.batch_size, number_in<int>("batch-size", given.at("batch-size"), 1, 1 << 20, ""));
@@ -133,7 +135,7 @@ Result<LinkShape> link_of(const char* name, const std::string& text) {
 
 }  // namespace
 
-Result<LinkShape> link_in(const GivenWords& given) {
+Result<LinkShape> link_in(const GivenOptions& given) {
   if (const auto shape = given.find("shape"); shape != given.end()) {
     return link_of("shape", shape->second);
   }
@@ -160,19 +162,15 @@ double ScaledJob::samples_per_second(int count, double step) const {
   return static_cast<double>(count) * batch_size / step;
 }
 
-const std::vector<std::string>& required_job_options() {
-  static const std::vector<std::string> names = {"workers"};
-  return names;
+Result<GivenOptions> job_words(const std::string& command, const std::vector<std::string>& words) {
+  std::vector<std::string> line = {command};
+  line.insert(line.end(), words.begin(), words.end());
+  SYNCOPATE_ASSIGN_OR_RETURN(CommandWords read, command_words(line));
+  if (read.given.contains("workers")) return std::move(read.given);
+  return Status::invalid_argument(command + ": --workers is missing");
 }
 
-const std::vector<std::string>& optional_job_options() {
-  static const std::vector<std::string> names = {"model",   "profile",      "batch-size",   "step-time",
-                                                 "compute", "shape",        "cluster",      "workers-per-host",
-                                                 "inside",  "price-worker", "price-server", "output"};
-  return names;
-}
-
-Result<ScaledJob> read_scaled_job(const GivenWords& given, const JobDefaults& defaults) {
+Result<ScaledJob> read_scaled_job(const GivenOptions& given, const JobDefaults& defaults) {
   ScaledJob job;
   SYNCOPATE_RETURN_IF_ERROR(read_model(given, defaults, job));
   SYNCOPATE_ASSIGN_OR_RETURN(job.workers, counts_in("workers", given.at("workers"), 1, kMostPredictedWorkers));

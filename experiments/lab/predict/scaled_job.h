@@ -7,7 +7,7 @@
 
 #include "common/status.h"
 #include "common/transport/link_shape.h"
-#include "experiments/lab/predict/given_words.h"
+#include "experiments/config/options/given_options.h"
 #include "prediction/host_prices.h"
 #include "prediction/model_profile.h"
 
@@ -46,17 +46,17 @@ struct JobDefaults {
   std::optional<int> workers_per_host = {};
 };
 
-// The options that make a job: those that must be given, and the others.
-const std::vector<std::string>& required_job_options();
-const std::vector<std::string>& optional_job_options();
+// Returns the options of a command that predicts; `words` are those behind it. Fails as command_words() does, and if
+// --workers is missing.
+Result<GivenOptions> job_words(const std::string& command, const std::vector<std::string>& words);
 
-// Fails with invalid argument, as given_words() does, for values out of range, an unknown or wrong profile, and for one
+// Fails with invalid argument for values out of range, an unknown or wrong profile, and for one
 // price without the other; and for a --batch-size that is not that of `defaults`. Pure, but for the file that --profile
 // may name.
-Result<ScaledJob> read_scaled_job(const GivenWords& given, const JobDefaults& defaults = {});
+Result<ScaledJob> read_scaled_job(const GivenOptions& given, const JobDefaults& defaults = {});
 
 // Returns the link that --shape or --cluster gives; --shape is missing where neither is given.
-Result<LinkShape> link_in(const GivenWords& given);
+Result<LinkShape> link_in(const GivenOptions& given);
 
 // Fails with invalid argument unless `text` is even or whole.
 Result<prediction::Sharding> read_sharding(const std::string& text);

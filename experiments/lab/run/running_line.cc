@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string_view>
-
 #include "common/text/printable_text.h"
-#include "experiments/config/prediction_commands.h"
-#include "experiments/lab/predict/given_words.h"
+#include "experiments/config/option_words.h"
+#include "experiments/lab/predict/given_values.h"
 #include "experiments/lab/report/text_table.h"
 #include "experiments/lab/run/running_runs.h"
 
@@ -33,24 +30,12 @@ std::string list_text(const std::vector<RunningRun>& runs) {
 
 }  // namespace
 
-bool is_running_line(int argc, const char* const* argv) {
-  if (argc < 2 || (argv[1] != kPsCommand && argv[1] != kStopCommand)) return false;
-  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
-    return word == "-h" || word == "--help" || word.starts_with("--help=");
-  });
-}
-
 Result<std::string> running_answer(const std::vector<std::string>& words) {
-  const bool stops = words.front() == kStopCommand;
-  std::vector<std::string> names, options;
-  for (std::size_t i = 1; i < words.size(); ++i) (words[i].starts_with("--") ? options : names).push_back(words[i]);
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given,
-                             given_words(words.front(), options, {},
-                                         stops ? std::vector<std::string>{"timeout"} : std::vector<std::string>{}));
-  if (names.size() != (stops ? 1 : 0)) {
-    return Status::invalid_argument(stops
-                                        ? "stop: needs the name, the folder or the process id of one run; ps lists them"
-                                        : fmt::format("ps: takes no name, and '{}' is one", printable(names.front())));
+  const bool stops = words.front() == "stop";
+  SYNCOPATE_ASSIGN_OR_RETURN(const auto read, command_words(words));
+  const auto& [names, given] = read;
+  if (stops && names.size() != 1) {
+    return Status::invalid_argument("stop: needs the name, the folder or the process id of one run; ps lists them");
   }
   double patience = kUsualPatience;
   if (const auto timeout = given.find("timeout"); timeout != given.end()) {

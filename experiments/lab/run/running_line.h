@@ -9,9 +9,6 @@
 
 namespace syncopate::experiments {
 
-// Whether it is for running_answer(), and not parse_command_line(), to read the line; `--help` is not.
-bool is_running_line(int argc, const char* const* argv);
-
 // Returns what the command prints. `words` are those behind the program's name, the first is the command. Fails with
 // invalid argument for words that are wrong, and as RunningRuns::stop does.
 Result<std::string> running_answer(const std::vector<std::string>& words);

@@ -3,15 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <iterator>
-#include <string_view>
-
 #include "common/os/whole_file.h"
-#include "experiments/config/prediction_commands.h"
+#include "experiments/config/option_words.h"
 #include "experiments/lab/compare/finished_runs.h"
 #include "experiments/lab/compare/kept_comparison.h"
-#include "experiments/lab/predict/given_words.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/run_page/run_page.h"
 
@@ -32,18 +27,9 @@ Result<std::string> report_of_comparison(const std::string& folder, const std::s
 
 }  // namespace
 
-bool is_report_line(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1] != kReportCommand) return false;
-  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
-    return word == "-h" || word == "--help" || word.starts_with("--help=");
-  });
-}
-
 Result<std::string> report_answer(const std::vector<std::string>& words) {
-  std::vector<std::string> folders, options;
-  std::partition_copy(words.begin() + 1, words.end(), std::back_inserter(options), std::back_inserter(folders),
-                      [](const std::string& word) { return word.starts_with("--"); });
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given, given_words(kReportCommand, options, {}, {"output"}));
+  SYNCOPATE_ASSIGN_OR_RETURN(const auto read, command_words(words));
+  const auto& [folders, given] = read;
   const auto output = given.find("output");
   if (folders.empty()) {
     return Status::invalid_argument("report: needs the folder of a finished run, as results/NAME, or several of them");

@@ -9,9 +9,6 @@
 
 namespace syncopate::experiments {
 
-// Whether it is for report_answer(), and not parse_command_line(), to read the line; `--help` is not.
-bool is_report_line(int argc, const char* const* argv);
-
 // Writes the page, and returns what the command prints: where it lies. Of one folder it is FOLDER/report.html unless
 // --output names another file, or FOLDER/comparison.html, anew, if it is that of a comparison; of several the
 // comparison of these runs, and --output must be given. `words` are those behind the program's name, the first is the

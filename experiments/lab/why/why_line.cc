@@ -2,30 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
-#include <string_view>
-
 #include "common/os/whole_file.h"
-#include "experiments/config/prediction_commands.h"
-#include "experiments/lab/predict/given_words.h"
+#include "experiments/config/option_words.h"
 #include "experiments/lab/why/explained_run.h"
 #include "experiments/lab/why/why_text.h"
 
 namespace syncopate::experiments {
 
-bool is_why_line(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1] != kWhyCommand) return false;
-  return std::none_of(argv + 2, argv + argc, [](std::string_view word) {
-    return word == "-h" || word == "--help" || word.starts_with("--help=");
-  });
-}
-
 Result<std::string> why_answer(const std::vector<std::string>& words) {
-  std::vector<std::string> folders, options;
-  std::partition_copy(words.begin() + 1, words.end(), std::back_inserter(options), std::back_inserter(folders),
-                      [](const std::string& word) { return word.starts_with("--"); });
-  SYNCOPATE_ASSIGN_OR_RETURN(const GivenWords given, given_words(kWhyCommand, options, {}, {"output"}));
+  SYNCOPATE_ASSIGN_OR_RETURN(const auto read, command_words(words));
+  const auto& [folders, given] = read;
   if (folders.empty() || folders.size() > 2) {
     return Status::invalid_argument(fmt::format(
         "why: needs the folder of a finished run, as results/NAME, or two of them; {} were given", folders.size()));

@@ -131,7 +131,7 @@ TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
   EXPECT_EQ(refusal({"--config=", "--dry-run"}),
             "--config: needs a value, as in --config=FILE (--dry-run is an option of its own)");
   EXPECT_EQ(refusal({"compare", "--vary", "--dry-run"}),
-            "--vary: needs a value, as in --vary=VALUE (--dry-run is an option of its own)");
+            "--vary: needs a value, as in --vary=OPTION=LIST (--dry-run is an option of its own)");
   EXPECT_THAT(refusal({"--learning-rate", "-0.1"}), StartsWith("--learning-rate=-0.1: "));
   EXPECT_EQ(refusal({"--dry-run=no"}), "--dry-run=no: takes no value; give --dry-run, or leave it out");
   EXPECT_EQ(refusal({"--seed=1", "--seed=2"}), "--seed: given 2 times; once is enough");
@@ -569,7 +569,7 @@ TEST(CommandLine, TakesATopicOfTheHelp) {
   for (const char* command : {"advise", "predict", "reproduce", "why", "profile", "stop"}) {
     EXPECT_EQ(topic_of({fmt::format("--help={}", command).c_str()}), fmt::format("help: {}", command));
   }
-  EXPECT_EQ(topic_of({"advise", "--help"}), "help: advise");
+  EXPECT_EQ(topic_of({"advise", "--help"}), "help: predictions");
   EXPECT_EQ(*help_text("advise", 80), *help_text("predictions", 80));
   EXPECT_EQ(topic_of({"--help=stragler"}), "--help=stragler: no such topic or option; did you mean straggler?");
 }

@@ -16,17 +16,6 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-bool is_line(std::vector<const char*> line) { return is_convergence_line(static_cast<int>(line.size()), line.data()); }
-
-TEST(ConvergenceLine, IsReadHereAndItsHelpElsewhere) {
-  EXPECT_TRUE(is_line({"syncopate", "reproduce", "convergence"}));
-  EXPECT_TRUE(is_line({"syncopate", "reproduce", "--output=x", "convergence"}));
-  EXPECT_FALSE(is_line({"syncopate", "reproduce", "convergence", "--help"}));
-  EXPECT_FALSE(is_line({"syncopate", "reproduce", "ring"}));
-  EXPECT_FALSE(is_line({"syncopate", "reproduce"}));
-  EXPECT_FALSE(is_line({"syncopate", "compare", "convergence"}));
-}
-
 TEST(ConvergenceLine, TakesTwoFoldersAndNothingElse) {
   const Result<ConvergenceRequest> request =
       parse_convergence_line({"reproduce", "convergence", "--output=out", "--data-dir=sets"});

@@ -119,12 +119,6 @@ TEST(DemoCharts, DrawCurvesAndBars) {
 }
 
 TEST(DemoLine, IsReadByItself) {
-  const auto is_one = [](std::vector<const char*> line) {
-    return is_demo_line(static_cast<int>(line.size()), line.data());
-  };
-  EXPECT_TRUE(is_one({"syncopate", "demo"}));
-  EXPECT_FALSE(is_one({"syncopate", "demo", "--help"}));
-  EXPECT_FALSE(is_one({"syncopate", "--mode=ps", "demo"}));
   const Result<DemoRequest> request = parse_demo_line({"demo", "straggler", "--check", "a.toml", "--output=o"});
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->name, "straggler");

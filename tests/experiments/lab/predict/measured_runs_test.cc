@@ -24,8 +24,8 @@ class MeasuredTable : public testing::Test {
     std::ofstream(path) << text;
     return path;
   }
-  Result<MeasuredRuns> read(const std::string& text, const GivenWords& more = {}) {
-    GivenWords given = {{"servers", "2"}, {"sharding", "even"}, {"bucket-bytes", "25000000"}};
+  Result<MeasuredRuns> read(const std::string& text, const GivenOptions& more = {}) {
+    GivenOptions given = {{"servers", "2"}, {"sharding", "even"}, {"bucket-bytes", "25000000"}};
     for (const auto& [name, value] : more) given[name] = value;
     return read_measured_runs(table(text), given);
   }

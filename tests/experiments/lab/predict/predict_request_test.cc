@@ -50,7 +50,7 @@ TEST(PredictRequest, SaysWhatIsWrong) {
   EXPECT_EQ(refused({"--workers=4", "--model=resnet50", "--profile=resnet50"}),
             "--model and --profile say the same: one of them is enough");
   EXPECT_THAT(refused({"--workers=4", "--model=profile:nope"}), StartsWith("--model=nope: no such profile"));
-  EXPECT_THAT(refused(usual_with({"--workers=2"})), StartsWith("--workers: given twice"));
+  EXPECT_THAT(refused(usual_with({"--workers=2"})), StartsWith("--workers: given 2 times"));
   EXPECT_THAT(refused(usual_with({"--server=2"})), AllOf(HasSubstr("no such option"), HasSubstr("mean --servers?")));
   EXPECT_THAT(refused(usual_with({"4"})), StartsWith("predict: 4: no such option; there are --workers, --model"));
   EXPECT_THAT(refused(usual_with({"--servers"})), StartsWith("--servers: needs a value"));

@@ -32,17 +32,11 @@ TEST(PredictionLine, ListsTheTablesWhereThereIsNoSuchName) {
   EXPECT_THAT(prediction_text({"reproduce", "ring", "x"}).status().message(), HasSubstr("needs the name of one table"));
 }
 
-TEST(PredictionLine, LeavesHelpAndOtherCommandsToTheOthers) {
-  const auto is_one = [](std::vector<const char*> line) {
-    return is_prediction_line(static_cast<int>(line.size()), line.data());
-  };
-  EXPECT_TRUE(is_one({"syncopate", "reproduce", "ring"}));
-  EXPECT_TRUE(is_one({"syncopate", "reproduce"}));
-  EXPECT_TRUE(is_one({"syncopate", "advise", "--workers=2"}));
-  EXPECT_FALSE(is_one({"syncopate", "advise", "--help"}));
-  EXPECT_FALSE(is_one({"syncopate", "reproduce", "--help"}));
-  EXPECT_FALSE(is_one({"syncopate", "compare"}));
-  EXPECT_FALSE(is_one({"syncopate"}));
+TEST(PredictionLine, IsAStudysThatCarriesItsSizesOn) {
+  EXPECT_TRUE(asks_for_other_sizes({"study", "results/x", "--to=workers=8"}));
+  EXPECT_TRUE(asks_for_other_sizes({"study", "results/x", "--to", "workers=8"}));
+  EXPECT_FALSE(asks_for_other_sizes({"study", "study.toml"}));
+  EXPECT_FALSE(asks_for_other_sizes({"compare", "--to=workers=8"}));
 }
 
 TEST(PredictionLine, SaysThatItsCommandsComeFirst) {
@@ -56,7 +50,7 @@ TEST(PredictionLine, HasItsHelp) {
     const Result<CommandLine> command = parse_command_line(3, line);
     ASSERT_TRUE(command.ok()) << command.status().message();
     EXPECT_EQ(command->action, CommandLine::Action::kHelp);
-    EXPECT_EQ(command->topic, name);
+    EXPECT_EQ(command->topic, "predictions");
   }
 }
 

@@ -1,9 +1,8 @@
-// The words behind a command that predicts, each as --NAME=VALUE. Pure.
+// Readers of the values that options were given. Pure.
 #pragma once
 
 #include <fmt/format.h>
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,13 +11,6 @@
 #include "common/text/number.h"
 
 namespace syncopate::experiments {
-
-using GivenWords = std::map<std::string, std::string>;  // values by names without dashes
-
-// Fails with invalid argument and one line that says what is wrong and what would be right: for an unknown name, one
-// without a value, one that stands twice, and one of `required` that is missing. `command` begins the message.
-Result<GivenWords> given_words(std::string_view command, const std::vector<std::string>& words,
-                               const std::vector<std::string>& required, const std::vector<std::string>& optional);
 
 // Reads a number in [least, most]; `unit` stands behind the range in the message. Fails with invalid argument.
 template <typename T>

@@ -1,0 +1,58 @@
+#include "experiments/config/completion.h"
+
+#include <fmt/format.h>
+
+#include "experiments/config/commands.h"
+#include "experiments/config/help_text.h"
+#include "experiments/config/option_words.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// "--workers= --dry-run": an option that needs a value goes on behind its sign.
+std::string words_of(const OptionSpec& option) {
+  return fmt::format(" --{}{}", option.name, option.placeholder.empty() || !option.bare.empty() ? "" : "=");
+}
+
+std::string words_of(const std::vector<std::string>& names) {
+  const std::vector<OptionSpec> options = all_options();
+  std::string words;
+  for (const std::string& name : names) {
+    const auto option = std::ranges::find(options, name, &OptionSpec::name);
+    words += option == options.end() ? fmt::format(" --{}=", name) : words_of(*option);
+  }
+  return words;
+}
+
+}  // namespace
+
+Result<std::string> completion_answer(const std::vector<std::string>& words) {
+  SYNCOPATE_RETURN_IF_ERROR(command_words(words).status());
+  std::string names, cases;
+  for (const Command& command : commands()) {
+    names += (names.empty() ? "" : " ") + command.name;
+    cases += fmt::format("    {}) options=\"{}{}\" ;;\n", command.name, command.has_run ? "$run" : "--help",
+                         words_of(command.options));
+  }
+  std::string run = "--help --version --plot --like= --config= --started-by=";
+  for (const OptionSpec& option : option_table()) run += words_of(option);
+  return fmt::format(R"(# Has bash complete commands and options: source <(./run_experiment completion)
+_run_experiment() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} run options
+  run="{}"
+  case ${{COMP_WORDS[1]}} in
+{}    *) options=$run ;;
+  esac
+  if [[ $word == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+  elif ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W "{}" -- "$word")
+  fi
+  [[ ${{COMPREPLY[0]}} == *= ]] && compopt -o nospace
+}}
+complete -o default -F _run_experiment run_experiment
+)",
+                     run, cases, names);
+}
+
+}  // namespace syncopate::experiments
