@@ -40,7 +40,7 @@ find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)   # only to hold oneDNN, which is built with it, to one thread
 find_package(MPI REQUIRED COMPONENTS CXX)  # Open MPI: a collective, and a launcher
 set(SYNCOPATE_MPI MPI::MPI_CXX)
-find_package(CLI11 2.1 REQUIRED)           # command line and configuration file
+find_package(CLI11 2.1 REQUIRED)           # options of benchmarks
 find_package(nlohmann_json 3.11 REQUIRED)  # summary.json, environment.json
 # Manifests for Kubernetes. kubectl reads JSON, too, but people read and change manifests, which YAML is better for: it has
 # comments, and no brackets. Ours to write it would mean to know again what needs an escape.
