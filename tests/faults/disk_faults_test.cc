@@ -1,4 +1,4 @@
-// A disk that is busy, and files that are not what was written. One that is full: tests/experiments/failure and
+// A disk that is busy, and files that are not what was written. One that is full:
 // tests/experiments/program/resume_test.cc.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

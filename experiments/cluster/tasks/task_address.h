@@ -4,7 +4,7 @@
 //                    the tasks' secret if a file of it is named, so that nobody else can take the name before; the
 //                    kernel tells both ends which user is at the other: "syncopate-task-1f..."
 //   on several       a port that the task's kernel has chosen. Both ends prove that they have the secret of the job's
-//                    tasks (task_secret.h), and what they say is encrypted: "tcp://10.0.0.7:4711/3/8/slurm-17.0", which
+//                    tasks, and what they say is encrypted: "tcp://10.0.0.7:4711/3/8/slurm-17.0", which
 //                    names the task's rank, the number of tasks and their job
 #pragma once
 
