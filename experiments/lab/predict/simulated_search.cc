@@ -41,7 +41,8 @@ class Tries {
     for (const bool servers : {false, true}) {
       const SimulatedWay* const base = search_.synchronous(servers);
       if (base == nullptr) continue;
-      const Way way = base->way;
+      Way way = base->way;
+      way.plan.aggregated = false;  // codecs are of each worker's own pushes
       for (const Addition& addition : additions_of(way)) SYNCOPATE_RETURN_IF_ERROR(simulate(way, addition));
     }
     return {};

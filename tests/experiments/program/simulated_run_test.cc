@@ -409,7 +409,8 @@ TEST(ProfileRun, RefusesWhatAProfileCannotDo) {
   EXPECT_THAT(refusal({"--model=profile:resnet50", "--mode=ps", "--workers=2"}), HasSubstr("--cluster=simulated"));
   EXPECT_THAT(refusal({"--model=profile:resnet51", "--mode=ps"}), HasSubstr("no such profile"));
   EXPECT_THAT(refusal({"--model=profile:nowhere.json", "--mode=ps"}), HasSubstr("nowhere.json"));
-  EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--compress=topk:0.1"}), HasSubstr("compress"));
+  EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--compress=powersgd:4"}),
+              HasSubstr("leave --compress=powersgd:4 out"));
   EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--evaluate-every=10"}), HasSubstr("--evaluate-every"));
   EXPECT_THAT(refusal(profile + Flags{"--compute=9ms", "--dataset=mnist"}), HasSubstr("--dataset"));
 }

@@ -116,9 +116,9 @@ TEST(ReproductionFiles, FailWhereTheFolderIsAFile) {
 
 TEST(ReproductionFiles, SayWhichOptionsThereAre) {
   EXPECT_EQ(prediction_text({"reproduce", "ring", "--outputs=x"}).status().message(),
-            "reproduce: --outputs=x: no such option; there are --output; did you mean --output?");
+            "reproduce: --outputs=x: no such option; there are --output, --data-dir; did you mean --output?");
   EXPECT_EQ(prediction_text({"reproduce", "ring", "--output="}).status().message(),
-            "--output: needs a value, as in --output=VALUE");
+            "--output: needs a value, as in --output=DIR");
   EXPECT_THAT(prediction_text({"reproduce", "--output=x"}).status().message(),
               HasSubstr("needs the name of one table"));
 }

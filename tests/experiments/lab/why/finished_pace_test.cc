@@ -74,14 +74,15 @@ TEST(FinishedPace, KnowsWhatHostsShareTheirLinksFor) {
   EXPECT_FALSE(racks.link);
 }
 
-TEST(FinishedPace, KnowsThatAProfileComputesNothingThatCouldBeCompressed) {
+TEST(FinishedPace, KnowsThatAProfileCanBeCompressed) {
   RunRequest profile;
   profile.mode = Mode::kAllreduce;
   profile.workers = 4;
   profile.cluster = ClusterKind::kSimulated;
   profile.model = "profile:resnet50";
   profile.compute = *ComputeModel::parse("100ms");
-  EXPECT_THAT(refused_by_run(profile), Contains("compress"));
+  EXPECT_THAT(refused_by_run(profile), Contains("backup-workers"));
+  EXPECT_THAT(refused_by_run(profile), Not(Contains("compress")));
   EXPECT_THAT(refused_by_run(profile), Not(Contains("bucket-bytes")));
 }
 
