@@ -83,13 +83,18 @@ Result<ReadLine> read_line(const std::vector<std::string>& typed, const std::vec
   return line;
 }
 
-Status unknown_word(const std::string& word) {
+Status unknown_word(const ReadLine& line) {
+  const std::string& word = line.words.operands.front();
   if (command_named(word) != nullptr) {
     return Status::invalid_argument(fmt::format("{}: must be the first word, before all options", word));
   }
+  if (line.command != nullptr) {
+    return Status::invalid_argument(
+        fmt::format("{}: '{}': it takes options alone; leave that out", line.command->name, word));
+  }
   std::vector<std::string> known;
   for (const Command& command : commands()) known.push_back(command.name);
-  const std::string nearest = nearest_name(word, known);
+  const std::string nearest = word.empty() ? "" : nearest_name(word, known);
   return Status::invalid_argument(
       fmt::format("{}: no such command; {}", word,
                   nearest.empty() ? "leave it out to run one job, or say compare to run several modes; --help lists all"
@@ -120,7 +125,7 @@ Status check_words(const ReadLine& line, const std::vector<OptionSpec>& table) {
   if (!line.words.unknown.empty()) return unknown_option(line.words.unknown.front(), table);
   const bool takes_operands = line.command != nullptr && !line.command->operands.empty();
   if (takes_operands || line.words.operands.empty()) return {};
-  return unknown_word(line.words.operands.front());
+  return unknown_word(line);
 }
 
 Result<GivenOptions> given_on_line(const OptionWords& words, const std::vector<OptionSpec>& table) {

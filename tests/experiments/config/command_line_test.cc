@@ -121,7 +121,9 @@ TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
   EXPECT_EQ(refusal({"--image", "x"}),
             "--image: an option of submit, which must be the first word; a run has none of that name");
   EXPECT_EQ(refusal({"--qqqqqq"}), "--qqqqqq: no such flag; --help lists all");
-  EXPECT_THAT(refusal({"campare"}), StartsWith("campare: no such command; "));
+  EXPECT_EQ(refusal({"campare"}), "campare: no such command; did you mean compare?");
+  EXPECT_THAT(refusal({""}), StartsWith(": no such command; leave it out to run one job"));
+  EXPECT_EQ(refusal({"profile", "extra"}), "profile: 'extra': it takes options alone; leave that out");
 }
 
 TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
