@@ -42,19 +42,15 @@ OptionForms usual_forms() {
           {"config", {.placeholder = "FILE"}}};
 }
 
-OptionForms forms_of(const Command* command, const std::vector<OptionSpec>& table) {
+// Returns the forms of a run's options, and of these besides.
+OptionForms forms_with(const std::vector<std::string>& more, const std::vector<OptionSpec>& table) {
   OptionForms forms = usual_forms();
   const auto add = [&](const OptionSpec& option) { forms[option.name] = {option.placeholder, option.bare}; };
   std::ranges::for_each(table, add);
-  if (command == nullptr) return forms;
-  const std::vector<OptionSpec> all = all_options();
-  for (const std::string& name : command->options) {
-    const auto found = std::ranges::find(all, name, &OptionSpec::name);
-    if (found == all.end()) {
-      forms[name] = {};
-    } else {
-      add(*found);
-    }
+  if (more.empty()) return forms;
+  for (const std::string& name : more) forms[name] = {};
+  for (const OptionSpec& option : all_options()) {
+    if (std::ranges::find(more, option.name) != more.end()) add(option);
   }
   return forms;
 }
@@ -72,13 +68,17 @@ struct ReadLine {
 Result<ReadLine> read_line(const std::vector<std::string>& typed, const std::vector<OptionSpec>& table) {
   std::vector<std::string> words = typed;
   std::ranges::replace(words, "-h", "--help");
-  OptionForms all = forms_of(nullptr, table);
-  for (const Command& command : commands()) all.merge(forms_of(command.has_run ? &command : nullptr, table));
-  SYNCOPATE_ASSIGN_OR_RETURN(const OptionWords loosely, option_words(words, all));
+  std::vector<std::string> of_commands;
+  for (const Command& command : commands()) {
+    if (command.has_run) of_commands.insert(of_commands.end(), command.options.begin(), command.options.end());
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(const OptionWords loosely, option_words(words, forms_with(of_commands, table)));
   ReadLine line;
   if (!loosely.operands.empty()) line.command = command_named(loosely.operands.front());
   if (line.command != nullptr && !line.command->has_run) line.command = nullptr;
-  SYNCOPATE_ASSIGN_OR_RETURN(line.words, option_words(words, forms_of(line.command, table)));
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      line.words,
+      option_words(words, line.command == nullptr ? forms_with({}, table) : forms_with(line.command->options, table)));
   if (line.command != nullptr) line.words.operands.erase(line.words.operands.begin());
   return line;
 }

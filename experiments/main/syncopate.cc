@@ -365,7 +365,8 @@ ExitCode run_doctor(const std::vector<std::string>& words) {
 }
 
 ExitCode reproduce(const std::vector<std::string>& words) {
-  const bool trains = std::ranges::find(words, kConvergenceName) != words.end();
+  const Result<CommandWords> read = command_words(words);
+  const bool trains = read.ok() && std::ranges::find(read->operands, kConvergenceName) != read->operands.end();
   return trains ? run_convergence(words) : run_prediction(words);
 }
 

@@ -51,7 +51,7 @@ std::optional<MeasuredConvergence> measured_from(const std::vector<RunReport>& r
 Result<ConvergenceRequest> parse_convergence_line(const std::vector<std::string>& words) {
   SYNCOPATE_ASSIGN_OR_RETURN(const auto read, command_words(words));
   const auto& [names, given] = read;
-  if (names.size() != 1) {
+  if (names.size() != 1 || names.front() != kConvergenceName) {
     return Status::invalid_argument("reproduce convergence: takes no other name; give another table a line of its own");
   }
   ConvergenceRequest request;

@@ -140,9 +140,9 @@ Result<std::vector<std::string>> options_of_study(std::span<const std::string> w
 }  // namespace
 
 bool asks_for_other_sizes(const std::vector<std::string>& words) {
-  return words.front() == "study" && std::ranges::any_of(words, [](const std::string& word) {
-           return word == "--to" || word.starts_with("--to=");
-         });
+  return words.front() == "study" &&
+         std::any_of(words.begin(), std::ranges::find(words, "--"),
+                     [](const std::string& word) { return word == "--to" || word.starts_with("--to="); });
 }
 
 Result<std::string> prediction_text(const std::vector<std::string>& words, const JobRunner& run) {

@@ -37,6 +37,7 @@ TEST(PredictionLine, IsAStudysThatCarriesItsSizesOn) {
   EXPECT_TRUE(asks_for_other_sizes({"study", "results/x", "--to", "workers=8"}));
   EXPECT_FALSE(asks_for_other_sizes({"study", "study.toml"}));
   EXPECT_FALSE(asks_for_other_sizes({"compare", "--to=workers=8"}));
+  EXPECT_FALSE(asks_for_other_sizes({"study", "--vary=workers=1,2", "--", "train", "--to=workers=8"}));
 }
 
 TEST(PredictionLine, SaysThatItsCommandsComeFirst) {
