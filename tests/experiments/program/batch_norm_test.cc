@@ -89,7 +89,7 @@ TEST_P(BatchNormRun, LearnsAndIsEvaluatedWithTheMomentsThatItsWorkersHaveKept) {
   EXPECT_NEAR(program.summary()["final_test_loss"].get<double>(), loss, 1e-4 * loss);
   std::vector<float> others = moments;
   for (float& moment : others) moment *= 1.1f;
-  EXPECT_GT(std::abs(evaluation->run(weights, others).loss - loss), 1e-3 * loss);
+  EXPECT_GT(std::abs(evaluation->run(weights, others).loss - loss), 1e-4 * loss);
 }
 
 std::string name_of_case(const testing::TestParamInfo<Flags>& info) {
