@@ -11,7 +11,7 @@
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
 #include "common/text/quantity.h"
-#include "experiments/config/help_text.h"
+#include "experiments/config/line_options.h"
 #include "experiments/config/submit_line.h"
 
 namespace syncopate::experiments {
@@ -33,7 +33,7 @@ void add_bare(const std::string& flag, const std::string& values, const std::str
   std::istringstream parts(values);
   for (std::string part; std::getline(parts, part, ',');) {
     const std::optional<double> value = parse_number<double>(part);
-    if (!value || !std::isfinite(*value) || *value == 0) continue;
+    if (!value || !std::isfinite(*value) || *value <= 0) continue;
     lines.push_back(fmt::format("{}={}: taken as {}, since a number without a unit is in {}", printable(flag), part,
                                 with_unit(*value, unit), unit));
   }

@@ -12,6 +12,7 @@
 #include "experiments/config/commands.h"
 #include "experiments/config/compare_line.h"
 #include "experiments/config/help_text.h"
+#include "experiments/config/line_options.h"
 #include "experiments/config/measure_line.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/option_words.h"
@@ -29,29 +30,11 @@ namespace {
 
 constexpr std::uint64_t kMostConfigBytes = 1 << 20;
 
-// "--help" without a topic.
-constexpr const char* kFirstPage = " ";
-
-// What the line has beside the options of the table and those of its command.
-OptionForms usual_forms() {
-  return {{"help", {.placeholder = "TOPIC", .bare = kFirstPage}},
-          {"version", {.placeholder = ""}},
-          {"plot", {.placeholder = ""}},
-          {"like", {.placeholder = "PRESET"}},
-          {"started-by", {}},
-          {"config", {.placeholder = "FILE"}}};
-}
-
-// Returns the forms of a run's options, and of these besides.
+// Returns the forms of a run's options, of those of any line, and of these besides.
 OptionForms forms_with(const std::vector<std::string>& more, const std::vector<OptionSpec>& table) {
-  OptionForms forms = usual_forms();
-  const auto add = [&](const OptionSpec& option) { forms[option.name] = {option.placeholder, option.bare}; };
-  std::ranges::for_each(table, add);
-  if (more.empty()) return forms;
-  for (const std::string& name : more) forms[name] = {};
-  for (const OptionSpec& option : all_options()) {
-    if (std::ranges::find(more, option.name) != more.end()) add(option);
-  }
+  OptionForms forms = more.empty() ? OptionForms() : forms_named(more);
+  forms.merge(forms_of(table));
+  forms.merge(forms_of(options_beside_a_run()));
   return forms;
 }
 
@@ -104,7 +87,7 @@ Status unknown_word(const ReadLine& line) {
 Status unknown_option(const std::string& word, const std::vector<OptionSpec>& table) {
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
-  for (const auto& [name, form] : usual_forms()) known.push_back(name);
+  for (const OptionSpec& option : options_beside_a_run()) known.push_back(option.name);
   for (const Command& command : commands()) {
     if (command.has_run) known.insert(known.end(), command.options.begin(), command.options.end());
   }
@@ -226,16 +209,9 @@ Status check_alone(const std::optional<TaskPlace>& place, const std::string& com
 // Returns the options of compare alone.
 Result<CompareWords> compare_words(const OptionWords& line, std::vector<std::string> folders) {
   CompareWords words{.folders = std::move(folders)};
-  const std::pair<const char*, std::optional<std::string>*> options[] = {{"modes", &words.modes},
-                                                                         {"rate-rule", &words.rate_rule},
-                                                                         {"tune-rate", &words.tune_rate},
-                                                                         {"jobs", &words.jobs},
-                                                                         {"price-worker", &words.price_worker},
-                                                                         {"price-server", &words.price_server},
-                                                                         {"repeat-limit", &words.repeat_limit}};
-  for (const auto& [name, to] : options) {
+  for (const auto& [name, word] : kCompareOptions) {
     if (!line.values.contains(name)) continue;
-    SYNCOPATE_ASSIGN_OR_RETURN(*to, line.one(name));
+    SYNCOPATE_ASSIGN_OR_RETURN(words.*word, line.one(name));
   }
   if (const auto vary = line.values.find("vary"); vary != line.values.end()) words.vary = vary->second;
   return words;

@@ -1,16 +1,20 @@
 #include "experiments/config/commands.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
+#include "common/text/printable_text.h"
+#include "experiments/config/compare_line.h"
+#include "experiments/config/line_options.h"
+#include "experiments/config/nearest_name.h"
 #include "experiments/config/submit_line.h"
 
 namespace syncopate::experiments {
 namespace {
 
 using Names = std::vector<std::string>;
-
-const Names kOfComparisons{"modes", "vary",         "rate-rule",    "tune-rate",
-                           "jobs",  "price-worker", "price-server", "repeat-limit"};
 
 Names with(Names names, const Names& more) {
   names.insert(names.end(), more.begin(), more.end());
@@ -30,19 +34,26 @@ Names names_of(const std::vector<OptionSpec>& options, bool (*takes)(const Optio
   return names;
 }
 
+Names of_comparisons() {
+  Names names;
+  for (const CompareOption& option : kCompareOptions) names.emplace_back(option.name);
+  names.emplace_back("vary");
+  return names;
+}
+
 std::vector<Command> all_commands() {
   return {
       {.name = "compare",
        .operands = "[FOLDER...]",
        .sentence = "one job in several modes; finished runs side by side",
        .topic = "compare",
-       .options = kOfComparisons,
+       .options = of_comparisons(),
        .has_run = true},
       {.name = "study",
        .operands = "[FILE]",
        .sentence = "modes over the values of options: scaling, crossovers",
        .topic = "study",
-       .options = kOfComparisons,
+       .options = of_comparisons(),
        .has_run = true},
       {.name = "submit",
        .operands = "",
@@ -122,6 +133,15 @@ std::vector<Command> all_commands() {
   };
 }
 
+Status no_such_option(std::string_view command, std::span<const std::string> options, const std::string& word) {
+  const std::string name = word.starts_with("--") ? word.substr(2, word.find('=') - 2) : word;
+  const std::string nearest = nearest_name(name, {options.begin(), options.end()});
+  const std::string there =
+      options.empty() ? "it takes none" : fmt::format("there are --{}", fmt::join(options, ", --"));
+  return Status::invalid_argument(fmt::format("{}: {}: no such option; {}{}", command, printable(word), there,
+                                              nearest.empty() ? "" : fmt::format("; did you mean --{}?", nearest)));
+}
+
 }  // namespace
 
 const std::vector<Command>& commands() {
@@ -132,6 +152,32 @@ const std::vector<Command>& commands() {
 const Command* command_named(std::string_view name) {
   const auto found = std::ranges::find(commands(), name, &Command::name);
   return found == commands().end() ? nullptr : &*found;
+}
+
+Result<CommandWords> command_words(std::string_view command, std::span<const std::string> options,
+                                   std::span<const std::string> words) {
+  SYNCOPATE_ASSIGN_OR_RETURN(OptionWords read, option_words(words, forms_named(options)));
+  if (!read.unknown.empty()) return no_such_option(command, options, read.unknown.front());
+  CommandWords all{.operands = std::move(read.operands), .given = {}};
+  for (const auto& [name, values] : read.values) {
+    SYNCOPATE_ASSIGN_OR_RETURN(all.given[name], read.one(name));
+  }
+  return all;
+}
+
+Result<CommandWords> command_words(std::span<const std::string> words) {
+  const Command& command = *command_named(words.front());
+  SYNCOPATE_ASSIGN_OR_RETURN(CommandWords read, command_words(command.name, command.options, words.subspan(1)));
+  if (command.operands.empty() && !read.operands.empty()) {
+    return no_such_option(command.name, command.options, read.operands.front());
+  }
+  return read;
+}
+
+bool asks_for_help(std::span<const std::string> words) {
+  return std::any_of(words.begin(), std::ranges::find(words, "--"), [](const std::string& word) {
+    return word == "-h" || word == "--help" || word.starts_with("--help=");
+  });
 }
 
 }  // namespace syncopate::experiments

@@ -2,11 +2,13 @@
 // completion and docs/commands.md follow from the rows. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "experiments/config/options/option_table.h"
+#include "common/status.h"
+#include "experiments/config/options/given_options.h"
 
 namespace syncopate::experiments {
 
@@ -24,5 +26,21 @@ const std::vector<Command>& commands();
 
 // Returns the command of this name; null if there is none.
 const Command* command_named(std::string_view name);
+
+// What stands behind a command that takes no run.
+struct CommandWords {
+  std::vector<std::string> operands;
+  GivenOptions given;
+};
+
+// Reads the words behind `command`, which takes these options. Fails with invalid argument and one line that says what
+// is wrong and what would be right.
+Result<CommandWords> command_words(std::string_view command, std::span<const std::string> options,
+                                   std::span<const std::string> words);
+// The same for the words of a line, of which the first is a command of commands().
+Result<CommandWords> command_words(std::span<const std::string> words);
+
+// Whether a word before "--" asks for help.
+bool asks_for_help(std::span<const std::string> words);
 
 }  // namespace syncopate::experiments

@@ -229,20 +229,10 @@ bool takes_own(const std::pair<std::string, std::string>& entry, CompareWords& w
     words.vary.push_back(fmt::format("{}={}", name.substr(kVary.size()), value));
     return true;
   }
-  const std::pair<std::string_view, std::optional<std::string>*> own[] = {{"modes", &words.modes},
-                                                                          {"rate-rule", &words.rate_rule},
-                                                                          {"tune-rate", &words.tune_rate},
-                                                                          {"jobs", &words.jobs},
-                                                                          {"price-worker", &words.price_worker},
-                                                                          {"price-server", &words.price_server},
-                                                                          {"repeat-limit", &words.repeat_limit}};
-  for (const auto& [known, to] : own) {
-    if (name == known && !*to) {
-      *to = value;
-      return true;
-    }
-  }
-  return false;
+  const auto known = std::ranges::find(kCompareOptions, name, &CompareOption::name);
+  if (known == std::end(kCompareOptions) || words.*known->word) return false;
+  words.*known->word = value;
+  return true;
 }
 
 std::string varied_option(const std::string& vary) { return vary.substr(0, vary.find('=')); }
@@ -267,9 +257,7 @@ StudyFile merge(const StudyFile& line, StudyFile file) {
   for (const std::string& vary : line.words.vary) file.given.erase(varied_option(vary));
   merged.given = merge(line.given, std::move(file.given));
   merged.words.vary.insert(merged.words.vary.end(), file.words.vary.begin(), file.words.vary.end());
-  for (std::optional<std::string> CompareWords::*word :
-       {&CompareWords::modes, &CompareWords::rate_rule, &CompareWords::tune_rate, &CompareWords::price_worker,
-        &CompareWords::price_server, &CompareWords::jobs, &CompareWords::repeat_limit}) {
+  for (const auto& [name, word] : kCompareOptions) {
     if (!(merged.words.*word)) merged.words.*word = std::move(file.words.*word);
   }
   return merged;

@@ -19,6 +19,19 @@ struct CompareWords {
   std::vector<std::string> folders;  // compare: folders of finished runs
 };
 
+// Those of them that are given once.
+struct CompareOption {
+  const char* name;
+  std::optional<std::string> CompareWords::*word;
+};
+inline constexpr CompareOption kCompareOptions[] = {{"modes", &CompareWords::modes},
+                                                    {"rate-rule", &CompareWords::rate_rule},
+                                                    {"tune-rate", &CompareWords::tune_rate},
+                                                    {"jobs", &CompareWords::jobs},
+                                                    {"price-worker", &CompareWords::price_worker},
+                                                    {"price-server", &CompareWords::price_server},
+                                                    {"repeat-limit", &CompareWords::repeat_limit}};
+
 // A study in a file: the options of its runs, and its own, by their names without dashes; what it varies as
 // `vary.workers = "1,2,4"`.
 struct StudyFile {

@@ -3,23 +3,16 @@
 #include <fmt/format.h>
 
 #include "experiments/config/commands.h"
-#include "experiments/config/help_text.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/line_options.h"
 
 namespace syncopate::experiments {
 namespace {
 
 // "--workers= --dry-run": an option that needs a value goes on behind its sign.
-std::string words_of(const OptionSpec& option) {
-  return fmt::format(" --{}{}", option.name, option.placeholder.empty() || !option.bare.empty() ? "" : "=");
-}
-
-std::string words_of(const std::vector<std::string>& names) {
-  const std::vector<OptionSpec> options = all_options();
+std::string words_of(const OptionForms& forms) {
   std::string words;
-  for (const std::string& name : names) {
-    const auto option = std::ranges::find(options, name, &OptionSpec::name);
-    words += option == options.end() ? fmt::format(" --{}=", name) : words_of(*option);
+  for (const auto& [name, form] : forms) {
+    words += fmt::format(" --{}{}", name, form.placeholder.empty() || !form.bare.empty() ? "" : "=");
   }
   return words;
 }
@@ -32,10 +25,9 @@ Result<std::string> completion_answer(const std::vector<std::string>& words) {
   for (const Command& command : commands()) {
     names += (names.empty() ? "" : " ") + command.name;
     cases += fmt::format("    {}) options=\"{}{}\" ;;\n", command.name, command.has_run ? "$run" : "--help",
-                         words_of(command.options));
+                         words_of(forms_named(command.options)));
   }
-  std::string run = "--help --version --plot --like= --config= --started-by=";
-  for (const OptionSpec& option : option_table()) run += words_of(option);
+  const std::string run = words_of(forms_of(options_beside_a_run())) + words_of(forms_of(option_table()));
   return fmt::format(R"(# Has bash complete commands and options: source <(./run_experiment completion)
 _run_experiment() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} run options

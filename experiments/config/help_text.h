@@ -3,10 +3,8 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/status.h"
-#include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments {
 
@@ -15,8 +13,5 @@ namespace syncopate::experiments {
 // longer than `columns` (at least 40), except for examples and single words that are longer. Fails with invalid
 // argument for an unknown topic, saying what would be right.
 Result<std::string> help_text(std::string_view topic, int columns);
-
-// Returns the options that the help explains: those of the table, then those of single commands.
-std::vector<OptionSpec> all_options();
 
 }  // namespace syncopate::experiments

@@ -5,11 +5,9 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/status.h"
-#include "experiments/config/options/given_options.h"
 
 namespace syncopate::experiments {
 
@@ -32,21 +30,5 @@ struct OptionWords {
 // A word that begins with a dash is an option, unless it is a number. Fails with invalid argument, with what to type,
 // where an option lacks its value.
 Result<OptionWords> option_words(std::span<const std::string> words, const OptionForms& forms);
-
-// What stands behind a command that takes no run.
-struct CommandWords {
-  std::vector<std::string> operands;
-  GivenOptions given;
-};
-
-// Reads the words behind `command`, which takes these options. Fails with invalid argument and one line that says what
-// is wrong and what would be right.
-Result<CommandWords> command_words(std::string_view command, std::span<const std::string> options,
-                                   std::span<const std::string> words);
-// The same for the words of a line, of which the first is a command of commands().
-Result<CommandWords> command_words(std::span<const std::string> words);
-
-// Whether a word before "--" asks for help.
-bool asks_for_help(std::span<const std::string> words);
 
 }  // namespace syncopate::experiments

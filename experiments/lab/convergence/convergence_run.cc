@@ -9,7 +9,7 @@
 
 #include "common/os/whole_file.h"
 #include "experiments/config/command_line.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/commands.h"
 #include "experiments/lab/convergence/convergence_files.h"
 #include "experiments/lab/convergence/convergence_plan.h"
 #include "experiments/lab/convergence/convergence_text.h"

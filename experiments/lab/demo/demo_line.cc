@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/os/regular_file.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/commands.h"
 #include "experiments/lab/demo/demo_answers.h"
 #include "experiments/lab/demo/demo_text.h"
 #include "experiments/lab/report/results_folder.h"

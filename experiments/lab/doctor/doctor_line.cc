@@ -4,7 +4,7 @@
 
 #include "common/os/whole_file.h"
 #include "experiments/cluster/host/build_facts.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/commands.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/resolution.h"
 #include "experiments/lab/doctor/doctor_text.h"

@@ -10,7 +10,7 @@
 #include "common/os/whole_file.h"
 #include "common/text/format.h"
 #include "experiments/cluster/process/data_of.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/commands.h"
 #include "experiments/config/resolution.h"
 #include "experiments/lab/evaluate/model_options.h"
 #include "experiments/lab/evaluate/predictions_file.h"

@@ -10,7 +10,6 @@
 #include "common/os/whole_file.h"
 #include "experiments/config/commands.h"
 #include "experiments/config/nearest_name.h"
-#include "experiments/config/option_words.h"
 #include "experiments/lab/predict/advice_files.h"
 #include "experiments/lab/predict/advise_text.h"
 #include "experiments/lab/predict/fitted_files.h"

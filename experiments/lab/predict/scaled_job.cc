@@ -4,7 +4,7 @@
 
 #include "common/text/format.h"
 #include "experiments/config/cluster_description.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/commands.h"
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
 #include "experiments/lab/predict/given_values.h"

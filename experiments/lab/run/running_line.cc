@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/text/printable_text.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/commands.h"
 #include "experiments/lab/predict/given_values.h"
 #include "experiments/lab/report/text_table.h"
 #include "experiments/lab/run/running_runs.h"

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "common/os/whole_file.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/commands.h"
 #include "experiments/lab/compare/finished_runs.h"
 #include "experiments/lab/compare/kept_comparison.h"
 #include "experiments/lab/report/comparison_files.h"

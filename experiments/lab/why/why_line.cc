@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/os/whole_file.h"
-#include "experiments/config/option_words.h"
+#include "experiments/config/commands.h"
 #include "experiments/lab/why/explained_run.h"
 #include "experiments/lab/why/why_text.h"
 

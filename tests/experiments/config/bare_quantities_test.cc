@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/text/quantity.h"
-#include "experiments/config/help_text.h"
+#include "experiments/config/line_options.h"
 
 namespace syncopate::experiments {
 namespace {

@@ -103,6 +103,14 @@ TEST(Commands, TakeValuesInBothFormsAndListWhatTheyTake) {
   EXPECT_THAT(command_words(Words{"why", "--outptu=x"}).status().message(), HasSubstr("did you mean --output?"));
 }
 
+TEST(Commands, TakeOptionsThatTheHelpExplains) {
+  for (const Command& command : commands()) {
+    for (const std::string& option : command.options) {
+      EXPECT_TRUE(help_text("--" + option, 80).ok()) << command.name << " --" << option;
+    }
+  }
+}
+
 TEST(Commands, HaveHelpOfTheirOwn) {
   const std::string first = *help_text("", 100);
   for (const Command& command : commands()) {
