@@ -1,7 +1,11 @@
 // Runs on hosts that run_experiment makes itself, of network namespaces: what they are, what they can do, and that
 // nothing is left of them.
+#include <fmt/format.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "tests/faults/failing_run.h"
 #include "tests/support/network_hosts_fixture.h"
@@ -167,6 +171,30 @@ TEST_F(Namespaces, LeaveNothingBehindWhenTheProgramIsKilled) {
   EXPECT_TRUE(program.all_gone_within(kDeadline));
   EXPECT_THAT(all_namespaces(), Not(Contains(of_worker)));
   EXPECT_EQ(own_network(), before);
+}
+
+// Whatever the machine's own connections do: some ways to control congestion have several flows share a link unevenly.
+TEST_F(Namespaces, SpeakCubicWithEachOther) {
+  Program program(training({"--mode=allreduce", "--cluster=namespaces:2"}));
+  ASSERT_TRUE(program.wait_until_training(2));
+  const testing_support::TemporaryFolder folder;
+  const std::string list = folder.path() / "sockets";
+  const std::string command = fmt::format("nsenter --target={} --net ss --tcp --info --no-header --oneline > {}",
+                                          program.process("worker", 0), list);
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait().exit_code, static_cast<int>(ExitCode::kInterrupted));
+  int to_others = 0;
+  for (const std::string& line : testing_support::lines_of(testing_support::text_of(list))) {
+    std::istringstream words(line);
+    std::string state, received, sent, own, peer;
+    words >> state >> received >> sent >> own >> peer;
+    const auto host_of = [](const std::string& address) { return address.substr(0, address.rfind(':')); };
+    if (state != "ESTAB" || host_of(own) == host_of(peer)) continue;
+    ++to_others;
+    EXPECT_THAT(line, HasSubstr(" cubic "));
+  }
+  EXPECT_GE(to_others, 1) << testing_support::text_of(list);
 }
 
 TEST_F(Namespaces, EndInOrderAtCtrlC) {
