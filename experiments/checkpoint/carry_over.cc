@@ -34,13 +34,13 @@ constexpr std::array<std::string_view, 18> kMayDiffer{
 // What the checkpoint's run was, as far as its facts say.
 struct Predecessor {
   ps::Consistency consistency = {};
-  bool is_ps = false;
+  bool had_servers = false;
   int workers = 1;
   std::int64_t batch_size = 1;
 
   std::int64_t global_batch() const { return batch_size * workers; }
   // Whether each of its steps was one of all workers.
-  bool goes_in_step() const { return !is_ps || consistency.updates_together(); }
+  bool goes_in_step() const { return !had_servers || consistency.updates_together(); }
 };
 
 // Returns an empty text for what a run has not.
@@ -61,7 +61,7 @@ Result<Predecessor> predecessor_in(const Manifest& manifest) {
   const auto wrong = [](const std::string& name, const std::string& value) {
     return Status::data_loss(fmt::format("its manifest has {} for {}", shown(value), name));
   };
-  Predecessor run{.is_ps = fact(manifest.facts, "--mode") == "ps"};
+  Predecessor run{.had_servers = fact(manifest.facts, "--mode") == name_of(Mode::kPs)};
   const std::string workers = fact(manifest.facts, "--workers"), batch = fact(manifest.facts, "--batch-size");
   const auto number_of_workers = parse_number<int>(workers);
   const auto samples = parse_number<std::int64_t>(batch);
@@ -70,7 +70,7 @@ Result<Predecessor> predecessor_in(const Manifest& manifest) {
   if (!samples || *samples < 1 || *samples > kMost) return wrong("--batch-size", batch);
   run.workers = *number_of_workers;
   run.batch_size = *samples;
-  if (!run.is_ps) return run;
+  if (!run.had_servers) return run;
   const std::string consistency = fact(manifest.facts, "--consistency");
   Result<ps::Consistency> parsed = ps::Consistency::parse(consistency);
   if (!parsed.ok()) return wrong("--consistency", consistency);
@@ -246,11 +246,12 @@ Result<std::optional<CarryOver>> plan_carry_over(const Manifest& manifest, const
     return Status::invalid_argument(
         fmt::format("cannot be carried over ({}): {} has {}", differences_text(plan.differences), what, why));
   };
-  if (const std::string why = obstacle(manifest.facts, before.is_ps && before.consistency.pushes_weights());
+  if (const std::string why = obstacle(manifest.facts, before.had_servers && before.consistency.pushes_weights());
       !why.empty()) {
     return refused("its run", why);
   }
-  if (const std::string why = obstacle(run.facts, is_ps(config) && config.consistency.pushes_weights()); !why.empty()) {
+  if (const std::string why = obstacle(run.facts, has_servers(config) && config.consistency.pushes_weights());
+      !why.empty()) {
     return refused("this run", why);
   }
   ResolvedRun there = config;
@@ -299,7 +300,7 @@ Result<std::string> carry_over(const Checkpoint& from, const StateForms& forms, 
   drop_foreign_parts(config, state);
   const ps::ChunkCounts counts = counts_at(plan.step, config);
   if (has_moments(traits_of(config.optimizer))) {
-    const std::int64_t after = is_ps(config) ? counts.version : plan.step;
+    const std::int64_t after = has_servers(config) ? counts.version : plan.step;
     const OptimizerConfig optimizer = optimizer_of(config);
     for (std::size_t i = 0; i < std::size(state_part::kOptimizer); ++i) {
       const char* const name = state_part::kOptimizer[i];
@@ -312,7 +313,7 @@ Result<std::string> carry_over(const Checkpoint& from, const StateForms& forms, 
   }
   state.counts.clear();
   state.step = plan.step;
-  if (is_ps(config)) {
+  if (has_servers(config)) {
     for (const Range& piece : state.pieces(state_part::kWeights)) ps::put_chunk_counts(piece.begin, counts, state);
     for (const auto& [table, rows] : state.rows) {
       ps::put_table_counts(table, 0, 1, {.version = counts.version, .clocks = counts.clocks}, state);

@@ -91,14 +91,12 @@ Status check_steps_left(std::int64_t step, std::int64_t total_steps) {
 }
 
 bool has_state_of_its_own(const ResolvedRun& config) {
-  const bool has_weights =
-      averages_weights(config) || (config.mode == Mode::kPs && config.consistency.pushes_weights());
+  const bool has_weights = averages_weights(config) || (has_servers(config) && config.consistency.pushes_weights());
   return has_weights || (may_compress(config) && compresses(config));
 }
 
 std::optional<Share> share_of_worker(const ResolvedRun& config, bool has_local_state, bool is_chief) {
-  const bool is_ps = config.mode == Mode::kPs;
-  if (is_chief && !is_ps) return Share::kAll;
+  if (is_chief && !has_servers(config)) return Share::kAll;
   if (averages_weights(config)) return Share::kReplica;
   if (has_local_state || has_state_of_its_own(config)) return Share::kOwnOnly;
   return std::nullopt;
@@ -112,7 +110,7 @@ std::vector<std::string> checkpoint_writers(const ResolvedRun& config, bool has_
   for (const int worker : workers) {
     if (share_of_worker(config, has_local_state, worker == workers.front())) writers.push_back(worker_writer(worker));
   }
-  const int shards = config.mode == Mode::kPs ? config.servers * config.shards_per_server : 0;
+  const int shards = servers_of(config) * config.shards_per_server;
   for (int shard = 0; shard < shards; ++shard) writers.push_back(shard_writer(shard));
   return writers;
 }

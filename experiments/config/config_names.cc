@@ -5,18 +5,6 @@ namespace syncopate::experiments {
 
 using allreduce::ScheduleKind;
 
-const char* name_of(Mode value) {
-  switch (value) {
-    case Mode::kLocal:
-      return "local";
-    case Mode::kPs:
-      return "ps";
-    case Mode::kAllreduce:
-      return "allreduce";
-  }
-  return "";
-}
-
 const char* name_of(DeviceKind value) {
   switch (value) {
     case DeviceKind::kCpu:

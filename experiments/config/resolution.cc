@@ -16,8 +16,8 @@ std::string usual_output(const ResolvedRun& config, const std::string& stamp) {
     std::ranges::replace(part, ':', '-');
     output += "-" + part;
   };
-  if (config.mode == Mode::kPs) add(config.consistency.to_string());
-  if (config.mode == Mode::kAllreduce) add(name_of(config.collective));
+  if (has_servers(config)) add(config.consistency.to_string());
+  if (sums_among_workers(config)) add(name_of(config.collective));
   if (may_compress(config) && compresses(config)) add(to_string(config.compress));
   if (averages_weights(config)) add(averaging_of(config));
   return output;
@@ -44,7 +44,7 @@ void settle_times(const RunRequest& request, ResolvedRun& config) {
 
 CollectiveKind collective_of(const ResolvedRun& config) {
   const bool by_nccl = config.device == DeviceKind::kCuda && !config.shape && !compresses(config);
-  if (config.mode == Mode::kAllreduce && !averages_weights(config) && by_nccl) return CollectiveKind::kNccl;
+  if (sums_among_workers(config) && !averages_weights(config) && by_nccl) return CollectiveKind::kNccl;
   // Used only at the beginning and at the end: not worth a measurement.
   if (gossips_asynchronously(config)) return CollectiveKind::kRing;
   const bool in_memory = config.transport == TransportKind::kShm && !config.shape;
@@ -69,13 +69,13 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   // Zhang, Choromanska and LeCun 2015: beta = 0.9 is the center's share of all workers together.
   config.elastic_alpha = request.elastic_alpha.value_or(is_easgd ? 0.9 / config.workers : 0);
   const bool is_simulated = config.cluster == ClusterKind::kSimulated;
-  if (is_simulated && !config.shape && config.mode != Mode::kLocal) config.shape = link_of(request);
-  const TransportKind between_hosts = is_ps(config) ? TransportKind::kTcp : TransportKind::kSockets;
+  if (is_simulated && !config.shape && is_distributed(config)) config.shape = link_of(request);
+  const TransportKind between_hosts = has_servers(config) ? TransportKind::kTcp : TransportKind::kSockets;
   config.transport = request.transport.value_or(
       exchanges_between_hosts(config) || is_simulated || (runs_command(config) && config.shape) ? between_hosts
                                                                                                 : TransportKind::kShm);
   // Where a program computes beside its wire, ZeroMQ's threads move the bytes between it and servers.
-  if (runs_command(config) && is_ps(config) && config.transport == TransportKind::kSockets) {
+  if (runs_command(config) && has_servers(config) && config.transport == TransportKind::kSockets) {
     config.transport = TransportKind::kTcp;
   }
   config.chunk_bytes = request.chunk_bytes.value_or(usual_chunk_bytes(config.transport));
@@ -89,7 +89,7 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
 
 // NCCL sums on GPUs alone.
 Status check_device(const ResolvedRun& config) {
-  if (!is_allreduce(config) || config.collective != CollectiveKind::kNccl || config.device == DeviceKind::kCuda) {
+  if (!sums_among_workers(config) || config.collective != CollectiveKind::kNccl || config.device == DeviceKind::kCuda) {
     return {};
   }
   return Status::invalid_argument(

@@ -17,7 +17,7 @@ namespace syncopate::experiments {
 using allreduce::ScheduleKind;
 
 bool spans_hosts(const RunSettings& config) {
-  if (config.mode == Mode::kLocal || config.cluster == ClusterKind::kSimulated) return false;
+  if (!is_distributed(config) || config.cluster == ClusterKind::kSimulated) return false;
   return config.cluster == ClusterKind::kNamespaces || std::ranges::any_of(config.hosts, &HostSlots::remote);
 }
 
@@ -29,12 +29,11 @@ bool exchanges_between_hosts(const ResolvedRun& config) {
 
 std::size_t own_hosts_of(const ResolvedRun& config) {
   if (!config.hosts.empty()) return config.hosts.size();
-  const int servers = is_ps(config) && !runs_command(config) ? config.servers * (1 + config.replicas) : 0;
-  return static_cast<std::size_t>(config.workers + servers);
+  return static_cast<std::size_t>(config.workers + server_processes_of(config));
 }
 
 std::vector<HostSlots> hosts_of(const ResolvedRun& config) {
-  if (config.mode != Mode::kLocal && !config.hosts.empty()) return config.hosts;
+  if (is_distributed(config) && !config.hosts.empty()) return config.hosts;
   if (spans_hosts(config)) return numbered_hosts(own_hosts_of(config), 1);
   return {{.name = "localhost", .slots = config.workers}};
 }
@@ -47,12 +46,12 @@ std::optional<LinkShape> emulated_link_of(const ResolvedRun& config) {
 }
 
 bool is_staged(const ResolvedRun& config) {
-  if (config.device != DeviceKind::kCuda || config.mode == Mode::kLocal) return false;
-  return config.mode == Mode::kPs || config.collective != CollectiveKind::kNccl;
+  if (config.device != DeviceKind::kCuda || !is_distributed(config)) return false;
+  return has_servers(config) || config.collective != CollectiveKind::kNccl;
 }
 
 bool has_own_collective(const ResolvedRun& config) {
-  return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kMpi &&
+  return sums_among_workers(config) && config.collective != CollectiveKind::kMpi &&
          config.collective != CollectiveKind::kNccl;
 }
 
@@ -62,11 +61,11 @@ std::optional<ScheduleKind> schedule_kind_of(const ResolvedRun& config) {
 }
 
 bool sums_on_two_levels(const ResolvedRun& config) {
-  return is_allreduce(config) && config.collective == CollectiveKind::kHierarchical && spans_hosts(config);
+  return sums_among_workers(config) && config.collective == CollectiveKind::kHierarchical && spans_hosts(config);
 }
 
 bool aggregates_on_hosts(const ResolvedRun& config) {
-  return is_ps(config) && config.aggregation == Aggregation::kHost;
+  return has_servers(config) && config.aggregation == Aggregation::kHost;
 }
 
 bool sums_inside_hosts(const ResolvedRun& config) { return sums_on_two_levels(config) || aggregates_on_hosts(config); }
@@ -80,18 +79,19 @@ std::int64_t workers_of_largest_host(const ResolvedRun& config) {
 
 bool may_sum_on_two_levels(const ResolvedRun& config) {
   if (sums_on_two_levels(config)) return true;
-  const bool may_choose = is_allreduce(config) && config.collective == CollectiveKind::kBySize;
+  const bool may_choose = sums_among_workers(config) && config.collective == CollectiveKind::kBySize;
   return may_choose && spans_hosts(config) && workers_of_largest_host(config) > 1 &&
          workers_of_largest_host(config) < config.workers;
 }
 
 const char* transport_that_runs(const ResolvedRun& config) {
-  if (config.cluster == ClusterKind::kSimulated && config.mode != Mode::kLocal) return "a simulated wire";
-  if (config.mode == Mode::kLocal) return "none";
-  if (config.mode == Mode::kAllreduce && !has_own_collective(config)) return name_of(config.collective);
+  if (config.cluster == ClusterKind::kSimulated && is_distributed(config)) return "a simulated wire";
+  if (!is_distributed(config)) return "none";
+  if (sums_among_workers(config) && !has_own_collective(config)) return name_of(config.collective);
   if (!sums_inside_hosts(config)) return name_of(config.transport);
   const bool is_tcp = config.transport == TransportKind::kTcp;
-  if (is_ps(config)) return is_tcp ? "shm inside a host, tcp to servers" : "shm inside a host, sockets to servers";
+  if (has_servers(config))
+    return is_tcp ? "shm inside a host, tcp to servers" : "shm inside a host, sockets to servers";
   return is_tcp ? "shm inside a host, tcp between hosts" : "shm inside a host, sockets between hosts";
 }
 
@@ -209,7 +209,7 @@ ps::Sharding sharding_of(const ResolvedRun& config) {
 }
 
 bool averages_weights(const RunSettings& config) {
-  return config.mode == Mode::kAllreduce && (config.sync_every > 1 || config.gossip != Gossip::kOff);
+  return sums_among_workers(config) && (config.sync_every > 1 || config.gossip != Gossip::kOff);
 }
 
 std::string averaging_of(const RunSettings& config) {
@@ -222,8 +222,8 @@ std::string averaging_of(const RunSettings& config) {
 bool compresses(const RunSettings& config) { return config.compress.kind != CodecKind::kNone; }
 
 bool may_compress(const ResolvedRun& config) {
-  if (config.mode == Mode::kPs) return !config.consistency.pushes_weights();
-  return config.mode == Mode::kAllreduce && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
+  if (has_servers(config)) return !config.consistency.pushes_weights();
+  return sums_among_workers(config) && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
 }
 
 CodecConfig codec_of(const ResolvedRun& config) {
@@ -253,7 +253,7 @@ bool is_one_bit_adam(const ResolvedRun& config) {
 }
 
 ps::Compression compression_of(const ResolvedRun& config) {
-  if (config.mode != Mode::kPs || !may_compress(config)) return {};
+  if (!has_servers(config) || !may_compress(config)) return {};
   return {.codec = codec_of(config), .answers = config.compress_answers, .seed = config.seed};
 }
 
@@ -270,17 +270,17 @@ worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank) {
 Duration stall_warning_of(const ResolvedRun& config) { return from_seconds(config.stall_warning_seconds); }
 
 bool may_report_stalls(const ResolvedRun& config) {
-  return config.mode == Mode::kAllreduce && config.collective != CollectiveKind::kNccl && config.gossip == Gossip::kOff;
+  return sums_among_workers(config) && config.collective != CollectiveKind::kNccl && config.gossip == Gossip::kOff;
 }
 
 // The weights that a worker keeps for compensation are those of its last response.
 bool may_run_ahead(const RunSettings& config) {
-  return config.mode == Mode::kPs && config.consistency.traits().pipeline && config.delay_compensation.lambda == 0;
+  return has_servers(config) && config.consistency.traits().pipeline && config.delay_compensation.lambda == 0;
 }
 
 bool may_overlap_forward(const ResolvedRun& config) {
   const bool runs_ahead = may_run_ahead(config) && config.pipeline_depth > 0;
-  return config.mode == Mode::kPs && config.device != DeviceKind::kCuda && !config.consistency.pushes_weights() &&
+  return has_servers(config) && config.device != DeviceKind::kCuda && !config.consistency.pushes_weights() &&
          !runs_ahead;
 }
 
@@ -290,7 +290,7 @@ bool may_order_pushes(const ResolvedRun& config) {
 }
 
 bool goes_at_own_pace(const RunSettings& config) {
-  return gossips_asynchronously(config) || (config.mode == Mode::kPs && config.consistency.traits().shares_work());
+  return gossips_asynchronously(config) || (has_servers(config) && config.consistency.traits().shares_work());
 }
 
 bool may_share_work(const RunSettings& config) {
@@ -300,7 +300,7 @@ bool may_share_work(const RunSettings& config) {
 bool shares_work(const RunSettings& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
 
 int batches_a_step(const ResolvedRun& config) {
-  return config.mode == Mode::kPs ? config.workers - consistency_of(config).backup_workers() : config.workers;
+  return has_servers(config) ? config.workers - consistency_of(config).backup_workers() : config.workers;
 }
 
 ps::Consistency consistency_of(const RunSettings& config) {
@@ -321,13 +321,12 @@ TraceSteps traced_steps_of(const ResolvedRun& config) {
 
 std::size_t trace_capacity_of(const ResolvedRun& config) {
   constexpr std::size_t kOfAll = 1000000, kLeast = 500, kMost = 131072;
-  const bool is_ps = config.mode == Mode::kPs;
-  const int processes = config.workers + (is_ps ? config.servers * (1 + config.replicas) : 0);
+  const int processes = config.workers + servers_of(config) * (1 + config.replicas);
   return std::clamp(kOfAll / static_cast<std::size_t>(processes), kLeast, kMost);
 }
 
 TracePlan trace_plan_of(const ResolvedRun& config) {
-  const bool pushes_weights = config.mode == Mode::kPs && config.consistency.pushes_weights();
+  const bool pushes_weights = has_servers(config) && config.consistency.pushes_weights();
   return {.steps = traced_steps_of(config),
           .capacity = trace_capacity_of(config),
           .steps_a_push = pushes_weights ? config.consistency.period() : 1};

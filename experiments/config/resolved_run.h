@@ -103,6 +103,12 @@ bool times_are_certain(const ResolvedRun& config);
 // Returns whether each worker runs a program of the person's own, which decides itself what learns from what, and how
 // long.
 inline bool runs_command(const RunSettings& config) { return !config.command.empty(); }
+
+// Returns the number of servers and standbys that are processes of the plan: a program of one's own starts its servers
+// itself.
+inline int server_processes_of(const RunSettings& config) {
+  return runs_command(config) ? 0 : servers_of(config) * (1 + config.replicas);
+}
 // Returns the program and its arguments as one line for a shell: "python train.py --epochs=3".
 std::string command_of(const RunSettings& config);
 // Returns whether Syncopate has the model, evaluates it, and shows and keeps what it learns.
@@ -121,11 +127,11 @@ ps::Sharding sharding_of(const ResolvedRun& config);
 bool averages_weights(const RunSettings& config);
 // Returns whether such workers never agree on common weights before the end.
 inline bool has_replicas_of_their_own(const RunSettings& config) {
-  return config.mode == Mode::kAllreduce && config.gossip != Gossip::kOff;
+  return sums_among_workers(config) && config.gossip != Gossip::kOff;
 }
 // Returns whether such workers do not wait for each other's steps either (AD-PSGD).
 inline bool gossips_asynchronously(const RunSettings& config) {
-  return config.mode == Mode::kAllreduce && config.gossip == Gossip::kAsync;
+  return sums_among_workers(config) && config.gossip == Gossip::kAsync;
 }
 // Returns the name of the averaging method in results and summaries: "sync-every:8", "gossip:1", "gossip-async:4".
 // Requires averages_weights(config).

@@ -10,13 +10,9 @@ std::int64_t usual_chunk_bytes(TransportKind transport) {
   return transport == TransportKind::kShm ? 256 * 1024 : 1024 * 1024;
 }
 
-int server_processes_of(const RunRequest& request) {
-  return is_ps(request) && !runs_command(request) ? request.servers * (1 + request.replicas) : 0;
-}
-
 int workers_of(const RunRequest& request) {
   if (request.workers) return *request.workers;
-  if (request.mode == Mode::kLocal) return 1;
+  if (!is_distributed(request)) return 1;
   return request.hosts.empty() ? 2 : total_slots(request.hosts);
 }
 

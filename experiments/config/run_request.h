@@ -44,9 +44,6 @@ std::int64_t usual_chunk_bytes(TransportKind transport);
 // to. The batch of one worker is the integral part of a global batch size that is not a multiple of the workers, which
 // check() refuses.
 int workers_of(const RunRequest& request);
-// Returns the number of servers and standbys that are processes of the plan: a program of one's own starts its servers
-// itself.
-int server_processes_of(const RunRequest& request);
 int batch_size_of(const RunRequest& request);
 int warmup_steps_of(const RunRequest& request);
 double learning_rate_of(const RunRequest& request);

@@ -21,6 +21,7 @@
 #include "experiments/config/fault_schedule.h"
 #include "experiments/config/host_list.h"
 #include "experiments/config/interval.h"
+#include "experiments/config/modes.h"
 #include "experiments/config/namespace_cluster.h"
 #include "experiments/config/optimizer_choice.h"
 #include "experiments/config/simulated_cluster.h"
@@ -42,7 +43,6 @@
 
 namespace syncopate::experiments {
 
-enum class Mode { kLocal, kPs, kAllreduce };
 enum class DeviceKind { kCpu, kCuda };
 // Our own schedules by their names, then the libraries that have transports of their own. kBySize: for each bucket the
 // schedule of ours that is fastest for its size; files and flags call it auto.
@@ -73,7 +73,6 @@ enum class Gossip { kOff, kInStep, kAsync };
 inline constexpr std::int64_t kMostSyncEvery = 1000000;
 
 // Return the names that flags and files use: "ps", "cuda", "ring", "shm", "mpirun", "onednn".
-const char* name_of(Mode value);
 const char* name_of(DeviceKind value);
 const char* name_of(CollectiveKind value);
 const char* name_of(TransportKind value);
@@ -222,8 +221,11 @@ struct RunSettings {
   bool dry_run = false;
 };
 
-inline bool is_ps(const RunSettings& config) { return config.mode == Mode::kPs; }
-inline bool is_allreduce(const RunSettings& config) { return config.mode == Mode::kAllreduce; }
-inline bool is_distributed(const RunSettings& config) { return config.mode != Mode::kLocal; }
+inline bool is_distributed(const RunSettings& config) { return traits_of(config.mode).is_distributed; }
+inline bool has_servers(const RunSettings& config) { return traits_of(config.mode).has_servers; }
+inline bool sums_among_workers(const RunSettings& config) { return traits_of(config.mode).sums_among_workers; }
+
+// Returns how many servers keep the weights, each of which has --replicas standbys besides; 0 if the mode has none.
+inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }
 
 }  // namespace syncopate::experiments

@@ -88,11 +88,11 @@ Status check_pods(const Submission& submission, const RunRequest& run) {
         fmt::format("--workers={}: torchrun starts as many on each host; use a multiple of --slots={}", workers_of(run),
                     submission.slots));
   }
-  if (submission.slots > 1 && run.mode == Mode::kLocal) {
+  if (submission.slots > 1 && !is_distributed(run)) {
     return Status::invalid_argument(
         fmt::format("--slots={}: --mode=local trains in one process, in one pod; leave it out", submission.slots));
   }
-  if (submission.form == KubernetesForm::kMpiJob && run.mode == Mode::kLocal) {
+  if (submission.form == KubernetesForm::kMpiJob && !is_distributed(run)) {
     return Status::invalid_argument("--mode=local: trains in one process, which needs no MPIJob; use --kubernetes=job");
   }
   if (run.launcher == LauncherKind::kMpirun) {
@@ -193,8 +193,8 @@ Result<CommandLine> submit_line(const GivenOptions& given, const SubmitWords& wo
   SYNCOPATE_RETURN_IF_ERROR(check_given(submission, given));
   SYNCOPATE_ASSIGN_OR_RETURN(RunRequest run, apply_options(given));
   SYNCOPATE_RETURN_IF_ERROR(check_together(submission, run));
-  if (submission.target == SubmitTarget::kSlurm && run.mode != Mode::kLocal) run.launcher = LauncherKind::kSlurm;
-  if (run.mode != Mode::kLocal) run.hosts = hosts_of(submission, workers_of(run));
+  if (submission.target == SubmitTarget::kSlurm && is_distributed(run)) run.launcher = LauncherKind::kSlurm;
+  if (is_distributed(run)) run.hosts = hosts_of(submission, workers_of(run));
   SYNCOPATE_RETURN_IF_ERROR(check_effect(given, {presumed(run)}));
   SYNCOPATE_RETURN_IF_ERROR(check(run));
   CommandLine line;

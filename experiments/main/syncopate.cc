@@ -247,10 +247,10 @@ ExitCode run_prediction(const std::vector<std::string>& words) {
   std::optional<SimulationProgress> progress(std::in_place);
   const Result<std::string> text = prediction_text(words, [&](const ResolvedRun& config) {
     if (!runs) runs.emplace(Survey());
-    const bool has_buckets = config.mode == Mode::kAllreduce && config.bucket_bytes;
+    const bool has_buckets = sums_among_workers(config) && config.bucket_bytes;
     const std::string buckets =
         has_buckets ? ", buckets of " + format_bytes(static_cast<double>(*config.bucket_bytes)) : "";
-    const std::string sharding = config.mode == Mode::kPs ? fmt::format(", sharding {}", name_of(config.sharding)) : "";
+    const std::string sharding = has_servers(config) ? fmt::format(", sharding {}", name_of(config.sharding)) : "";
     progress->begin(describe(config) + buckets + sharding);
     return runs->run(config);
   });

@@ -37,7 +37,7 @@ const Mode kModes[] = {
     {"RingElastic", with(kRing, {"--elastic"})},
     {"TreeSockets", {"--mode=allreduce", "--workers=3", "--collective=tree", "--transport=sockets"}}};
 
-bool is_ps(const Mode& mode) { return std::string_view(mode.name).starts_with("Ps"); }
+bool has_servers(const Mode& mode) { return std::string_view(mode.name).starts_with("Ps"); }
 bool is_async(const Mode& mode) { return std::string_view(mode.name).starts_with("PsAsync"); }
 
 Flags flags_of(const Mode& mode) {
@@ -51,7 +51,7 @@ Flags flags_of(const Mode& mode) {
 // Everybody who sends data, from step 50 on.
 std::string faults_of(const Mode& mode, const std::vector<std::string>& kinds) {
   std::vector<std::string> targets{"worker0", "worker1", "worker2"};
-  if (is_ps(mode)) targets.insert(targets.end(), {"server0", "server1"});
+  if (has_servers(mode)) targets.insert(targets.end(), {"server0", "server1"});
   if (std::string_view(mode.name).ends_with("Replicas")) targets.insert(targets.end(), {"standby0", "standby1"});
   std::vector<std::string> faults;
   for (const std::string& kind : kinds) {
@@ -102,7 +102,7 @@ TEST_P(ImpairLinks, LoseNothingAndHaveNothingCountTwice) {
   Program undisturbed(flags);
   ASSERT_EQ(undisturbed.wait().exit_code, 0) << undisturbed.errors();
   const std::vector<int> pushes = served_in(undisturbed).pushes;
-  EXPECT_EQ(pushes.empty(), !is_ps(mode));
+  EXPECT_EQ(pushes.empty(), !has_servers(mode));
   const std::vector<std::string> troubles[] = {{"duplicate"}, {"reorder"}, {"delay", "duplicate", "reorder"}};
   for (const std::vector<std::string>& kinds : troubles) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(kinds, ", ")));
@@ -120,7 +120,7 @@ TEST_P(ImpairLinks, LoseNothingAndHaveNothingCountTwice) {
     EXPECT_EQ(served.pushes, pushes) << "each is applied once";
     for (const std::string& kind : kinds) EXPECT_GE(impaired(program, kind), kWorkers) << kind;
     const bool has_duplicates = std::ranges::find(kinds, "duplicate") != kinds.end();
-    EXPECT_EQ(served.dropped > 0, is_ps(mode) && has_duplicates) << served.dropped;
+    EXPECT_EQ(served.dropped > 0, has_servers(mode) && has_duplicates) << served.dropped;
     EXPECT_EQ(program.summary()["rejected_connections"] > 0, has_duplicates)
         << program.summary()["rejected_connections"];
   }

@@ -46,7 +46,7 @@ std::string asked_of_program(const ResolvedRun& config) {
 }
 
 std::vector<std::pair<std::string, std::string>> command_environment(const ResolvedRun& config, int rank) {
-  const bool is_in_memory = config.transport == TransportKind::kShm || config.mode == Mode::kLocal;
+  const bool is_in_memory = config.transport == TransportKind::kShm || !is_distributed(config);
   const LocalRank local = local_rank_of(config, rank);
   std::vector<std::pair<std::string, std::string>> variables = {
       {"RANK", fmt::to_string(rank)},
@@ -56,7 +56,7 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
       // One thread for each process, as our own workers have, so that replicas do not compete for the cores.
       {"OMP_NUM_THREADS", "1"},
       {"PYTHONUNBUFFERED", "1"},
-      {"SYNCOPATE_MODE", is_ps(config) ? "ps" : "allreduce"},  // one worker alone sums with nobody
+      {"SYNCOPATE_MODE", has_servers(config) ? "ps" : "allreduce"},  // one worker alone sums with nobody
       {"SYNCOPATE_WIRE", is_in_memory ? "shm" : "sockets"},
       {"SYNCOPATE_TIMEOUT", fmt::format("{}", config.timeout_seconds)},
       {"SYNCOPATE_SEED", fmt::to_string(config.seed)}};
@@ -69,7 +69,7 @@ std::vector<std::pair<std::string, std::string>> command_environment(const Resol
   if (config.elastic) variables.emplace_back("SYNCOPATE_ELASTIC", "1");
   if (!config.compared.empty()) variables.emplace_back("SYNCOPATE_COMPARED", config.compared);
   if (config.trace) variables.emplace_back("SYNCOPATE_TRACE", trace_plan_of(config).to_text());
-  if (is_ps(config)) {
+  if (has_servers(config)) {
     variables.emplace_back("SYNCOPATE_CONSISTENCY", config.consistency.to_string());
     variables.emplace_back("SYNCOPATE_SERVERS", fmt::to_string(config.servers));
     variables.emplace_back("SYNCOPATE_BUCKET_BYTES", fmt::to_string(config.chunk_bytes));

@@ -19,11 +19,11 @@ constexpr std::int64_t kOfEachPeer = 6;
 constexpr std::int64_t kArenas = 3;
 
 std::int64_t endpoints_of_server(const ResolvedRun& config) {
-  return config.mode == Mode::kPs ? config.shards_per_server : 1;
+  return has_servers(config) ? config.shards_per_server : 1;
 }
 
 std::int64_t members_of_group(const ResolvedRun& config) {
-  if (config.mode != Mode::kPs) return config.workers;
+  if (!has_servers(config)) return config.workers;
   return config.workers + std::int64_t{config.servers} * config.shards_per_server * (1 + config.replicas);
 }
 
@@ -58,7 +58,7 @@ std::int64_t descriptors_on_their_way(const ResolvedRun& config) {
   constexpr std::int64_t kOfDirect = 1 + 2 * kArenas;  // between two ranks
   if (may_sum_inside_hosts(config)) return pairs_of(workers_of_largest_host(config)) * kOfDirect;
   if (config.transport != TransportKind::kShm || config.cluster != ClusterKind::kReal || runs_command(config)) return 0;
-  const bool shows_all = config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kDirect;
+  const bool shows_all = sums_among_workers(config) && config.collective == CollectiveKind::kDirect;
   return pairs_of(members_of_group(config)) * (shows_all ? kOfDirect : 1);
 }
 

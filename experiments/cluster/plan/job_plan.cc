@@ -28,7 +28,7 @@ ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHo
 void put_on_gpu(ProcessSpec& spec, const ResolvedRun& config, const PlanHost& host, int gpu) {
   spec.gpu = gpu;
   spec.arguments.push_back(fmt::format("--gpu={}", gpu));
-  if (config.mode != Mode::kAllreduce || config.collective != CollectiveKind::kNccl) return;
+  if (!sums_among_workers(config) || config.collective != CollectiveKind::kNccl) return;
   // The folder of results is on the coordinator's host.
   const std::string log = spec.remote ? "" : fmt::format("{}/logs/nccl-{}.log", config.output, spec.rank);
   const auto variables = allreduce::nccl_environment({.rank = spec.rank,
@@ -113,7 +113,7 @@ JobPlan plan_of_processes(const ResolvedRun& config, const std::string& run_id, 
     }
     return plan;
   }
-  const int servers = config.mode == Mode::kPs ? config.servers : 0;
+  const int servers = servers_of(config);
   for (int rank = 0; rank < servers; ++rank) {
     plan.processes.push_back(process(Role::kServer, rank, run_id, host_of_server(cluster, rank)));
   }

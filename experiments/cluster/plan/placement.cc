@@ -20,7 +20,7 @@ struct Share {
 
 std::vector<Share> shares_of(const RunRequest& config, const Machines& machines) {
   const int workers = workers_of(config);
-  if (machines.of_hosts.empty() || config.mode == Mode::kLocal) return {{"this machine", &machines.here, workers}};
+  if (machines.of_hosts.empty() || !is_distributed(config)) return {{"this machine", &machines.here, workers}};
   std::vector<Share> shares;
   const std::vector<HostSlots>& hosts = config.hosts;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
@@ -50,7 +50,7 @@ Status check_gpus(const RunRequest& config, const Share& share) {
   if (share.workers <= gpus || config.share_gpu) return {};
   const std::string has =
       fmt::format("{} has {} GPU{} ({})", share.host, gpus, gpus == 1 ? "" : "s", machine.gpus.front().name);
-  if (!config.hosts.empty() && config.mode != Mode::kLocal) {
+  if (!config.hosts.empty() && is_distributed(config)) {
     return Status::invalid_argument(
         fmt::format("--hosts={}: {} for {} workers; give it {} slot{}, or use "
                     "--share-gpu",
@@ -92,7 +92,7 @@ Result<Placement> place(const RunRequest& request, const Machines& machines) {
   const bool has_cpu_collective = request.collective.has_value() && request.collective != CollectiveKind::kNccl;
   const bool for_cpu = request.backend == BackendKind::kReference || request.overlap_forward ||
                        is_recommender(request) || has_cpu_collective;
-  const bool for_gpu = request.mode == Mode::kAllreduce && request.collective == CollectiveKind::kNccl;
+  const bool for_gpu = sums_among_workers(request) && request.collective == CollectiveKind::kNccl;
   if (for_gpu && for_cpu) {
     return Status::invalid_argument(
         fmt::format("--collective=nccl: sums on GPUs, but --backend={} computes on the processor; leave one out",

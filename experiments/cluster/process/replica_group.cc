@@ -51,21 +51,21 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
   auto group = std::make_unique<ReplicaGroup>(clock);
   group->workers_ = membership.workers;
   group->activity_.trace_to(context.tracer);
-  if (config.mode == Mode::kLocal && device != nullptr) {
+  if (!is_distributed(config) && device != nullptr) {
     group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(optimizer_of(config), *device, clock, timeout);
     return group;
   }
-  if (config.mode == Mode::kLocal) {
+  if (!is_distributed(config)) {
     group->strategy_ = std::make_unique<worker::LocalStrategy>(optimizer_of(config), clock, config.seed, context.tracer,
                                                                config.on_nan == OnNan::kSkip);
     return group;
   }
-  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl) {
+  if (sums_among_workers(config) && config.collective == CollectiveKind::kNccl) {
     SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }
-  SYNCOPATE_RETURN_IF_ERROR(config.mode == Mode::kPs ? group->connect_ps(context, membership, clock)
-                                                     : group->connect_allreduce(context, membership, clock));
+  SYNCOPATE_RETURN_IF_ERROR(has_servers(config) ? group->connect_ps(context, membership, clock)
+                                                : group->connect_allreduce(context, membership, clock));
   if (device != nullptr) {
     group->host_strategy_ = std::move(group->strategy_);
     group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device, clock, timeout);

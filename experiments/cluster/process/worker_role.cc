@@ -177,7 +177,7 @@ Status Worker::restore(const std::string& folder) {
       Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)}));
   carried_.emplace();
   SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(
-      *forms_, {.worker = context_.rank, .alone = config_.mode == Mode::kPs || averages_weights(config_)}, *carried_));
+      *forms_, {.worker = context_.rank, .alone = has_servers(config_) || averages_weights(config_)}, *carried_));
   const std::string name = state_part::local_state_of(context_.rank);
   const std::span<float> local_state = model_->local_state();
   if (local_state.empty() || carried_->pieces(name).empty()) return Status();
@@ -243,7 +243,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
                        [&](Duration duration) { return pause.wait(duration); });
   }
   Subscription heartbeat;
-  if (config_.mode == Mode::kAllreduce) {
+  if (sums_among_workers(config_)) {
     heartbeat = context_.control.on_heartbeat([&] { return replicas.collective_state(); });
   }
   const auto interrupt = [&] {

@@ -99,7 +99,7 @@ Pieces pieces_of(const ModelProfile& profile, const ResolvedRun& config, std::in
   const auto encoded = [&](Range range) {
     return static_cast<double>(codec.encoded_size(range.size(), range.begin)) * static_cast<double>(scale);
   };
-  if (config.mode == Mode::kPs) {
+  if (has_servers(config)) {
     const ps::ShardMap map = ps::shard_map(layout, shards_of(config), sharding_of(scaled_down(config, scale)));
     std::vector<double> shards;
     for (const std::vector<Range>& chunks : map.chunks) {
@@ -124,7 +124,7 @@ Pieces pieces_of(const ModelProfile& profile, const ResolvedRun& config, std::in
 
 std::int64_t scale_for(const ModelProfile& profile, const ResolvedRun& config) {
   // Buckets whose size is found by trial are tried in bytes.
-  if (config.mode == Mode::kAllreduce && !config.bucket_bytes) return 1;
+  if (sums_among_workers(config) && !config.bucket_bytes) return 1;
   const Pieces whole = pieces_of(profile, config, 1);
   std::int64_t scale = kMostScale;
   // Tensors that become one with their neighbours can also make the largest shard smaller, where shards have whole

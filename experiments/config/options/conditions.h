@@ -28,7 +28,7 @@ inline std::string optimizers(const std::function<bool(const OptimizerTraits&)>&
 // The job
 inline const Condition kDistributed{"--mode=ps or --mode=allreduce", [](const Run& r) { return is_distributed(r); }};
 inline const Condition kOwnTransport{"--mode=ps, or a --collective of our own",
-                                     [](const Run& r) { return is_ps(r) || has_own_collective(r); }};
+                                     [](const Run& r) { return has_servers(r) || has_own_collective(r); }};
 inline const Condition kConnections{"--transport=ipc or --transport=tcp", [](const Run& r) {
                                       const bool has_connections =
                                           r.transport == TransportKind::kIpc || r.transport == TransportKind::kTcp;
@@ -42,8 +42,9 @@ inline const Condition kOtherHosts{"--hosts that names another host",
 inline const Condition kStartsProcesses{"--cluster=real or namespaces, which have processes",
                                         [](const Run& r) { return r.cluster != ClusterKind::kSimulated; }};
 inline const Condition kByMpirun{"--launcher=mpirun", [](const Run& r) { return r.launcher == LauncherKind::kMpirun; }};
-inline const Condition kByNccl{"--mode=allreduce and --collective=nccl",
-                               [](const Run& r) { return is_allreduce(r) && r.collective == CollectiveKind::kNccl; }};
+inline const Condition kByNccl{"--mode=allreduce and --collective=nccl", [](const Run& r) {
+                                 return sums_among_workers(r) && r.collective == CollectiveKind::kNccl;
+                               }};
 
 inline const Condition kOwnFabric{"--cluster=simulated or namespaces",
                                   [](const Run& r) { return r.cluster != ClusterKind::kReal; }};
@@ -73,21 +74,23 @@ inline const Condition kCompressedPushes{"--mode=ps and --compress",
                                          [](const Run& r) { return compression_of(r).of_pushes(); }};
 
 // Parameter servers
-inline const Condition kPs{"--mode=ps", [](const Run& r) { return is_ps(r); }};
+inline const Condition kPs{"--mode=ps", [](const Run& r) { return has_servers(r); }};
 inline const Condition kSharedWork{"--shard=random, --shuffle=global or off, and " +
                                        consistency_among([](const Kind& kind) { return kind.shares_work(); }) +
                                        ", or --gossip=async",
                                    [](const Run& r) { return may_share_work(r); }};
-inline const Condition kBackupWorkers{consistency_among([](const Kind& kind) { return kind.backup_workers; }),
-                                      [](const Run& r) { return is_ps(r) && r.consistency.traits().backup_workers; }};
-inline const Condition kAggregates{consistency_among([](const Kind& kind) { return kind.sums_in_step(); }),
-                                   [](const Run& r) { return is_ps(r) && r.consistency.traits().sums_in_step(); }};
+inline const Condition kBackupWorkers{
+    consistency_among([](const Kind& kind) { return kind.backup_workers; }),
+    [](const Run& r) { return has_servers(r) && r.consistency.traits().backup_workers; }};
+inline const Condition kAggregates{
+    consistency_among([](const Kind& kind) { return kind.sums_in_step(); }),
+    [](const Run& r) { return has_servers(r) && r.consistency.traits().sums_in_step(); }};
 inline const Condition kElastic{consistency_among([](const Kind& kind) { return kind.is_elastic(); }),
-                                [](const Run& r) { return is_ps(r) && r.consistency.is_elastic(); }};
+                                [](const Run& r) { return has_servers(r) && r.consistency.is_elastic(); }};
 inline const Condition kStale{consistency_among([](const Kind& kind) { return kind.applies_stale_gradients(); }),
-                              [](const Run& r) { return is_ps(r) && r.consistency.applies_stale_gradients(); }};
+                              [](const Run& r) { return has_servers(r) && r.consistency.applies_stale_gradients(); }};
 inline const Condition kSeveralShards{"--mode=ps and several shards (--servers, --shards-per-server)",
-                                      [](const Run& r) { return is_ps(r) && shards_of(r) > 1; }};
+                                      [](const Run& r) { return has_servers(r) && shards_of(r) > 1; }};
 inline const Condition kRunsAhead{
     consistency_among([](const Kind& kind) { return kind.pipeline; }) + ", and without --delay-compensation",
     [](const Run& r) { return may_run_ahead(r); }};
@@ -98,11 +101,12 @@ inline const Condition kOrdersPushes{
     "--overlap-forward and " + consistency_among([](const Kind& kind) { return kind.pipeline; }), may_order_pushes};
 
 // Allreduce
-inline const Condition kAllreduce{"--mode=allreduce", [](const Run& r) { return is_allreduce(r); }};
-inline const Condition kGoesOnWithout{"--mode=allreduce, or a program of your own (--command) under --mode=ps",
-                                      [](const Run& r) { return is_allreduce(r) || (is_ps(r) && runs_command(r)); }};
+inline const Condition kAllreduce{"--mode=allreduce", [](const Run& r) { return sums_among_workers(r); }};
+inline const Condition kGoesOnWithout{
+    "--mode=allreduce, or a program of your own (--command) under --mode=ps",
+    [](const Run& r) { return sums_among_workers(r) || (has_servers(r) && runs_command(r)); }};
 inline const Condition kSumsGradients{"--mode=allreduce, and without --sync-every and --gossip",
-                                      [](const Run& r) { return is_allreduce(r) && !averages_weights(r); }};
+                                      [](const Run& r) { return sums_among_workers(r) && !averages_weights(r); }};
 inline const Condition kSumsRows{
     "--mode=allreduce, and without --sync-every and --gossip, and --model=ncf or "
     "wide-deep with --embeddings=sparse",

@@ -43,11 +43,17 @@ OptionSpec straggler() {
 
 using C = RunRequest;
 
+std::vector<Mode> all_modes() {
+  std::vector<Mode> modes;
+  std::ranges::transform(kModeTraits, std::back_inserter(modes), &ModeTraits::mode);
+  return modes;
+}
+
 void add_job(std::vector<OptionSpec>& table) {
   const std::string group = "Job";
   table.push_back(
       choice({.group = group, .name = "mode", .placeholder = "MODE", .sentence = "How replicas are kept in agreement."},
-             &C::mode, "mode", {Mode::kLocal, Mode::kPs, Mode::kAllreduce}));
+             &C::mode, "mode", all_modes()));
   add_command_option(table);
   table.push_back(number({.group = group,
                           .name = "workers",

@@ -30,17 +30,17 @@ Status validate_command(const ResolvedRun& config) {
                    "allreduce, or ps with local-sgd or easgd");
   }
   const bool is_in_memory = config.transport == TransportKind::kShm;
-  if (config.shape && is_in_memory && config.mode != Mode::kLocal) {
+  if (config.shape && is_in_memory && is_distributed(config)) {
     return refused(fmt::format("--shape={}", config.shape->to_string()),
                    "programs move shared memory's bytes at its own pace; leave --transport=shm out");
   }
   const CollectiveKind collective = is_in_memory ? CollectiveKind::kDirect : CollectiveKind::kBySize;
-  if (is_allreduce(config) && config.collective != collective) {
+  if (sums_among_workers(config) && config.collective != collective) {
     return refused(fmt::format("allreduce:{}", name_of(config.collective)),
                    "programs sum directly in shared memory, or choose by size with --transport=sockets; use allreduce");
   }
-  if (is_in_memory || config.mode == Mode::kLocal) return {};
-  const TransportKind sockets = is_ps(config) ? TransportKind::kTcp : TransportKind::kSockets;
+  if (is_in_memory || !is_distributed(config)) return {};
+  const TransportKind sockets = has_servers(config) ? TransportKind::kTcp : TransportKind::kSockets;
   if (config.transport == sockets) return {};
   return refused(fmt::format("--transport={}", name_of(config.transport)), "must be shm or sockets");
 }

@@ -40,7 +40,7 @@ Status validate_checkpoints(const ResolvedRun& config) {
                     "job's; leave it out, or use --gossip, whose partners meet after the same step",
                     option));
   }
-  if (config.mode == Mode::kPs && config.consistency.updates_together() && config.checkpoint_every &&
+  if (has_servers(config) && config.consistency.updates_together() && config.checkpoint_every &&
       config.checkpoint_every->steps % config.consistency.period() != 0) {
     return Status::invalid_argument(
         fmt::format("{}: must be a multiple of {}, the steps from one meeting of --consistency={} to the next", option,
@@ -77,15 +77,15 @@ Status validate_seeds(const ResolvedRun& config) {
 
 Status validate_job(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_seeds(config));
-  if (config.mode == Mode::kLocal && config.workers > 1) {
+  if (!is_distributed(config) && config.workers > 1) {
     return Status::invalid_argument(fmt::format(
         "--workers={}: --mode=local trains in one process; use --mode=ps or --mode=allreduce", config.workers));
   }
-  if (config.mode == Mode::kLocal && config.launcher != LauncherKind::kLocal) {
+  if (!is_distributed(config) && config.launcher != LauncherKind::kLocal) {
     return Status::invalid_argument(fmt::format(
         "--launcher={}: --mode=local has no processes to spread; leave --launcher out", name_of(config.launcher)));
   }
-  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kMpi &&
+  if (sums_among_workers(config) && config.collective == CollectiveKind::kMpi &&
       config.launcher != LauncherKind::kMpirun) {
     return Status::invalid_argument(
         "--collective=mpi needs --launcher=mpirun: Open MPI connects only the processes that it has started");
@@ -96,7 +96,7 @@ Status validate_job(const ResolvedRun& config) {
         "host's memory, by --collective=ring or mpi");
   }
   SYNCOPATE_RETURN_IF_ERROR(validate_asynchronous_gossip(config));
-  if (is_allreduce(config) && config.collective == CollectiveKind::kNccl && !config.bucket_bytes) {
+  if (sums_among_workers(config) && config.collective == CollectiveKind::kNccl && !config.bucket_bytes) {
     return Status::invalid_argument(
         "--bucket-bytes=auto: searches among buckets that the host sends, not for NCCL's; give a size, as in "
         "--bucket-bytes=1048576, or --collective=ring");
@@ -105,7 +105,7 @@ Status validate_job(const ResolvedRun& config) {
 }
 
 Status validate_hosts(const ResolvedRun& config) {
-  if (config.mode == Mode::kLocal) return {};
+  if (!is_distributed(config)) return {};
   const int slots = total_slots(config.hosts);
   if (!config.hosts.empty() && config.workers > slots) {
     return Status::invalid_argument(
@@ -174,7 +174,7 @@ Status validate_fabric(const ResolvedRun& config, std::size_t hosts) {
 }
 
 Status validate_namespaces(const ResolvedRun& config) {
-  if (config.cluster != ClusterKind::kNamespaces || config.mode == Mode::kLocal) return {};
+  if (config.cluster != ClusterKind::kNamespaces || !is_distributed(config)) return {};
   const auto refused = [](const std::string& what) {
     return Status::invalid_argument("--cluster=namespaces: " + what);
   };
@@ -224,7 +224,7 @@ Status validate_cluster(const ResolvedRun& config) {
 // Only messages over our own transports can be shaped, with time stamps of one host's clock. A link of namespaces has
 // its rate of the kernel, and its delay as others have.
 Status validate_shape(const ResolvedRun& config) {
-  if (!config.shape || config.mode == Mode::kLocal) return {};
+  if (!config.shape || !is_distributed(config)) return {};
   const std::string shape = config.shape->to_string();
   const bool is_of_kernel = config.cluster == ClusterKind::kNamespaces;
   if (is_of_kernel && config.shape->delay == Duration::zero()) return {};
@@ -234,7 +234,7 @@ Status validate_shape(const ResolvedRun& config) {
                     "links, or leave --hosts out",
                     shape, to_text(config.hosts)));
   }
-  if (config.mode != Mode::kAllreduce) return {};
+  if (!sums_among_workers(config)) return {};
   if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
     return Status::invalid_argument(
         fmt::format("--shape={}: --collective={} has wires of its own, which cannot be shaped; use ring, or "
@@ -251,7 +251,7 @@ Status validate_shape(const ResolvedRun& config) {
 }
 
 Status validate_consistency(const ResolvedRun& config) {
-  if (config.mode != Mode::kPs) return {};
+  if (!has_servers(config)) return {};
   const ps::Consistency& consistency = config.consistency;
   const int workers = config.workers;
   if (consistency.traits().backup_workers && config.backup_workers >= workers) {
@@ -284,7 +284,7 @@ Status validate_one_bit_adam(const ResolvedRun& config) {
   if (!is_one_bit_adam(config)) return {};
   const std::string option = fmt::format("--adam-freeze-variance={}", *config.adam_freeze_variance);
   const std::string codec = fmt::format("--compress={}", to_string(config.compress));
-  if (config.mode == Mode::kPs) {
+  if (has_servers(config)) {
     return Status::invalid_argument(
         fmt::format("{}: with {} workers send momentum, which goes on from that of all (1-bit Adam); parameter servers "
                     "answer with weights, which do not tell it; use --mode=allreduce, or leave one of the two out",
@@ -319,7 +319,7 @@ Status validate_momentum_of_compression(const ResolvedRun& config) {
                     "leave one of them out",
                     option, config.weight_decay));
   }
-  if (config.mode == Mode::kPs && config.momentum_correction) {
+  if (has_servers(config) && config.momentum_correction) {
     return Status::invalid_argument(
         fmt::format("{}: servers then have no momentum that --momentum-correction could correct; leave one "
                     "of them out",
@@ -383,7 +383,7 @@ Status validate_ftrl(const ResolvedRun& config) {
     return Status::invalid_argument(fmt::format(
         "--lr-schedule={}: must be constant, or constant,linear, with --optimizer=ftrl", to_string(schedule)));
   }
-  if (config.mode == Mode::kPs && config.staleness_lr == StalenessRate::kDivide) {
+  if (has_servers(config) && config.staleness_lr == StalenessRate::kDivide) {
     return Status::invalid_argument(
         "--staleness-lr=divide: must be keep with --optimizer=ftrl, whose rate stays the same");
   }
@@ -434,7 +434,7 @@ std::vector<std::string> cautions(const ResolvedRun& config) {
         "this codec changes; --adam-freeze-variance=STEPS, with a sixth of all steps, does not{} (1-bit Adam), nor do "
         "--optimizer=sgd or momentum",
         to_string(config.compress), name_of(config.optimizer), name_of(config.optimizer),
-        config.mode == Mode::kAllreduce ? "" : " under --mode=allreduce"));
+        sums_among_workers(config) ? "" : " under --mode=allreduce"));
   }
   return lines;
 }

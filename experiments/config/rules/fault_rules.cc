@@ -9,8 +9,8 @@ namespace {
 
 // Returns why links cannot be impaired; empty if they can.
 std::string why_no_links(const ResolvedRun& config) {
-  if (config.mode == Mode::kLocal) return "--mode=local has none";
-  if (config.mode == Mode::kPs) return {};
+  if (!is_distributed(config)) return "--mode=local has none";
+  if (has_servers(config)) return {};
   if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
     return fmt::format("--collective={} has wires of its own; use ring, or another of our schedules",
                        name_of(config.collective));
@@ -34,7 +34,7 @@ std::string why_no_gradients(const ResolvedRun& config) {
 FaultScene fault_scene_of(const ResolvedRun& config, std::int64_t total_steps) {
   const Recovery recovery = recovery_of(config);
   return {.workers = config.workers,
-          .servers = config.mode == Mode::kPs ? config.servers : 0,
+          .servers = servers_of(config),
           .standbys = may_have_replicas(config) ? config.servers * config.replicas : 0,
           .no_gradients = why_no_gradients(config),
           .no_links = why_no_links(config),

@@ -28,12 +28,12 @@ const NoSkip kNoSkips[] = {
        return "gradients in a GPU's memory are not looked at before the update; use stop, which the loss leads to, or "
               "--device=cpu";
      }},
-    {[](const Run& r) { return averages_weights(r) || (is_ps(r) && r.consistency.pushes_weights()); },
+    {[](const Run& r) { return averages_weights(r) || (has_servers(r) && r.consistency.pushes_weights()); },
      [](const Run&) -> std::string {
        return "each worker makes steps of its own, and none of them is a step of all; use stop, or a mode that sums "
               "gradients";
      }},
-    {[](const Run& r) { return is_ps(r) && r.backup_workers > 0; },
+    {[](const Run& r) { return has_servers(r) && r.backup_workers > 0; },
      [](const Run& r) {
        return fmt::format(
            "parts of the weights are updated without the worker that is late, be it the one that would "

@@ -9,7 +9,7 @@ namespace {
 
 // Returns whether each worker trains weights of its own, which are averaged at intervals.
 bool trains_replicas(const RunSettings& config) {
-  return averages_weights(config) || (config.mode == Mode::kPs && config.consistency.pushes_weights());
+  return averages_weights(config) || (has_servers(config) && config.consistency.pushes_weights());
 }
 
 }  // namespace
@@ -25,8 +25,8 @@ Result<RateRule> parse_rate_rule(const std::string& text) {
 }
 
 std::int64_t batches_an_update(const RunSettings& config, int workers) {
-  if (config.mode == Mode::kLocal) return 1;
-  if (config.mode == Mode::kAllreduce || trains_replicas(config)) return workers;
+  if (!is_distributed(config)) return 1;
+  if (sums_among_workers(config) || trains_replicas(config)) return workers;
   return consistency_of(config).pushes_an_update(workers, workers);
 }
 
@@ -59,7 +59,7 @@ std::string why_not_linear(const ResolvedRun& config) {
         "batch; {}",
         kRemedy);
   }
-  if (config.mode == Mode::kPs && batches_an_update(config) == 1) {
+  if (has_servers(config) && batches_an_update(config) == 1) {
     return fmt::format(
         "linear scales the rate by the growth of an update's minibatch, and under --consistency={} an update is of "
         "one worker's batch; {}",

@@ -9,22 +9,21 @@ namespace syncopate::experiments {
 Recovery recovery_of(const ResolvedRun& config) {
   Recovery recovery;
   if (config.launcher == LauncherKind::kMpirun) return recovery;  // mpirun ends all its processes when one of them dies
-  const bool is_ps = config.mode == Mode::kPs;
   recovery.regroups_without_worker = may_be_elastic(config) && config.elastic;
-  recovery.survives_workers = (is_ps && !aggregates_on_hosts(config)) || recovery.regroups_without_worker;
-  recovery.has_standbys = is_ps && config.replicas > 0;
-  recovery.goes_back = is_ps && config.checkpoint_every.has_value();
+  recovery.survives_workers = (has_servers(config) && !aggregates_on_hosts(config)) || recovery.regroups_without_worker;
+  recovery.has_standbys = has_servers(config) && config.replicas > 0;
+  recovery.goes_back = has_servers(config) && config.checkpoint_every.has_value();
   if (may_respawn(config) && config.respawn_seconds) recovery.respawn_after = from_seconds(*config.respawn_seconds);
   return recovery;
 }
 
 bool may_be_elastic(const ResolvedRun& config) {
-  if (runs_command(config)) return config.mode != Mode::kLocal;
-  return config.mode == Mode::kAllreduce && has_own_collective(config) && !averages_weights(config);
+  if (runs_command(config)) return is_distributed(config);
+  return sums_among_workers(config) && has_own_collective(config) && !averages_weights(config);
 }
 
 bool may_have_replicas(const ResolvedRun& config) {
-  return config.mode == Mode::kPs && config.launcher != LauncherKind::kMpirun;
+  return has_servers(config) && config.launcher != LauncherKind::kMpirun;
 }
 
 bool may_respawn(const ResolvedRun& config) {
@@ -32,7 +31,7 @@ bool may_respawn(const ResolvedRun& config) {
 }
 
 Status validate_survival(const ResolvedRun& config) {
-  if (config.mode == Mode::kAllreduce && config.elastic) {
+  if (sums_among_workers(config) && config.elastic) {
     if (config.collective == CollectiveKind::kMpi || config.launcher == LauncherKind::kMpirun) {
       return Status::invalid_argument(
           "--elastic: mpirun ends all processes when one of them dies; use a collective of our own, as in "

@@ -32,9 +32,7 @@ struct Recovery {
 
 Recovery recovery_of(const ResolvedRun& config);
 
-// Returns whether --elastic has a meaning; validate_survival says where it cannot work.
-inline bool sums_among_workers(const ResolvedRun& config) { return config.mode == Mode::kAllreduce; }
-// Each returns whether the option has an effect.
+// Each returns whether the option has an effect; validate_survival says where it cannot work.
 bool may_be_elastic(const ResolvedRun& config);
 bool may_have_replicas(const ResolvedRun& config);
 bool may_respawn(const ResolvedRun& config);

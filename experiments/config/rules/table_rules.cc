@@ -75,7 +75,7 @@ Status validate_tables(const ResolvedRun& config) {
     return Status::invalid_argument(
         fmt::format("--device=cuda: {} looks its rows up in the host's memory; use --device=cpu", config.model));
   }
-  if (config.mode == Mode::kAllreduce && config.collective == CollectiveKind::kNccl) {
+  if (sums_among_workers(config) && config.collective == CollectiveKind::kNccl) {
     return Status::invalid_argument(fmt::format(
         "--collective=nccl: sums on GPUs, and {} computes on the processor; use direct, ring or mpi", config.model));
   }
@@ -84,8 +84,8 @@ Status validate_tables(const ResolvedRun& config) {
         fmt::format("--model={}: name the model alone, and use --embeddings=dense", config.model));
   }
   if (!has_tables(config)) return {};
-  if (config.mode == Mode::kPs) return validate_ps(config);
-  return config.mode == Mode::kAllreduce ? validate_allreduce(config) : Status();
+  if (has_servers(config)) return validate_ps(config);
+  return sums_among_workers(config) ? validate_allreduce(config) : Status();
 }
 
 }  // namespace syncopate::experiments

@@ -66,8 +66,8 @@ Status put(GivenOptions& given, const std::string& name, int value, const std::s
 Status put_servers(const TaskPlace& place, const RunRequest& request, GivenOptions& given) {
   const int servers = place.roles->servers;
   const std::string why = fmt::format("TF_CONFIG has {} ps", servers);
-  if (request.mode == Mode::kPs && servers > 0) return put(given, "servers", servers, why);
-  if (request.mode != Mode::kPs && servers == 0) return {};
+  if (has_servers(request) && servers > 0) return put(given, "servers", servers, why);
+  if (!has_servers(request) && servers == 0) return {};
   return Status::invalid_argument(fmt::format("--mode={}: {}; {}", name_of(request.mode), why,
                                               servers > 0 ? "use --mode=ps" : "use --mode=allreduce, or add some"));
 }
@@ -90,7 +90,7 @@ Status settle_tasks(const TaskPlace& place, GivenOptions& given) {
   if (!place.one_host) SYNCOPATE_RETURN_IF_ERROR(check_several_hosts(place));
   SYNCOPATE_RETURN_IF_ERROR(check_options(place, given));
   SYNCOPATE_ASSIGN_OR_RETURN(RunRequest request, apply_options(given));
-  if (request.mode == Mode::kLocal) {
+  if (!is_distributed(request)) {
     return Status::invalid_argument(
         fmt::format("--mode=local: trains in one process, and {}; use --mode=ps or "
                     "--mode=allreduce, or start one",
@@ -100,8 +100,8 @@ Status settle_tasks(const TaskPlace& place, GivenOptions& given) {
     SYNCOPATE_RETURN_IF_ERROR(put_servers(place, request, given));
     request.servers = place.roles->servers;
   }
-  const int replicas = request.mode == Mode::kPs ? request.replicas : 0;
-  const int servers = request.mode == Mode::kPs ? request.servers * (1 + replicas) : 0;
+  const int replicas = has_servers(request) ? request.replicas : 0;
+  const int servers = servers_of(request) * (1 + replicas);
   const int workers = place.size - (place.roles ? place.roles->servers : servers);
   if (place.roles && replicas > 0) {
     return Status::invalid_argument(

@@ -57,16 +57,17 @@ Result<RunBoards> RunBoards::create(const ResolvedRun& config, RunMetrics* metri
   if (!config.tensorboard) return boards;
   const std::string of_repeat = config.repeat > 1 ? fmt::format("/repeat-{}", repeat) : "";
   SYNCOPATE_ASSIGN_OR_RETURN(
-      boards.tensorboard_, TensorBoardLog::create({.folder = config.output + "/tensorboard" + of_repeat,
-                                                   .wall_clock = seconds_since_1970,
-                                                   .host = host_name(),
-                                                   .text = text_of(config),
-                                                   .workers = config.workers,
-                                                   .total_steps = total_steps,
-                                                   .first_step = first_step,
-                                                   .learns = !is_profile(config),
-                                                   .holds_out = config.validation.has_value(),
-                                                   .has_staleness = is_ps(config) || gossips_asynchronously(config)}));
+      boards.tensorboard_,
+      TensorBoardLog::create({.folder = config.output + "/tensorboard" + of_repeat,
+                              .wall_clock = seconds_since_1970,
+                              .host = host_name(),
+                              .text = text_of(config),
+                              .workers = config.workers,
+                              .total_steps = total_steps,
+                              .first_step = first_step,
+                              .learns = !is_profile(config),
+                              .holds_out = config.validation.has_value(),
+                              .has_staleness = has_servers(config) || gossips_asynchronously(config)}));
   return boards;
 }
 

@@ -22,7 +22,7 @@ template <typename TextOf>
 std::string shared_text(const ComparisonJob& job, const TextOf& text_of) {
   std::vector<const ResolvedRun*> configs;
   for (const PlannedRun& run : job.runs) {
-    if (run.config.mode != Mode::kLocal) configs.push_back(&run.config);
+    if (is_distributed(run.config)) configs.push_back(&run.config);
   }
   if (configs.empty()) configs.push_back(&job.runs.front().config);
   const std::string text = text_of(*configs.front());

@@ -22,7 +22,7 @@ bool has_equal_steps(const ResolvedRun& run) {
 
 // Servers run on hosts that workers have not.
 bool has_hosts_more(const ResolvedRun& run) {
-  return is_ps(run) && run.hosts.empty() &&
+  return has_servers(run) && run.hosts.empty() &&
          (run.cluster == ClusterKind::kSimulated || run.cluster == ClusterKind::kNamespaces);
 }
 

@@ -31,7 +31,7 @@ namespace {
 // Returns whether the option applies to the run. The one worker of local, with the batch of all, represents all.
 bool has_part(const OptionSpec& option, const ResolvedRun& config) {
   constexpr std::string_view kOfWorkers[] = {"workers", "batch-size", "global-batch-size"};
-  const bool stands_for_all = config.mode == Mode::kLocal;
+  const bool stands_for_all = !is_distributed(config);
   return option.has_effect(config) &&
          !(stands_for_all && std::ranges::find(kOfWorkers, option.name) != std::end(kOfWorkers));
 }

@@ -184,7 +184,7 @@ void add_run(const FinishedRun& run, const std::optional<LinkShape>& link, Colle
   };
   if (run.summary.outcome != "completed") return leave_out(run.summary.outcome);
   const int batch = batch_of(run);
-  if (config.mode == Mode::kLocal || (config.workers == 1 && !is_ps(config))) {
+  if (!is_distributed(config) || (config.workers == 1 && !has_servers(config))) {
     for (const RunReport& report : run.summary.reports) collected.alone.emplace(batch, rate_of(report));
     return;
   }
@@ -209,7 +209,7 @@ void add_run(const FinishedRun& run, const std::optional<LinkShape>& link, Colle
   collected.jobs.insert(fmt::format("{}, {} samples a step, {}",
                                     runs_command(run.config) ? command_of(run.config) : config.model, batch,
                                     config.shape->to_string()));
-  if (is_allreduce(config) && config.collective == CollectiveKind::kBySize) collected.by_size = true;
+  if (sums_among_workers(config) && config.collective == CollectiveKind::kBySize) collected.by_size = true;
   if (form->network.hosts() > 1) collected.workers_a_host.insert(form->network.workers_per_host);
   for (const RunReport& report : run.summary.reports) {
     if (!(rate_of(report) > 0)) continue;

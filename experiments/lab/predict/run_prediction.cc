@@ -31,8 +31,7 @@ std::optional<SharedHosts> shared_hosts(const ResolvedRun& config) {
   if (config.cluster == ClusterKind::kReal) return config.hosts.empty() ? std::optional(SharedHosts()) : std::nullopt;
   if (config.fabric.racks > 1) return std::nullopt;
   if (config.hosts.empty()) return SharedHosts();
-  const std::vector<HostProcesses> hosts =
-      processes_by_host(config.hosts, config.workers, is_ps(config) ? config.servers : 0);
+  const std::vector<HostProcesses> hosts = processes_by_host(config.hosts, config.workers, servers_of(config));
   SharedHosts shared{.workers = 0};
   bool has_servers_apart = false;
   for (const HostProcesses& host : hosts) {
@@ -107,7 +106,7 @@ std::optional<FormOfRun> form_of(const ResolvedRun& config) {
                              .workers = config.workers,
                              .workers_per_host = hosts->workers}};
   form.plan.colocated = hosts->holds_servers;
-  const bool has_form = is_ps(config) ? set_servers(config, form) : set_allreduce(config, form);
+  const bool has_form = has_servers(config) ? set_servers(config, form) : set_allreduce(config, form);
   return has_form ? std::optional(form) : std::nullopt;
 }
 
@@ -135,7 +134,7 @@ std::optional<double> predicted_rate(const ResolvedRun& config, double compute_s
   const std::optional<prediction::ModelProfile> profile = profile_like(config);
   if (!profile) return std::nullopt;
   std::optional<double> step = step_of(*profile, compute_seconds, *form);
-  if (is_allreduce(config) && config.collective == CollectiveKind::kBySize) {
+  if (sums_among_workers(config) && config.collective == CollectiveKind::kBySize) {
     for (const Exchange exchange : {Exchange::kTree, Exchange::kHalvingDoubling, Exchange::kHierarchical}) {
       if (exchange == Exchange::kHierarchical && form->network.workers_per_host < 2) continue;
       form->plan.exchange = exchange;

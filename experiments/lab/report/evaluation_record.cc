@@ -5,15 +5,11 @@
 namespace syncopate::experiments {
 
 std::string evaluated_weights(const ResolvedRun& config) {
-  switch (config.mode) {
-    case Mode::kLocal:
-      return "the worker's";
-    case Mode::kAllreduce:
-      if (has_replicas_of_their_own(config)) return "the mean of all workers";
-      return averages_weights(config) ? "the mean of all workers, when they have met"
-                                      : "all workers', which are the same";
-    case Mode::kPs:
-      break;
+  if (!is_distributed(config)) return "the worker's";
+  if (sums_among_workers(config)) {
+    if (has_replicas_of_their_own(config)) return "the mean of all workers";
+    return averages_weights(config) ? "the mean of all workers, when they have met"
+                                    : "all workers', which are the same";
   }
   const ps::Consistency& consistency = config.consistency;
   if (consistency.is_elastic()) return "the center, when a worker has met it";

@@ -5,7 +5,7 @@
 namespace syncopate::experiments {
 
 std::string mode_of(const ResolvedRun& config) {
-  if (config.mode == Mode::kPs) return "ps:" + config.consistency.to_string();
+  if (has_servers(config)) return "ps:" + config.consistency.to_string();
   if (averages_weights(config)) return "allreduce:" + averaging_of(config);
   return name_of(config.mode);
 }

@@ -247,8 +247,8 @@ std::string describe(const ResolvedRun& config) {
                                                                 : fmt::format(", cuda {}{}", name_of(config.precision),
                                                                               config.share_gpu ? ", shared" : "");
   const std::string slowed = config.stragglers.empty() ? "" : ", straggler " + config.stragglers.to_string();
-  if (config.mode == Mode::kLocal) return "local, 1 worker" + device + slowed;
-  const bool ps = config.mode == Mode::kPs;
+  if (!is_distributed(config)) return "local, 1 worker" + device + slowed;
+  const bool ps = has_servers(config);
   std::string text =
       ps ? "ps " + config.consistency.to_string() : fmt::format("allreduce {}", name_of(config.collective));
   if (averages_weights(config)) text += " " + averaging_of(config);
@@ -304,7 +304,7 @@ std::string describe_namespaces(const ResolvedRun& config) {
 }  // namespace
 
 std::string describe_link(const ResolvedRun& config) {
-  if (config.mode == Mode::kLocal) return {};
+  if (!is_distributed(config)) return {};
   if (config.cluster == ClusterKind::kNamespaces) return describe_namespaces(config);
   if (config.cluster == ClusterKind::kReal) return config.shape ? "emulated, " + config.shape->describe() : "";
   const LinkShape link = config.shape.value_or(usual_simulated_link());
@@ -318,7 +318,7 @@ std::string describe_link(const ResolvedRun& config) {
 std::string link_caution(const ResolvedRun& config) {
   const bool is_fifo = config.cluster == ClusterKind::kSimulated && config.network == simulation::NetworkModel::kFifo;
   const bool is_emulated = config.cluster == ClusterKind::kReal && config.shape && config.shape->bits_per_second > 0;
-  if (config.mode != Mode::kPs || config.workers < 2) return {};
+  if (!has_servers(config) || config.workers < 2) return {};
   // results/reference/namespaces: the extremes of 2 to 8 workers.
   if (is_emulated && goes_at_own_pace(config)) {
     return "--shape gives connections equal shares at every moment, and TCP only in the long run: steps of workers "
@@ -345,10 +345,10 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
     text += throughput_line(reports);
     if (report.samples_per_second) {
       text += window_line(config, report) + split_lines(report);
-      if (config.mode != Mode::kLocal) text += communication_lines(report);
+      if (is_distributed(config)) text += communication_lines(report);
       text += codec_line(report);
       if (report.launch_ms > 0) text += device_line(report);
-      if (config.mode == Mode::kPs || gossips_asynchronously(config)) text += staleness_lines(config, report);
+      if (has_servers(config) || gossips_asynchronously(config)) text += staleness_lines(config, report);
     }
     if (report.memory.worker > 0) text += memory_line(report);
     text += machine_lines(reports);

@@ -119,7 +119,7 @@ Result<RunOutcome> run_simulated(const RunToCarryOut& asked, SoloTimes& solo, Ru
                           .layout = asked.layout,
                           .log_directory = asked.log_directory,
                           .namespaces = asked.namespaces};
-  if (run.config.mode != Mode::kLocal) facts.network = name_of(run.config.network);
+  if (is_distributed(run.config)) facts.network = name_of(run.config.network);
   SYNCOPATE_ASSIGN_OR_RETURN(const SimulatedCompute compute, simulated_compute_of(run.config, run.layout, solo, facts));
   const SteadyClock clock;
   const TimePoint begin = clock.now();

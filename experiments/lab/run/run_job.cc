@@ -177,7 +177,7 @@ void settle_trace(const JobFacts& job, ResolvedRun& config) {
 // Processes are told after how many steps, which a number of epochs is for them. A checkpoint is of a meeting of
 // workers that make steps of their own.
 void settle_checkpoints(const JobFacts& job, ResolvedRun& config) {
-  const bool meets = config.mode == Mode::kPs && config.consistency.updates_together();
+  const bool meets = has_servers(config) && config.consistency.updates_together();
   config.checkpoint_every =
       config.checkpoint_every->in_steps(job.steps_per_epoch, meets ? config.consistency.period() : 1);
 }
@@ -342,7 +342,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
     console.say(note);
     result.facts.events.push_back(note);
   }
-  if (result.config.mode == Mode::kPs && !runs_command(config)) {
+  if (has_servers(result.config) && !runs_command(config)) {
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));
   }
@@ -384,7 +384,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   if (!job.ok()) return job.status();
   Console console;
   SYNCOPATE_RETURN_IF_ERROR(find_resumed(config, *job, dry.facts, console).status());
-  if (config.mode != Mode::kPs) return text;
+  if (!has_servers(config)) return text;
   return text + "\n" + to_text(report_sharding(config, job->layout));
 }
 

@@ -40,7 +40,7 @@ ordered_json keys_volume(const Submission& submission) {
 
 std::vector<std::string> coordinator_command(const CommandLine& line) {
   GivenOptions options = line.given;
-  if (line.config.mode != Mode::kLocal) options["workers"] = fmt::to_string(workers_of(line.config));
+  if (is_distributed(line.config)) options["workers"] = fmt::to_string(workers_of(line.config));
   if (line.config.hosts.size() > 1) {
     options["hosts"] = to_text(line.config.hosts);
     options["remote-shell"] = remote_shell_to_pods();

@@ -43,7 +43,7 @@ std::string amounts(const Submission& submission, int tasks) {
 
 std::vector<std::string> command_of(const CommandLine& line, const std::string& program) {
   GivenOptions options = line.given;
-  if (line.config.mode != Mode::kLocal) options["launcher"] = name_of(LauncherKind::kSlurm);
+  if (is_distributed(line.config)) options["launcher"] = name_of(LauncherKind::kSlurm);
   if (line.config.checkpoint_every) {
     options.try_emplace("resume", "auto");
     options.try_emplace("output", "results/" + line.submission->name);

@@ -55,7 +55,7 @@ namespace {
 // The part of the exposed exchange that `change` leaves, by the closed form of steps that workers make together.
 template <typename Change>
 std::optional<double> exchange_left(const ResolvedRun& config, double ideal_ms, const Change& change) {
-  if (is_ps(config) && consistency_of(config).to_string() != "sync") return std::nullopt;
+  if (has_servers(config) && consistency_of(config).to_string() != "sync") return std::nullopt;
   const double samples = static_cast<double>(config.workers) * config.batch_size;
   const auto exchange_ms = [&](const ResolvedRun& run) -> std::optional<double> {
     const std::optional<double> rate = predicted_rate(run, ideal_ms / 1e3);
@@ -84,7 +84,7 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
   }
   run.waterfall = std::move(*waterfall);
   if (runs_command(recorded.config)) run.pace.batch_size = run.waterfall.batch_size;
-  if (is_ps(recorded.config)) {
+  if (has_servers(recorded.config)) {
     run.pace.exchange_left_by_servers =
         exchange_left(recorded.config, run.waterfall.ideal_ms, [](ResolvedRun& other) { other.servers *= 2; });
   }

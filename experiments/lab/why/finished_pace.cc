@@ -18,13 +18,13 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
   pace.lead.reset();
   pace.quorum = config.workers;
   pace.optimizer_is_local = true;
-  if (config.mode == Mode::kAllreduce) {
+  if (sums_among_workers(config)) {
     pace.pairs_wait = config.gossip == Gossip::kInStep;
     if (config.gossip != Gossip::kOff) return;
     pace.lead = 0;
     pace.meets_every = config.sync_every;
   }
-  if (config.mode != Mode::kPs) return;
+  if (!has_servers(config)) return;
   const ps::Consistency consistency = consistency_of(config);
   pace.optimizer_is_local = consistency.pushes_weights();
   pace.meets_every = consistency.period();
@@ -46,10 +46,10 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
 // Sets what follows each other in the exchange of a step: messages to a server and back, or along the schedule of each
 // bucket, by its cost.
 void set_schedule(const ResolvedRun& config, RunPace& pace) {
-  if (config.mode == Mode::kPs) pace.delays_a_step = 2;
+  if (has_servers(config)) pace.delays_a_step = 2;
   const std::optional<allreduce::ScheduleKind> kind = schedule_kind_of(config);
   const bool is_by_size = config.collective == CollectiveKind::kBySize;
-  if (config.mode != Mode::kAllreduce || config.workers < 2 || !pace.link || !(kind || is_by_size)) return;
+  if (!sums_among_workers(config) || config.workers < 2 || !pace.link || !(kind || is_by_size)) return;
   const std::optional<prediction::ModelProfile> profile = profile_like(config);
   if (!profile) return;
   const allreduce::LinkModel link{.latency = pace.link->delay_ms / 1e3,
@@ -80,7 +80,7 @@ void set_schedule(const ResolvedRun& config, RunPace& pace) {
 // What of the bytes of processes that share a host crosses its link. Servers have equal parts of the model; a ring goes
 // from host to host once.
 std::optional<RunPace::HostLink> host_link_of(const ResolvedRun& config, const std::vector<HostProcesses>& hosts) {
-  if (config.mode == Mode::kAllreduce) {
+  if (sums_among_workers(config)) {
     if (schedule_kind_of(config) != allreduce::ScheduleKind::kRing || config.gossip != Gossip::kOff)
       return std::nullopt;
     return RunPace::HostLink{.of_workers = 1};
@@ -100,10 +100,9 @@ std::optional<RunPace::HostLink> host_link_of(const ResolvedRun& config, const s
 
 // Which links processes share.
 void set_hosts(const ResolvedRun& config, RunPace& pace) {
-  if (config.cluster == ClusterKind::kReal || config.hosts.empty() || config.mode == Mode::kLocal) return;
+  if (config.cluster == ClusterKind::kReal || config.hosts.empty() || !is_distributed(config)) return;
   if (config.fabric.racks > 1) pace.oversubscription = config.fabric.oversubscription;
-  const std::vector<HostProcesses> hosts =
-      processes_by_host(config.hosts, config.workers, config.mode == Mode::kPs ? config.servers : 0);
+  const std::vector<HostProcesses> hosts = processes_by_host(config.hosts, config.workers, servers_of(config));
   const auto is_shared = [](const HostProcesses& host) { return host.workers + host.servers > 1; };
   if (std::ranges::any_of(hosts, is_shared)) pace.host_link = host_link_of(config, hosts);
   pace.shares_links = pace.oversubscription || (std::ranges::any_of(hosts, is_shared) && !pace.host_link);
@@ -149,7 +148,7 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
                .lost = {report.lost_workers.begin(), report.lost_workers.end()}};
   pace.compresses = compresses(config);
   set_rule(config, pace);
-  if (config.mode == Mode::kPs) {
+  if (has_servers(config)) {
     pace.servers = config.servers;
     pace.shards_per_server = config.shards_per_server;
     pace.of_servers = report.servers;
@@ -158,14 +157,14 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
   if (!pace.is_own_program) pace.refused = refused_by(config);
   pace.is_simulated = config.cluster == ClusterKind::kSimulated;
   set_hosts(config, pace);
-  if (config.shape && config.mode != Mode::kLocal && !pace.shares_links) {
+  if (config.shape && is_distributed(config) && !pace.shares_links) {
     pace.link = PacedLink{.bytes_per_second = config.shape->payload_bytes_per_second(),
                           .delay_ms = seconds(config.shape->delay) * 1e3,
                           .rate = config.shape->describe().substr(0, config.shape->describe().find(" each way"))};
   }
   set_schedule(config, pace);
   pace.machine = report.machine;
-  pace.processes = config.workers + (config.mode == Mode::kPs ? config.servers * (1 + config.replicas) : 0);
+  pace.processes = config.workers + servers_of(config) * (1 + config.replicas);
   return pace;
 }
 
