@@ -61,7 +61,8 @@ std::optional<double> parse_in_unit(std::string_view text, std::string_view unit
 }
 
 std::string unit_hint(std::string_view unit) {
-  return unit == "seconds" ? ", as in 300ms or 20s" : unit == "bytes" ? ", as in 25MB or 24MiB" : "";
+  if (unit == "seconds") return std::string(", or ") + kTimeForms;
+  return unit == "bytes" ? std::string(", or ") + kByteForms : "";
 }
 
 }  // namespace syncopate

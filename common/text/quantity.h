@@ -12,6 +12,7 @@ namespace syncopate {
 
 // Seconds, from "250us", "300ms", "0.3s", "2min", "1.5h" or "2d".
 std::optional<double> parse_time(std::string_view text);
+inline constexpr const char* kTimeForms = "with us, ms, s, min, h or d";
 
 // Bytes, from "512B", "25MB" or "16GiB" (kB, MB, GB, TB, KiB, MiB, GiB, TiB).
 std::optional<double> parse_bytes(std::string_view text);
@@ -30,7 +31,7 @@ std::optional<double> parse_flops(std::string_view text);
 // The same for an option whose unit, "seconds" or "bytes", is understood where none is typed; with any other unit,
 // a plain number.
 std::optional<double> parse_in_unit(std::string_view text, std::string_view unit);
-// Returns ", as in 300ms or 20s" or ", as in 25MB or 24MiB", to stand behind a range; empty for another unit.
+// Returns ", or with us, ms, s, min, h or d" or the like of bytes, to stand behind the unit; empty for another one.
 std::string unit_hint(std::string_view unit);
 
 }  // namespace syncopate

@@ -17,6 +17,7 @@
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/option_words.h"
 #include "experiments/config/options/given_options.h"
+#include "experiments/config/options/option_kinds.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/resolution.h"
@@ -84,28 +85,38 @@ Status unknown_word(const ReadLine& line) {
                                   : fmt::format("did you mean {}?", nearest)));
 }
 
-Status unknown_option(const std::string& word, const std::vector<OptionSpec>& table) {
+// Returns "compare or study": the commands, but for that of the line, that have this option of their own.
+std::string others_with(const std::string& option, const Command* own) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (&command != own && std::ranges::count(command.options, option) > 0) names.push_back(command.name);
+  }
+  return option_kinds::any_of(names);
+}
+
+Status unknown_option(const std::string& word, const ReadLine& line, const std::vector<OptionSpec>& table) {
+  const std::string flag = word.substr(0, word.find('='));
+  const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  if (const std::string others = others_with(name, line.command); !others.empty()) {
+    return Status::invalid_argument(
+        fmt::format("{}: an option of {}, which must be the first word; {} has none of that name{}", flag, others,
+                    line.command == nullptr ? "a run" : line.command->name,
+                    name == "gpus" ? ", and trains on GPUs with --device=cuda, one of each worker" : ""));
+  }
   std::vector<std::string> known;
   for (const OptionSpec& option : table) known.push_back(option.name);
   for (const OptionSpec& option : options_beside_a_run()) known.push_back(option.name);
   for (const Command& command : commands()) {
     if (command.has_run) known.insert(known.end(), command.options.begin(), command.options.end());
   }
-  const std::string flag = word.substr(0, word.find('='));
-  const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   const std::string nearest = nearest_name(name, known);
-  if (nearest == name && std::ranges::count(command_named("submit")->options, name) > 0) {
-    return Status::invalid_argument(
-        fmt::format("{}: an option of submit, which must be the first word; a run has none of that name{}", flag,
-                    name == "gpus" ? ", and trains on GPUs with --device=cuda, one of each worker" : ""));
-  }
   return Status::invalid_argument(fmt::format(
       "{}: no such flag; {}", flag, nearest.empty() ? "--help lists all" : fmt::format("did you mean --{}?", nearest)));
 }
 
 // Fails unless all words are known, where they stand.
 Status check_words(const ReadLine& line, const std::vector<OptionSpec>& table) {
-  if (!line.words.unknown.empty()) return unknown_option(line.words.unknown.front(), table);
+  if (!line.words.unknown.empty()) return unknown_option(line.words.unknown.front(), line, table);
   const bool takes_operands = line.command != nullptr && !line.command->operands.empty();
   if (takes_operands || line.words.operands.empty()) return {};
   return unknown_word(line);
@@ -235,8 +246,10 @@ Result<StudyFile> study_in(const std::vector<std::string>& words) {
   }
   const Result<std::string> text = read_input(words.front(), kMostConfigBytes);
   if (!text.ok()) {
-    return Status::invalid_argument(
-        fmt::format("{}: must be the file of a study that can be read ({})", words.front(), text.status().message()));
+    return Status::invalid_argument(fmt::format(
+        "{}: must be the file of a study that can be read ({}); finished runs are carried on to other sizes "
+        "with --to, as in --to=workers=64,256",
+        words.front(), text.status().message()));
   }
   Result<StudyFile> study = read_study(*text);
   if (!study.ok()) return study.status().in(words.front());

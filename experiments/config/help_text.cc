@@ -241,6 +241,13 @@ std::string whole_text(int columns) {
   return text;
 }
 
+// Where a topic or an option has a command's name, which has help of its own.
+std::string command_pointer(std::string_view name, std::string_view shown_topic) {
+  const Command* const command = command_named(name);
+  if (command == nullptr || command->topic == shown_topic) return {};
+  return fmt::format("\nThe command of that name: run_experiment {} --help\n", name);
+}
+
 }  // namespace
 
 Result<std::string> help_text(std::string_view topic, int columns) {
@@ -249,7 +256,7 @@ Result<std::string> help_text(std::string_view topic, int columns) {
   if (topic == "all") return whole_text(columns);
   std::vector<std::string> known = {"all"};
   for (const Topic& one : topics()) {
-    if (topic == one.name) return topic_text(one, columns);
+    if (topic == one.name) return topic_text(one, columns) + command_pointer(topic, one.name);
     known.push_back(one.name);
   }
   const std::string name(topic.substr(std::min(topic.find_first_not_of('-'), topic.size())));
@@ -258,7 +265,7 @@ Result<std::string> help_text(std::string_view topic, int columns) {
     if (name == option.name) text += text_of(option, columns);
     known.push_back(option.name);
   }
-  if (!text.empty()) return text;
+  if (!text.empty()) return text + command_pointer(name, {});
   for (const Topic& one : topics()) {
     const std::vector<std::string> names = commands_of(one);
     if (std::ranges::find(names, name) != names.end()) return topic_text(one, columns);

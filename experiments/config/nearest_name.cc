@@ -1,30 +1,62 @@
 #include "experiments/config/nearest_name.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace syncopate::experiments {
+namespace {
 
-std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
-  std::string nearest;
-  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const std::string& candidate : known) {
-    std::vector<std::size_t> row(candidate.size() + 1);
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= name.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i;
-      for (std::size_t j = 1; j < row.size(); ++j) {
-        const std::size_t replaced = diagonal + (name[i - 1] == candidate[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-      }
-    }
-    if (row.back() < least) {
-      least = row.back();
-      nearest = candidate;
+std::size_t levenshtein_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j < row.size(); ++j) {
+      const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
     }
   }
-  return nearest;
+  return row.back();
+}
+
+// Returns "lr" of "learning-rate".
+std::string initials_of(std::string_view name) {
+  std::string initials;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (i == 0 || name[i - 1] == '-') initials += name[i];
+  }
+  return initials;
+}
+
+bool shortens(std::string_view name, std::string_view candidate) {
+  if (name.size() < 2) return false;
+  return initials_of(candidate) == name || candidate.starts_with(std::string(name) + "-") ||
+         name.ends_with("-" + std::string(candidate));
+}
+
+std::size_t farthest(std::size_t letters) {
+  if (letters < 3) return 0;
+  return letters == 3 ? 1 : std::max<std::size_t>(2, letters / 3);
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  std::string small(name);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string nearest;
+  std::size_t least = farthest(small.size()) + 1;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = levenshtein_distance(small, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = candidate;
+  }
+  if (!nearest.empty()) return nearest;
+  const auto meant = std::ranges::find_if(known, [&](const auto& candidate) { return shortens(small, candidate); });
+  return meant == known.end() ? std::string() : *meant;
 }
 
 }  // namespace syncopate::experiments

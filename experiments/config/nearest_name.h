@@ -7,8 +7,10 @@
 
 namespace syncopate::experiments {
 
-// Returns the name in `known` with the least Levenshtein distance to `name`. The distance may be at most a third of its
-// letters (two for a short name). Returns an empty text if no name is that near.
+// Returns the name in `known`, all in small letters, with the least Levenshtein distance to `name`, whose case does not
+// matter. The distance may be at most a third of its letters, two for a short name, one for three letters and none for
+// fewer. Failing that, the first whose words begin with its letters ("lr": learning-rate), that begins with it as a
+// word ("batch": batch-size), or that it ends with ("num-workers": workers). Returns an empty text if there is none.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace syncopate::experiments

@@ -12,6 +12,7 @@
 
 #include "common/text/number.h"
 #include "common/text/quantity.h"
+#include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments::option_kinds {
@@ -19,6 +20,14 @@ namespace syncopate::experiments::option_kinds {
 // Returns the error "--NAME=VALUE: NOUN must be RANGE".
 inline Status wrong(const OptionSpec& option, const std::string& value, const std::string& noun) {
   return Status::invalid_argument(fmt::format("--{}={}: {} must be {}", option.name, value, noun, option.range));
+}
+
+// The same for a value that must be one of `names`, with the one that was meant.
+inline Status misspelt(const OptionSpec& option, const std::string& value, const std::string& noun,
+                       const std::vector<std::string>& names) {
+  const std::string nearest = nearest_name(value, names);
+  if (nearest.empty()) return wrong(option, value, noun);
+  return Status::invalid_argument(fmt::format("{}; did you mean {}?", wrong(option, value, noun).message(), nearest));
 }
 
 // Control characters have no meaning in any option, a config file can hold none, and messages show values.
@@ -121,7 +130,7 @@ OptionSpec choice(OptionSpec option, E RunSettings::*field, const std::string& n
   option.range = any_of(names_of(values));
   option.set = [option, field, noun, values](RunRequest& request, const std::string& text) -> Status {
     const std::optional<E> value = named(values, text);
-    if (!value) return wrong(option, text, noun);
+    if (!value) return misspelt(option, text, noun, names_of(values));
     request.*field = *value;
     return {};
   };

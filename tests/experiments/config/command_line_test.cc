@@ -57,8 +57,9 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_EQ(refusal({"--workers=99999999999"}), "--workers=99999999999: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--workers=1025"}), "--workers=1025: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=1025"}), "--servers=1025: parameter servers must be 1 to 1024");
-  EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, ps or allreduce");
-  EXPECT_EQ(refusal({"--timeout=nan"}), "--timeout=nan: timeout must be 1 to 3600 (seconds, as in 300ms or 20s)");
+  EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, ps or allreduce; did you mean ps?");
+  EXPECT_EQ(refusal({"--timeout=nan"}),
+            "--timeout=nan: timeout must be 1 to 3600 (seconds, or with us, ms, s, min, h or d)");
   EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),
             "--consistency=bounded:-1: consistency must be " + ps::Consistency::forms());
   EXPECT_EQ(refusal({"--mode=ps", "--delay-compensation=much"}),
@@ -67,7 +68,8 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_EQ(refusal({"--mode=ps", "--servers=2", "--sharding=even"}),
             "--sharding=even: sharding must be balanced, tensor, hash, least-loaded or whole");
   EXPECT_EQ(refusal({"--mode=ps", "--chunk-bytes=1024"}),
-            "--chunk-bytes=1024: chunk size must be 4096 to 1073741824 (bytes, as in 25MB or 24MiB)");
+            "--chunk-bytes=1024: chunk size must be 4096 to 1073741824 (bytes, or with B, kB, MB, GB, TB, KiB, MiB, "
+            "GiB or TiB)");
   EXPECT_THAT(refusal({"--lr-schedule=stair"}), StartsWith("--lr-schedule=stair: "));
 }
 
@@ -113,6 +115,11 @@ TEST(CommandLine, RefusesASeedBehindWhichThereAreNotEnough) {
 
 TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
   EXPECT_EQ(refusal({"--sevrers=2"}), "--sevrers: no such flag; did you mean --servers?");
+  EXPECT_EQ(refusal({"--lr=0.1"}), "--lr: no such flag; did you mean --learning-rate?");
+  EXPECT_EQ(refusal({"--num-workers=2"}), "--num-workers: no such flag; did you mean --workers?");
+  EXPECT_EQ(refusal({"--batch=3"}), "--batch: no such flag; did you mean --batch-size?");
+  EXPECT_EQ(refusal({"-v"}), "-v: no such flag; --help lists all");
+  EXPECT_EQ(refusal({"--mode=PS"}), "--mode=PS: mode must be local, ps or allreduce; did you mean ps?");
   EXPECT_EQ(refusal({"--learning_rate", "0.1"}), "--learning_rate: no such flag; did you mean --learning-rate?");
   EXPECT_EQ(
       refusal({"--gpus=2"}),
@@ -122,6 +129,10 @@ TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
             "--image: an option of submit, which must be the first word; a run has none of that name");
   EXPECT_EQ(refusal({"--qqqqqq"}), "--qqqqqq: no such flag; --help lists all");
   EXPECT_EQ(refusal({"campare"}), "campare: no such command; did you mean compare?");
+  EXPECT_EQ(refusal({"--modes=ps"}),
+            "--modes: an option of compare or study, which must be the first word; a run has none of that name");
+  EXPECT_EQ(refusal({"compare", "--predictions=x"}),
+            "--predictions: an option of evaluate, which must be the first word; compare has none of that name");
   EXPECT_THAT(refusal({""}), StartsWith(": no such command; leave it out to run one job"));
   EXPECT_EQ(refusal({"profile", "extra"}), "profile: 'extra': it takes options alone; leave that out");
 }
@@ -142,7 +153,8 @@ TEST(CommandLine, RefusesAFlagWithoutAValueOrGivenTwice) {
 TEST(CommandLine, DividesLabelsAmongWorkersWhereThereAreBoth) {
   EXPECT_EQ(refusal({"--mode=ps", "--shard=labels"}), "accepted");
   EXPECT_EQ(refusal({"--mode=allreduce", "--shard=labels", "--elastic"}), "accepted");
-  EXPECT_EQ(refusal({"--mode=ps", "--shard=label"}), "--shard=label: shard must be random or labels");
+  EXPECT_EQ(refusal({"--mode=ps", "--shard=label"}),
+            "--shard=label: shard must be random or labels; did you mean labels?");
   EXPECT_THAT(refusal({"--shard=labels"}), StartsWith("--shard=labels: has an effect only with --mode=ps or"));
   EXPECT_THAT(refusal({"--mode=ps", "--model=gpt", "--dataset=grammar", "--shard=labels"}),
               HasSubstr("--dataset=digits, mnist, fashion-mnist, cifar10 or your own"));
@@ -231,7 +243,7 @@ TEST(StallWarning, IsRefusedWhereItWouldHaveNoEffect) {
   EXPECT_THAT(refusal({"--mode=allreduce", "--device=cuda", "--collective=nccl", "--stall-warning=3"}),
               HasSubstr("has an effect only with"));
   EXPECT_EQ(refusal({"--mode=allreduce", "--stall-warning=-1"}),
-            "--stall-warning=-1: stall warning must be 0 to 3600 (seconds, as in 300ms or 20s)");
+            "--stall-warning=-1: stall warning must be 0 to 3600 (seconds, or with us, ms, s, min, h or d)");
 }
 
 TEST(Hosts, ThatAreThisOneAloneLeaveEverythingAsItIs) {
@@ -484,7 +496,8 @@ TEST(CommandLine, SearchesForABucketSizeWhereTheHostSends) {
   EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("bucket-bytes = \"auto\""));
   EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->bucket_bytes, std::nullopt);
   EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=0"}),
-            "--bucket-bytes=0: bucket size must be 1024 to 1073741824, or auto (bytes, as in 25MB or 24MiB)");
+            "--bucket-bytes=0: bucket size must be 1024 to 1073741824, or auto (bytes, or with B, kB, MB, GB, TB, KiB, "
+            "MiB, GiB or TiB)");
   EXPECT_EQ(refusal({"--mode=allreduce", "--bucket-bytes=auto", "--device=cuda", "--collective=ring"}), "accepted");
   EXPECT_THAT(refusal({"--mode=allreduce", "--bucket-bytes=auto", "--device=cuda"}),
               StartsWith("--bucket-bytes=auto: searches among buckets that the host sends"));

@@ -31,7 +31,7 @@ TEST(CompareLine, GivesEachRowTheRateOfItsUpdate) {
   EXPECT_THAT(rates_of({"compare", kModes, "--workers=4", "--optimizer=sgd", "--rate-rule=per-update"}),
               ElementsAre(0.1, 0.1, 0.1, 0.1, 0.1));
   EXPECT_EQ(refusal({"compare", "--rate-rule=none"}), "--rate-rule=none: rate rule must be per-sample or per-update");
-  EXPECT_THAT(refusal({"--rate-rule=per-update"}), StartsWith("--rate-rule: no such flag"));
+  EXPECT_THAT(refusal({"--rate-rule=per-update"}), StartsWith("--rate-rule: an option of compare or study"));
 }
 
 // Each row has a base of its own where the rate, or the optimizer whose usual one it is, is varied.

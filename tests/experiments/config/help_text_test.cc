@@ -68,6 +68,8 @@ TEST(HelpText, KeepsItsLinesWithinTheTerminal) {
 TEST(HelpText, SuggestsWhatWasMeant) {
   EXPECT_EQ(help_text("traning", 80).status().message(),
             "--help=traning: no such topic or option; did you mean training?");
+  EXPECT_THAT(*help_text("profile", 80), HasSubstr("The command of that name: run_experiment profile --help"));
+  EXPECT_THAT(*help_text("compare", 80), Not(HasSubstr("The command of that name")));
   EXPECT_EQ(help_text("advize", 80).status().message(), "--help=advize: no such topic or option; did you mean advise?");
   EXPECT_EQ(help_text("qqqqqqq", 80).status().message(), "--help=qqqqqqq: no such topic or option; --help lists them");
 }
