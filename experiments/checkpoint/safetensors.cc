@@ -162,8 +162,8 @@ Result<std::uint64_t> safetensors_header_bytes(std::string_view first_bytes, std
   std::memcpy(&length, first_bytes.data(), kSafetensorsLengthBytes);
   const std::uint64_t behind = file_bytes - kSafetensorsLengthBytes;
   if (length <= kMaxHeaderBytes && length <= behind) return length;
-  return Status::data_loss(fmt::format(
-      "no safetensors: what says how long the header is, {} bytes, is more than the {} that follow", length, behind));
+  return Status::data_loss(
+      fmt::format("no safetensors: a header of {} bytes does not fit in {} bytes", length, behind));
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::uint64_t data_bytes) {

@@ -25,6 +25,11 @@ std::vector<double> rates_of(const std::vector<const char*>& flags) {
   return rates;
 }
 
+TEST(CompareLine, SaysWhereAModeIsAddedThatAnOptionNeeds) {
+  EXPECT_EQ(refusal({"compare", "--servers=2", "--modes=allreduce"}),
+            "--servers=2: has an effect only with --mode=ps; leave it out or add that, as a mode of --modes");
+}
+
 TEST(CompareLine, GivesEachRowTheRateOfItsUpdate) {
   EXPECT_THAT(rates_of({"compare", kModes, "--workers=4", "--optimizer=sgd", "--learning-rate=0.1"}),
               ElementsAre(0.1, 0.1, 0.1, 0.025, 0.05));
