@@ -163,7 +163,7 @@ Result<std::uint64_t> safetensors_header_bytes(std::string_view first_bytes, std
   const std::uint64_t behind = file_bytes - kSafetensorsLengthBytes;
   if (length <= kMaxHeaderBytes && length <= behind) return length;
   return Status::data_loss(
-      fmt::format("no safetensors: a header of {} bytes does not fit in {} bytes", length, behind));
+      fmt::format("no safetensors, or cut off: a header of {} bytes does not fit in {} bytes", length, behind));
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::uint64_t data_bytes) {

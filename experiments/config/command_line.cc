@@ -99,7 +99,7 @@ Status unknown_option(const std::string& word, const ReadLine& line, const std::
   const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   if (const std::string others = others_with(name, line.command); !others.empty()) {
     return Status::invalid_argument(
-        fmt::format("{}: an option of {}, which must be the first word; {} has none of that name{}", flag, others,
+        fmt::format("{}: an option of {}: put that command first; {} has none of that name{}", flag, others,
                     line.command == nullptr ? "a run" : line.command->name,
                     name == "gpus" ? ", and trains on GPUs with --device=cuda, one of each worker" : ""));
   }

@@ -121,18 +121,17 @@ TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
   EXPECT_EQ(refusal({"-v"}), "-v: no such flag; --help lists all");
   EXPECT_EQ(refusal({"--mode=PS"}), "--mode=PS: mode must be local, ps or allreduce; did you mean ps?");
   EXPECT_EQ(refusal({"--learning_rate", "0.1"}), "--learning_rate: no such flag; did you mean --learning-rate?");
-  EXPECT_EQ(
-      refusal({"--gpus=2"}),
-      "--gpus: an option of submit, which must be the first word; a run has none of that name, and trains on GPUs "
-      "with --device=cuda, one of each worker");
+  EXPECT_EQ(refusal({"--gpus=2"}),
+            "--gpus: an option of submit: put that command first; a run has none of that name, and trains on GPUs "
+            "with --device=cuda, one of each worker");
   EXPECT_EQ(refusal({"--image", "x"}),
-            "--image: an option of submit, which must be the first word; a run has none of that name");
+            "--image: an option of submit: put that command first; a run has none of that name");
   EXPECT_EQ(refusal({"--qqqqqq"}), "--qqqqqq: no such flag; --help lists all");
   EXPECT_EQ(refusal({"campare"}), "campare: no such command; did you mean compare?");
   EXPECT_EQ(refusal({"--modes=ps"}),
-            "--modes: an option of compare or study, which must be the first word; a run has none of that name");
+            "--modes: an option of compare or study: put that command first; a run has none of that name");
   EXPECT_EQ(refusal({"compare", "--predictions=x"}),
-            "--predictions: an option of evaluate, which must be the first word; compare has none of that name");
+            "--predictions: an option of evaluate: put that command first; compare has none of that name");
   EXPECT_THAT(refusal({""}), StartsWith(": no such command; leave it out to run one job"));
   EXPECT_EQ(refusal({"profile", "extra"}), "profile: 'extra': it takes options alone; leave that out");
 }
