@@ -308,11 +308,7 @@ Result<CommandLine> compare_line(const GivenOptions& asked, const CompareWords& 
   SYNCOPATE_RETURN_IF_ERROR(settle_rates(given, words, line));
   std::vector<ResolvedRun> configs;
   for (const ComparedRun& run : line.runs) configs.push_back(presumed(run.config));
-  const Status effect = check_effect(given, configs);
-  if (!effect.ok() && effect.message().find("--mode=") != std::string::npos) {
-    return Status(effect.code(), effect.message() + ", as a mode of --modes");
-  }
-  SYNCOPATE_RETURN_IF_ERROR(effect);
+  SYNCOPATE_RETURN_IF_ERROR(check_effect(given, configs, "--modes"));
   return line;
 }
 

@@ -17,12 +17,18 @@ namespace syncopate::experiments {
 namespace {
 
 Status wrong_mode(const std::string& label) {
-  return Status::invalid_argument(fmt::format(
-      "--modes: '{}' must be local, allreduce, allreduce: and a collective, as in allreduce:ring, "
-      "allreduce:sync-every:k (k from 2), allreduce:gossip, allreduce:gossip:k, "
-      "allreduce:gossip-async, allreduce:gossip-async:k, ps: and a consistency, as in ps:bounded:4, or like: "
-      "and a preset, as in like:horovod",
-      label));
+  std::string labels;
+  for (const ModeTraits& mode : kModeTraits) {
+    if (!mode.has_servers) labels += fmt::format("{}, ", mode.name);
+    if (mode.has_servers) labels += fmt::format("{0}: and a consistency, as in {0}:bounded:4, ", mode.name);
+    if (!mode.sums_among_workers) continue;
+    labels += fmt::format(
+        "{0}: and a collective, as in {0}:ring, {0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, "
+        "{0}:gossip-async, {0}:gossip-async:k, ",
+        mode.name);
+  }
+  return Status::invalid_argument(
+      fmt::format("--modes: '{}' must be {}or like: and a preset, as in like:horovod", label, labels));
 }
 
 // Returns the config with one worker that trains the batches of all.
@@ -44,62 +50,65 @@ Result<RunRequest> as_local(RunRequest config, int workers) {
   return config;
 }
 
-// Returns the number of steps in "PREFIX:k", if it is at least `least`.
-std::optional<std::int64_t> steps_in(std::string_view label, std::string_view prefix, std::int64_t least) {
-  if (!label.starts_with(prefix)) return std::nullopt;
-  const auto steps = parse_number<std::int64_t>(std::string(label.substr(prefix.size())));
+// Returns the number of steps in "PREFIXk", if it is at least `least`.
+std::optional<std::int64_t> steps_in(std::string_view way, std::string_view prefix, std::int64_t least) {
+  if (!way.starts_with(prefix)) return std::nullopt;
+  const auto steps = parse_number<std::int64_t>(std::string(way.substr(prefix.size())));
   return steps && *steps >= least && *steps <= kMostSyncEvery ? steps : std::nullopt;
 }
 
-// Sets the collective that `label` names, as in allreduce:ring, if it is one that --collective takes. Returns whether
-// it is.
-bool sets_collective(RunRequest& config, const std::string& label) {
-  constexpr std::string_view kPrefix = "allreduce:";
-  if (!label.starts_with(kPrefix)) return false;
+// Sets the collective that is named, if it is one that --collective takes. Returns whether it is.
+bool sets_collective(RunRequest& config, const std::string& name) {
   const std::vector<OptionSpec> table = option_table();
   const auto option = std::ranges::find(table, "collective", &OptionSpec::name);
-  return option->set(config, label.substr(kPrefix.size())).ok() && config.collective;
+  return option->set(config, name).ok() && config.collective;
 }
 
-Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
-  constexpr std::string_view kPs = "ps:";
-  if (label.starts_with(kPs)) {
-    const Result<ps::Consistency> consistency = ps::Consistency::parse(std::string_view(label).substr(kPs.size()));
-    if (!consistency.ok()) return wrong_mode(label);
-    config.mode = Mode::kPs;
-    config.consistency = *consistency;
-    return config;
+// Sets how workers sum, as in "ring" or "sync-every:8". Returns whether there is such a way.
+bool sets_sum(RunRequest& config, const std::string& way) {
+  if (way == name_of(CollectiveKind::kMpi)) config.launcher = LauncherKind::kMpirun;
+  if (const auto every = steps_in(way, "sync-every:", 2)) {
+    config.sync_every = *every;
+    return true;
   }
-  if (label.starts_with(kLikeMode) && runs_command(config)) {
+  for (const auto& [name, gossip] : {std::pair("gossip", Gossip::kInStep), std::pair("gossip-async", Gossip::kAsync)}) {
+    const auto every = way == name ? std::optional<std::int64_t>(1) : steps_in(way, std::string(name) + ":", 1);
+    if (!every) continue;
+    config.sync_every = *every;
+    config.gossip = gossip;
+    return true;
+  }
+  return sets_collective(config, way);
+}
+
+Result<RunRequest> as_preset(RunRequest config, const std::string& label) {
+  if (runs_command(config)) {
     return Status::invalid_argument(
         fmt::format("--modes: {} sets a model and its update, which your own program decides ({}); name modes alone",
                     label, command_of(config)));
   }
-  if (label.starts_with(kLikeMode)) {
-    SYNCOPATE_ASSIGN_OR_RETURN(const Preset preset, open_preset(label.substr(kLikeMode.size())));
-    SYNCOPATE_RETURN_IF_ERROR(apply_to_mode(preset, config));
+  SYNCOPATE_ASSIGN_OR_RETURN(const Preset preset, open_preset(label.substr(kLikeMode.size())));
+  SYNCOPATE_RETURN_IF_ERROR(apply_to_mode(preset, config));
+  return config;
+}
+
+// A mode with several workers, and behind a colon a way of it.
+Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
+  if (label.starts_with(kLikeMode)) return as_preset(std::move(config), label);
+  const std::size_t colon = std::min(label.find(':'), label.size());
+  const std::string name = label.substr(0, colon);
+  const auto mode = std::ranges::find(kModeTraits, name, &ModeTraits::name);
+  if (mode == kModeTraits.end() || !mode->is_distributed) return wrong_mode(label);
+  config.mode = mode->mode;
+  if (colon == label.size()) return mode->has_servers ? wrong_mode(label) : Result<RunRequest>(config);
+  const std::string way = label.substr(colon + 1);
+  if (mode->has_servers) {
+    const Result<ps::Consistency> consistency = ps::Consistency::parse(way);
+    if (!consistency.ok()) return wrong_mode(label);
+    config.consistency = *consistency;
     return config;
   }
-  config.mode = Mode::kAllreduce;
-  if (label == "allreduce:mpi") {
-    config.collective = CollectiveKind::kMpi;
-    config.launcher = LauncherKind::kMpirun;
-    return config;
-  }
-  if (const auto every = steps_in(label, "allreduce:sync-every:", 2)) {
-    config.sync_every = *every;
-    return config;
-  }
-  for (const auto& [name, gossip] :
-       {std::pair("allreduce:gossip", Gossip::kInStep), std::pair("allreduce:gossip-async", Gossip::kAsync)}) {
-    const auto every = label == name ? std::optional<std::int64_t>(1) : steps_in(label, std::string(name) + ":", 1);
-    if (!every) continue;
-    config.sync_every = *every;
-    config.gossip = gossip;
-    return config;
-  }
-  if (label == "allreduce") return config;
-  return sets_collective(config, label) ? Result<RunRequest>(config) : wrong_mode(label);
+  return mode->sums_among_workers && sets_sum(config, way) ? Result<RunRequest>(config) : wrong_mode(label);
 }
 
 }  // namespace

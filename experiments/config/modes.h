@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
+
+#include "common/text/list_text.h"
 
 namespace syncopate::experiments {
 
-enum class Mode { kLocal, kPs, kAllreduce };
+enum class Mode { kLocal, kAllreduce, kPs };
 
 struct ModeTraits {
   Mode mode;
@@ -15,15 +19,25 @@ struct ModeTraits {
   bool is_distributed;      // several workers, which exchange something
   bool has_servers;         // servers keep the weights: workers push gradients to them and pull weights
   bool sums_among_workers;  // workers sum gradients or weights among themselves, by a collective
+  const char* in_step;      // in `compare`: the mode in which all workers update together, and follow local's curve
 };
 
 inline constexpr std::array kModeTraits{
-    ModeTraits{Mode::kLocal, "local", false, false, false},
-    ModeTraits{Mode::kPs, "ps", true, true, false},
-    ModeTraits{Mode::kAllreduce, "allreduce", true, false, true},
+    ModeTraits{Mode::kLocal, "local", false, false, false, "local"},
+    ModeTraits{Mode::kAllreduce, "allreduce", true, false, true, "allreduce"},
+    ModeTraits{Mode::kPs, "ps", true, true, false, "ps:sync"},
 };
 
 constexpr const ModeTraits& traits_of(Mode mode) { return *std::ranges::find(kModeTraits, mode, &ModeTraits::mode); }
 constexpr const char* name_of(Mode mode) { return traits_of(mode).name; }
+
+// Returns the modes that have a trait, as they are typed: "--mode=allreduce or --mode=ps".
+inline std::string modes_with(bool ModeTraits::*trait) {
+  std::vector<std::string> modes;
+  for (const ModeTraits& each : kModeTraits) {
+    if (each.*trait) modes.push_back(std::string("--mode=") + each.name);
+  }
+  return list_text(modes, "or");
+}
 
 }  // namespace syncopate::experiments

@@ -26,8 +26,11 @@ inline std::string optimizers(const std::function<bool(const OptimizerTraits&)>&
 }
 
 // The job
-inline const Condition kDistributed{"--mode=ps or --mode=allreduce", [](const Run& r) { return is_distributed(r); }};
-inline const Condition kOwnTransport{"--mode=ps, or a --collective of our own",
+inline const Condition kPs{modes_with(&ModeTraits::has_servers), [](const Run& r) { return has_servers(r); }};
+inline const std::string kSummingModes = modes_with(&ModeTraits::sums_among_workers);
+inline const Condition kDistributed{modes_with(&ModeTraits::is_distributed),
+                                    [](const Run& r) { return is_distributed(r); }};
+inline const Condition kOwnTransport{kPs.words + ", or a --collective of our own",
                                      [](const Run& r) { return has_servers(r) || has_own_collective(r); }};
 inline const Condition kConnections{"--transport=ipc or --transport=tcp", [](const Run& r) {
                                       const bool has_connections =
@@ -42,7 +45,7 @@ inline const Condition kOtherHosts{"--hosts that names another host",
 inline const Condition kStartsProcesses{"--cluster=real or namespaces, which have processes",
                                         [](const Run& r) { return r.cluster != ClusterKind::kSimulated; }};
 inline const Condition kByMpirun{"--launcher=mpirun", [](const Run& r) { return r.launcher == LauncherKind::kMpirun; }};
-inline const Condition kByNccl{"--mode=allreduce and --collective=nccl", [](const Run& r) {
+inline const Condition kByNccl{kSummingModes + " and --collective=nccl", [](const Run& r) {
                                  return sums_among_workers(r) && r.collective == CollectiveKind::kNccl;
                                }};
 
@@ -63,18 +66,17 @@ inline const Condition kLearns{"a --model that learns, not profile:NAME", [](con
 
 // Compression
 inline const Condition kSendsGradients{
-    "--mode=allreduce, without --sync-every and --gossip and with another collective than nccl, or with --mode=ps and "
-    "a consistency other than " +
+    kSummingModes + ", without --sync-every and --gossip and with another collective than nccl, or with " + kPs.words +
+        " and a consistency other than " +
         list_text(ps::consistency_names([](const Kind& kind) { return kind.pushes_weights; }), "and"),
     may_compress};
 inline const Condition kInt8{"--compress=int8", [](const Run& r) { return codec_of(r).kind == CodecKind::kInt8; }};
 inline const Condition kTopK{"--compress=topk:R", [](const Run& r) { return codec_of(r).kind == CodecKind::kTopK; }};
 inline const Condition kTopKOfMomentum{"--compress=topk:R and " + optimizers(has_momentum), may_correct_momentum};
-inline const Condition kCompressedPushes{"--mode=ps and --compress",
+inline const Condition kCompressedPushes{kPs.words + " and --compress",
                                          [](const Run& r) { return compression_of(r).of_pushes(); }};
 
 // Parameter servers
-inline const Condition kPs{"--mode=ps", [](const Run& r) { return has_servers(r); }};
 inline const Condition kSharedWork{"--shard=random, --shuffle=global or off, and " +
                                        consistency_among([](const Kind& kind) { return kind.shares_work(); }) +
                                        ", or --gossip=async",
@@ -89,7 +91,7 @@ inline const Condition kElastic{consistency_among([](const Kind& kind) { return 
                                 [](const Run& r) { return has_servers(r) && r.consistency.is_elastic(); }};
 inline const Condition kStale{consistency_among([](const Kind& kind) { return kind.applies_stale_gradients(); }),
                               [](const Run& r) { return has_servers(r) && r.consistency.applies_stale_gradients(); }};
-inline const Condition kSeveralShards{"--mode=ps and several shards (--servers, --shards-per-server)",
+inline const Condition kSeveralShards{kPs.words + " and several shards (--servers, --shards-per-server)",
                                       [](const Run& r) { return has_servers(r) && shards_of(r) > 1; }};
 inline const Condition kRunsAhead{
     consistency_among([](const Kind& kind) { return kind.pipeline; }) + ", and without --delay-compensation",
@@ -101,26 +103,24 @@ inline const Condition kOrdersPushes{
     "--overlap-forward and " + consistency_among([](const Kind& kind) { return kind.pipeline; }), may_order_pushes};
 
 // Allreduce
-inline const Condition kAllreduce{"--mode=allreduce", [](const Run& r) { return sums_among_workers(r); }};
+inline const Condition kAllreduce{kSummingModes, [](const Run& r) { return sums_among_workers(r); }};
 inline const Condition kGoesOnWithout{
-    "--mode=allreduce, or a program of your own (--command) under --mode=ps",
+    kSummingModes + ", or a program of your own (--command) under " + kPs.words,
     [](const Run& r) { return sums_among_workers(r) || (has_servers(r) && runs_command(r)); }};
-inline const Condition kSumsGradients{"--mode=allreduce, and without --sync-every and --gossip",
+inline const Condition kSumsGradients{kSummingModes + ", and without --sync-every and --gossip",
                                       [](const Run& r) { return sums_among_workers(r) && !averages_weights(r); }};
-inline const Condition kSumsRows{
-    "--mode=allreduce, and without --sync-every and --gossip, and --model=ncf or "
-    "wide-deep with --embeddings=sparse",
-    [](const Run& r) { return kSumsGradients.holds(r) && has_tables(r); }};
+inline const Condition kSumsRows{kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse",
+                                 [](const Run& r) { return kSumsGradients.holds(r) && has_tables(r); }};
 // The direct collective in shared memory has no segments.
 inline const Condition kSegments{
-    "--mode=allreduce and a schedule that sends messages, which direct in shared memory does not", [](const Run& r) {
+    kSummingModes + " and a schedule that sends messages, which direct in shared memory does not", [](const Run& r) {
       const bool in_memory = r.collective == CollectiveKind::kDirect && r.transport == TransportKind::kShm;
       return has_own_collective(r) && !in_memory;
     }};
 inline const Condition kChoosesBySize{
-    "--mode=allreduce and --collective=auto over another --transport than shm",
+    kSummingModes + " and --collective=auto over another --transport than shm",
     [](const Run& r) { return kAllreduce.holds(r) && r.collective == CollectiveKind::kBySize; }};
-inline const Condition kStalls{"--mode=allreduce, without --gossip and with another collective than nccl",
+inline const Condition kStalls{kSummingModes + ", without --gossip and with another collective than nccl",
                                may_report_stalls};
 
 // Model and data
@@ -177,8 +177,8 @@ inline const Condition kWritesCheckpoints{"--checkpoint-every",
                                           [](const Run& r) { return r.checkpoint_every.has_value(); }};
 inline const Condition kUsesCheckpoints{
     "--checkpoint-every or --resume", [](const Run& r) { return kWritesCheckpoints.holds(r) || r.resume.has_value(); }};
-inline const Condition kStandbys{"--mode=ps and --launcher=local", may_have_replicas};
-inline const Condition kRespawns{"--mode=ps and --launcher=local, or --elastic", may_respawn};
+inline const Condition kStandbys{kPs.words + " and --launcher=local", may_have_replicas};
+inline const Condition kRespawns{kStandbys.words + ", or --elastic", may_respawn};
 
 }  // namespace conditions
 }  // namespace syncopate::experiments

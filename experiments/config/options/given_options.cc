@@ -82,7 +82,7 @@ std::string as_typed(const OptionSpec& option, const std::string& value) {
   return is_switch ? "--" + option.name : fmt::format("--{}={}", option.name, value);
 }
 
-Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& runs) {
+Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& runs, const std::string& modes) {
   for (const OptionSpec& option : option_table()) {
     const auto found = given.find(option.name);
     if (found == given.end()) continue;
@@ -92,8 +92,10 @@ Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& r
     }
     if (option.only_with().empty()) continue;
     if (std::ranges::any_of(runs, [&](const ResolvedRun& run) { return option.has_effect(run); })) continue;
-    return Status::invalid_argument(fmt::format("{}: has an effect only with {}; leave it out or add that",
-                                                as_typed(option, found->second), option.only_with()));
+    const bool needs_mode = option.only_with().find("--mode=") != std::string::npos;
+    return Status::invalid_argument(fmt::format("{}: has an effect only with {}; leave it out or add that{}",
+                                                as_typed(option, found->second), option.only_with(),
+                                                needs_mode && !modes.empty() ? ", as a mode of " + modes : ""));
   }
   return {};
 }

@@ -33,7 +33,8 @@ Result<RunRequest> apply_options(const GivenOptions& given);
 // Returns the word of a command line that gives the option this value: "--mode=ps", "--elastic".
 std::string as_typed(const OptionSpec& option, const std::string& value);
 
-// Fails if a given option has no effect in any of `runs`, since it would be silently ignored.
-Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& runs);
+// Fails if a given option has no effect in any of `runs`, since it would be silently ignored. `modes` is where a
+// comparison's modes are named; empty for one run.
+Status check_effect(const GivenOptions& given, const std::vector<ResolvedRun>& runs, const std::string& modes = {});
 
 }  // namespace syncopate::experiments

@@ -78,8 +78,8 @@ Status validate_seeds(const ResolvedRun& config) {
 Status validate_job(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_seeds(config));
   if (!is_distributed(config) && config.workers > 1) {
-    return Status::invalid_argument(fmt::format(
-        "--workers={}: --mode=local trains in one process; use --mode=ps or --mode=allreduce", config.workers));
+    return Status::invalid_argument(fmt::format("--workers={}: --mode={} trains in one process; use {}", config.workers,
+                                                name_of(config.mode), modes_with(&ModeTraits::is_distributed)));
   }
   if (!is_distributed(config) && config.launcher != LauncherKind::kLocal) {
     return Status::invalid_argument(fmt::format(

@@ -68,8 +68,10 @@ Status put_servers(const TaskPlace& place, const RunRequest& request, GivenOptio
   const std::string why = fmt::format("TF_CONFIG has {} ps", servers);
   if (has_servers(request) && servers > 0) return put(given, "servers", servers, why);
   if (!has_servers(request) && servers == 0) return {};
-  return Status::invalid_argument(fmt::format("--mode={}: {}; {}", name_of(request.mode), why,
-                                              servers > 0 ? "use --mode=ps" : "use --mode=allreduce, or add some"));
+  const std::string remedy = servers > 0
+                                 ? "use " + modes_with(&ModeTraits::has_servers)
+                                 : fmt::format("use {}, or add some", modes_with(&ModeTraits::sums_among_workers));
+  return Status::invalid_argument(fmt::format("--mode={}: {}; {}", name_of(request.mode), why, remedy));
 }
 
 }  // namespace
@@ -91,10 +93,9 @@ Status settle_tasks(const TaskPlace& place, GivenOptions& given) {
   SYNCOPATE_RETURN_IF_ERROR(check_options(place, given));
   SYNCOPATE_ASSIGN_OR_RETURN(RunRequest request, apply_options(given));
   if (!is_distributed(request)) {
-    return Status::invalid_argument(
-        fmt::format("--mode=local: trains in one process, and {}; use --mode=ps or "
-                    "--mode=allreduce, or start one",
-                    count_text(place)));
+    return Status::invalid_argument(fmt::format("--mode={}: trains in one process, and {}; use {}, or start one",
+                                                name_of(request.mode), count_text(place),
+                                                modes_with(&ModeTraits::is_distributed)));
   }
   if (place.roles) {
     SYNCOPATE_RETURN_IF_ERROR(put_servers(place, request, given));

@@ -27,10 +27,6 @@ constexpr double kLeastEpsilon = 1e-4;
 // A weight decay is raised to this value. If it were left out, it would be more than 1 % of the movement.
 constexpr double kLeastDecay = 1e-3;
 constexpr double kLeastDecoupledDecay = 0.05;
-constexpr const char* kSynchronousModes = "local,allreduce,ps:sync";
-// The modes for models with batch norm, where a worker's moments are those of its own batch, while local has all
-// workers' batch; and for parts by label, which local does not have.
-constexpr const char* kModesOfTheSameBatches = "allreduce,ps:sync";
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
@@ -68,6 +64,15 @@ bool outweighs(const EqualityGap& first, const EqualityGap& second) {
   };
   if (first.verdict != second.verdict) return weight(first.verdict) > weight(second.verdict);
   return first.verdict == EqualityGap::Verdict::kNotShown ? first.movement < second.movement : first.gap > second.gap;
+}
+
+// Returns each mode as it is in step, as in "local,allreduce,ps:sync".
+std::string modes_in_step(bool with_local) {
+  std::vector<std::string> modes;
+  for (const ModeTraits& each : kModeTraits) {
+    if (each.is_distributed || with_local) modes.emplace_back(each.in_step);
+  }
+  return fmt::to_string(fmt::join(modes, ","));
 }
 
 struct Trained {
@@ -186,12 +191,13 @@ EqualityOutcome check_equality(const RunRequest& base, const std::string& folder
   RunRequest distributed = base;
   distributed.mode = Mode::kAllreduce;
   const bool has_parts = has_samples_of_its_own(distributed);
+  // With batch norm a worker's moments are those of its own batch, while local has all workers' batch; and local has no
+  // parts by label.
   const bool with_local = !norms_batches && !has_parts;
   EqualityOutcome outcome;
   for (std::uint64_t attempt = 0; attempt < kSeeds; ++attempt) {
     job.seed = base.seed + attempt;
-    const Result<std::vector<ComparedRun>> runs =
-        comparison_runs(job, with_local ? kSynchronousModes : kModesOfTheSameBatches);
+    const Result<std::vector<ComparedRun>> runs = comparison_runs(job, modes_in_step(with_local));
     if (!runs.ok()) return {ExitCode::kUsage, false, runs.status().message()};
     std::vector<Trained> trained;
     for (const ComparedRun& run : *runs) {

@@ -5,9 +5,9 @@
 namespace syncopate::experiments {
 
 std::string mode_of(const ResolvedRun& config) {
-  if (has_servers(config)) return "ps:" + config.consistency.to_string();
-  if (averages_weights(config)) return "allreduce:" + averaging_of(config);
-  return name_of(config.mode);
+  const std::string mode = name_of(config.mode);
+  if (has_servers(config)) return mode + ":" + config.consistency.to_string();
+  return averages_weights(config) ? mode + ":" + averaging_of(config) : mode;
 }
 
 }  // namespace syncopate::experiments

@@ -40,7 +40,7 @@ const std::string kStale = among([](const Kind& kind) { return kind.applies_stal
 
 // For all conditions, by their words.
 const std::map<std::string, Promise> kPromises = {
-    {"--mode=ps or --mode=allreduce", {{{"mode=ps"}, {"mode=allreduce"}}, {{}}}},
+    {"--mode=allreduce or --mode=ps", {{{"mode=ps"}, {"mode=allreduce"}}, {{}}}},
     {"--mode=ps, or a --collective of our own",
      {{{"mode=ps"}, {"mode=allreduce"}, {"mode=allreduce", "collective=ring"}},
       {{}, {"mode=allreduce", "collective=mpi"}, {"mode=allreduce", "collective=nccl"}}}},
@@ -147,7 +147,7 @@ const std::map<std::string, Promise> kPromises = {
      {{{"dataset=digits"}, {"dataset=grammar"}, {"dataset=zipf-ratings"}, {"dataset=zipf-clicks"}},
       {{"dataset=mnist"}, {"dataset=ratings"}, {"dataset=clicks"}}}},
     {"--dataset=text or grammar", {{{"dataset=text"}, {"dataset=grammar"}}, {{}, {"dataset=mnist"}}}},
-    {"--mode=ps or --mode=allreduce, --dataset=digits, mnist, fashion-mnist, cifar10 or your own, and a --model that "
+    {"--mode=allreduce or --mode=ps, --dataset=digits, mnist, fashion-mnist, cifar10 or your own, and a --model that "
      "learns, not profile:NAME",
      {{{"mode=ps"},
        {"mode=allreduce", "dataset=mnist"},
