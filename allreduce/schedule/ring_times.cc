@@ -14,7 +14,7 @@ constexpr double kTicksPerNanosecond = 1000;
 // less than the thousandth that a tick is.
 inline double rounded_up(double ticks) {
   constexpr double kNoFractions = 6755399441055744.0;  // 1.5 * 2^52
-  return ((ticks / kTicksPerNanosecond + 0.4995) + kNoFractions - kNoFractions) * kTicksPerNanosecond;
+  return ((ticks * (1 / kTicksPerNanosecond) + 0.4995) + kNoFractions - kNoFractions) * kTicksPerNanosecond;
 }
 
 // Each rank sends a part: it is at `now`, and its link is busy until `busy`. arrivals[r + 1] is when rank r's part has
@@ -52,6 +52,7 @@ RingTimes::RingTimes(int ranks, std::size_t length, std::size_t segment, const R
   segments_ = segments_in(chunks.front().size(), segment);
   const std::vector<std::vector<Range>> parts = cut_each(chunks, segments_);
   for (const Range& chunk : chunks) chunk_bytes_.push_back(static_cast<std::int64_t>(chunk.size() * sizeof(float)));
+  bytes_ = static_cast<std::int64_t>(length * sizeof(float));
   on_link_.assign(segments_, std::vector<double>(2 * count));
   sums_ = on_link_;
   for (std::size_t j = 0; j < segments_; ++j) {
@@ -102,10 +103,8 @@ std::vector<TimePoint> RingTimes::leave(std::span<const TimePoint> entered) cons
 
 std::int64_t RingTimes::bytes_sent(int rank) const {
   const auto ranks = static_cast<std::size_t>(ranks_), own = static_cast<std::size_t>(rank);
-  std::int64_t all = 0;
-  for (const std::int64_t bytes : chunk_bytes_) all += bytes;
   // In the reduce-scatter all but the chunk behind its own, which it has in the end; then all but the one behind that.
-  return 2 * all - chunk_bytes_[(own + 1) % ranks] - chunk_bytes_[(own + 2) % ranks];
+  return 2 * bytes_ - chunk_bytes_[(own + 1) % ranks] - chunk_bytes_[(own + 2) % ranks];
 }
 
 }  // namespace syncopate::allreduce

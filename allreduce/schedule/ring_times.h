@@ -38,6 +38,7 @@ class RingTimes {
   const std::int64_t latency_;
   std::size_t segments_ = 1;               // of each chunk
   std::vector<std::int64_t> chunk_bytes_;  // by chunk
+  std::int64_t bytes_ = 0;                 // of all chunks
   // By segment, then by chunk, all chunks twice: those that the ranks send in one slot lie behind each other.
   std::vector<std::vector<double>> on_link_, sums_;  // ticks; zero: a part without elements, which is not sent
 };

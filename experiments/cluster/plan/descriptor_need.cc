@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kOfItself = 32;
 // For each process the coordinator has a connection, a handle, its standard input, and for workers a file of steps.
 constexpr std::int64_t kOfEachProcess = 4;
+// A simulated process needs none, but that the coordinator keeps a file of steps for each worker.
+constexpr std::int64_t kStepsOfASimulatedWorker = 1;
 // For a program on any of several hosts it also has a pipe from it, its log, and its file of steps twice.
 constexpr std::int64_t kOfEachRelay = 4;
 // For each other member of its group an endpoint has links and memory, and connections in both directions.
@@ -63,18 +65,23 @@ std::int64_t descriptors_on_their_way(const ResolvedRun& config) {
 }
 
 Status check_descriptors(const ResolvedRun& config, const JobPlan& plan, std::int64_t limit, bool is_root) {
-  const std::int64_t needed = std::max(descriptors_of_coordinator(plan), descriptors_of_process(config));
+  const auto refused = [&](const char* who, std::int64_t needed, const char* fewer) {
+    return Status::invalid_argument(fmt::format(
+        "{} may need {} file descriptors, and may have {}: raise the hard limit (ulimit -Hn), or use fewer {}", who,
+        needed, limit, fewer));
+  };
+  if (config.cluster == ClusterKind::kSimulated) {
+    const std::int64_t needed = kOfItself + kStepsOfASimulatedWorker * config.workers;
+    return needed <= limit ? Status() : refused("this run", needed, "workers");
+  }
   if (const std::int64_t on_their_way = descriptors_on_their_way(config); on_their_way > limit && !is_root) {
     return Status::invalid_argument(
         fmt::format("over shared memory {} file descriptors of this run may be on their way at once, and a user may "
                     "have {}: raise the hard limit (ulimit -Hn), or use fewer processes or {}",
                     on_their_way, limit, way_out_of(config)));
   }
-  if (needed <= limit) return {};
-  return Status::invalid_argument(
-      fmt::format("a process of this run may need {} file descriptors, and may have {}: raise the hard limit "
-                  "(ulimit -Hn), or use fewer processes or --connections",
-                  needed, limit));
+  const std::int64_t needed = std::max(descriptors_of_coordinator(plan), descriptors_of_process(config));
+  return needed <= limit ? Status() : refused("a process of this run", needed, "processes or --connections");
 }
 
 }  // namespace syncopate::experiments

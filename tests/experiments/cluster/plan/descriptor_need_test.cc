@@ -38,6 +38,20 @@ TEST(DescriptorNeed, IsRefusedWhereTheLimitIsBelow) {
   EXPECT_THAT(refused.message(), testing::HasSubstr("ulimit -Hn"));
 }
 
+// There are no connections, and no memory that hosts' ranks show each other.
+TEST(DescriptorNeed, OfASimulatedRunIsOneForEachWorker) {
+  RunRequest request;
+  request.mode = Mode::kAllreduce;
+  request.cluster = ClusterKind::kSimulated;
+  request.batch_size = 1;
+  request.hosts = {{.name = "a", .slots = 512}, {.name = "b", .slots = 512}};
+  const ResolvedRun config = resolved(request);
+  ASSERT_EQ(config.workers, 1024);
+  const JobPlan plan = make_plan(config, "run-7", "box");
+  EXPECT_TRUE(check_descriptors(config, plan, 1024 + 32, false).ok());
+  EXPECT_THAT(check_descriptors(config, plan, 1024, false).message(), testing::HasSubstr("use fewer workers"));
+}
+
 TEST(DescriptorNeed, OfAnUsualRunIsLittle) {
   const ResolvedRun config = ps(8, 2);
   EXPECT_TRUE(check_descriptors(config, make_plan(config, "run-7", "box"), 256, false).ok());
