@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,23 +20,25 @@ struct ModeTraits {
   bool is_distributed;      // several workers, which exchange something
   bool has_servers;         // servers keep the weights: workers push gradients to them and pull weights
   bool sums_among_workers;  // workers sum gradients or weights among themselves, by a collective
+  bool replicates_state;    // each worker makes every update itself, and has the optimizer's whole state for it
   const char* in_step;      // in `compare`: the mode in which all workers update together, and follow local's curve
 };
 
 inline constexpr std::array kModeTraits{
-    ModeTraits{Mode::kLocal, "local", false, false, false, "local"},
-    ModeTraits{Mode::kAllreduce, "allreduce", true, false, true, "allreduce"},
-    ModeTraits{Mode::kPs, "ps", true, true, false, "ps:sync"},
+    ModeTraits{Mode::kLocal, "local", false, false, false, true, "local"},
+    ModeTraits{Mode::kAllreduce, "allreduce", true, false, true, true, "allreduce"},
+    ModeTraits{Mode::kPs, "ps", true, true, false, false, "ps:sync"},
 };
 
 constexpr const ModeTraits& traits_of(Mode mode) { return *std::ranges::find(kModeTraits, mode, &ModeTraits::mode); }
 constexpr const char* name_of(Mode mode) { return traits_of(mode).name; }
 
-// Returns the modes that have a trait, as they are typed: "--mode=allreduce or --mode=ps".
-inline std::string modes_with(bool ModeTraits::*trait) {
+// Returns the modes of which `test` is true, as they are typed: "--mode=allreduce or --mode=ps".
+template <typename Test>
+std::string modes_with(const Test& test) {
   std::vector<std::string> modes;
   for (const ModeTraits& each : kModeTraits) {
-    if (each.*trait) modes.push_back(std::string("--mode=") + each.name);
+    if (std::invoke(test, each)) modes.push_back(std::string("--mode=") + each.name);
   }
   return list_text(modes, "or");
 }

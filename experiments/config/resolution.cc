@@ -44,7 +44,7 @@ void settle_times(const RunRequest& request, ResolvedRun& config) {
 
 CollectiveKind collective_of(const ResolvedRun& config) {
   const bool by_nccl = config.device == DeviceKind::kCuda && !config.shape && !compresses(config);
-  if (sums_among_workers(config) && !averages_weights(config) && by_nccl) return CollectiveKind::kNccl;
+  if (sums_gradients(config) && by_nccl) return CollectiveKind::kNccl;
   // Used only at the beginning and at the end: not worth a measurement.
   if (gossips_asynchronously(config)) return CollectiveKind::kRing;
   const bool in_memory = config.transport == TransportKind::kShm && !config.shape;

@@ -208,9 +208,13 @@ ps::Sharding sharding_of(const ResolvedRun& config) {
   return {.policy = config.sharding, .chunk_bytes = static_cast<std::size_t>(config.chunk_bytes)};
 }
 
+bool sums_among_replicas(const RunSettings& config) { return sums_among_workers(config) && replicates_state(config); }
+
 bool averages_weights(const RunSettings& config) {
-  return sums_among_workers(config) && (config.sync_every > 1 || config.gossip != Gossip::kOff);
+  return sums_among_replicas(config) && (config.sync_every > 1 || config.gossip != Gossip::kOff);
 }
+
+bool sums_gradients(const RunSettings& config) { return sums_among_replicas(config) && !averages_weights(config); }
 
 std::string averaging_of(const RunSettings& config) {
   const char* how = config.gossip == Gossip::kAsync    ? "gossip-async"
@@ -223,7 +227,7 @@ bool compresses(const RunSettings& config) { return config.compress.kind != Code
 
 bool may_compress(const ResolvedRun& config) {
   if (has_servers(config)) return !config.consistency.pushes_weights();
-  return sums_among_workers(config) && !averages_weights(config) && config.collective != CollectiveKind::kNccl;
+  return sums_gradients(config) && config.collective != CollectiveKind::kNccl;
 }
 
 CodecConfig codec_of(const ResolvedRun& config) {

@@ -123,8 +123,11 @@ OptimizerConfig optimizer_of(const ResolvedRun& config);
 // Return over how many shards the weights are divided under ps, and how.
 std::size_t shards_of(const RunSettings& config);
 ps::Sharding sharding_of(const ResolvedRun& config);
-// Returns whether workers make updates of their own under allreduce, and average weights instead of gradients.
+// Returns whether workers sum among themselves, and each makes every update.
+bool sums_among_replicas(const RunSettings& config);
+// Returns whether such workers make updates of their own, and average weights instead of gradients; or sum gradients.
 bool averages_weights(const RunSettings& config);
+bool sums_gradients(const RunSettings& config);
 // Returns whether such workers never agree on common weights before the end.
 inline bool has_replicas_of_their_own(const RunSettings& config) {
   return sums_among_workers(config) && config.gossip != Gossip::kOff;

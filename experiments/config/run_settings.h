@@ -224,6 +224,7 @@ struct RunSettings {
 inline bool is_distributed(const RunSettings& config) { return traits_of(config.mode).is_distributed; }
 inline bool has_servers(const RunSettings& config) { return traits_of(config.mode).has_servers; }
 inline bool sums_among_workers(const RunSettings& config) { return traits_of(config.mode).sums_among_workers; }
+inline bool replicates_state(const RunSettings& config) { return traits_of(config.mode).replicates_state; }
 
 // Returns how many servers keep the weights, each of which has --replicas standbys besides; 0 if the mode has none.
 inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }

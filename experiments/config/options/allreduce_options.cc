@@ -76,7 +76,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                {CollectiveKind::kDirect, CollectiveKind::kRing, CollectiveKind::kHalvingDoubling,
                 CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree,
                 CollectiveKind::kHierarchical, CollectiveKind::kMpi, CollectiveKind::kNccl}),
-           conditions::kAllreduce));
+           conditions::kSumsAmongWorkers));
   table.push_back(only(flag({.group = group,
                              .name = "measure-wire",
                              .sentence = "Measures the wire's speed, by which auto chooses, though an earlier run has, "
@@ -107,8 +107,8 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                    .sentence = "From 2 on workers make updates of their own, and average their weights after every K.",
                    .unit = "steps"},
                   &C::sync_every, "steps between meetings", std::int64_t{1}, kMostSyncEvery),
-           conditions::kAllreduce));
-  table.push_back(only(gossip(), conditions::kAllreduce));
+           conditions::kReplicates));
+  table.push_back(only(gossip(), conditions::kReplicates));
   table.push_back(only(
       number({.group = group,
               .name = "segment-bytes",

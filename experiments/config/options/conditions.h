@@ -28,6 +28,8 @@ inline std::string optimizers(const std::function<bool(const OptimizerTraits&)>&
 // The job
 inline const Condition kPs{modes_with(&ModeTraits::has_servers), [](const Run& r) { return has_servers(r); }};
 inline const std::string kSummingModes = modes_with(&ModeTraits::sums_among_workers);
+inline const std::string kReplicatingModes =
+    modes_with([](const ModeTraits& mode) { return mode.sums_among_workers && mode.replicates_state; });
 inline const Condition kDistributed{modes_with(&ModeTraits::is_distributed),
                                     [](const Run& r) { return is_distributed(r); }};
 inline const Condition kOwnTransport{kPs.words + ", or a --collective of our own",
@@ -66,8 +68,8 @@ inline const Condition kLearns{"a --model that learns, not profile:NAME", [](con
 
 // Compression
 inline const Condition kSendsGradients{
-    kSummingModes + ", without --sync-every and --gossip and with another collective than nccl, or with " + kPs.words +
-        " and a consistency other than " +
+    kReplicatingModes + ", without --sync-every and --gossip and with another collective than nccl, or with " +
+        kPs.words + " and a consistency other than " +
         list_text(ps::consistency_names([](const Kind& kind) { return kind.pushes_weights; }), "and"),
     may_compress};
 inline const Condition kInt8{"--compress=int8", [](const Run& r) { return codec_of(r).kind == CodecKind::kInt8; }};
@@ -103,12 +105,13 @@ inline const Condition kOrdersPushes{
     "--overlap-forward and " + consistency_among([](const Kind& kind) { return kind.pipeline; }), may_order_pushes};
 
 // Allreduce
-inline const Condition kAllreduce{kSummingModes, [](const Run& r) { return sums_among_workers(r); }};
+inline const Condition kSumsAmongWorkers{kSummingModes, [](const Run& r) { return sums_among_workers(r); }};
+inline const Condition kReplicates{kReplicatingModes, [](const Run& r) { return sums_among_replicas(r); }};
 inline const Condition kGoesOnWithout{
-    kSummingModes + ", or a program of your own (--command) under " + kPs.words,
-    [](const Run& r) { return sums_among_workers(r) || (has_servers(r) && runs_command(r)); }};
-inline const Condition kSumsGradients{kSummingModes + ", and without --sync-every and --gossip",
-                                      [](const Run& r) { return sums_among_workers(r) && !averages_weights(r); }};
+    kReplicatingModes + ", or a program of your own (--command) under " + kPs.words,
+    [](const Run& r) { return sums_among_replicas(r) || (has_servers(r) && runs_command(r)); }};
+inline const Condition kSumsGradients{kReplicatingModes + ", and without --sync-every and --gossip",
+                                      [](const Run& r) { return sums_gradients(r); }};
 inline const Condition kSumsRows{kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse",
                                  [](const Run& r) { return kSumsGradients.holds(r) && has_tables(r); }};
 // The direct collective in shared memory has no segments.
@@ -119,7 +122,7 @@ inline const Condition kSegments{
     }};
 inline const Condition kChoosesBySize{
     kSummingModes + " and --collective=auto over another --transport than shm",
-    [](const Run& r) { return kAllreduce.holds(r) && r.collective == CollectiveKind::kBySize; }};
+    [](const Run& r) { return kSumsAmongWorkers.holds(r) && r.collective == CollectiveKind::kBySize; }};
 inline const Condition kStalls{kSummingModes + ", without --gossip and with another collective than nccl",
                                may_report_stalls};
 

@@ -19,7 +19,7 @@ Recovery recovery_of(const ResolvedRun& config) {
 
 bool may_be_elastic(const ResolvedRun& config) {
   if (runs_command(config)) return is_distributed(config);
-  return sums_among_workers(config) && has_own_collective(config) && !averages_weights(config);
+  return sums_gradients(config) && has_own_collective(config);
 }
 
 bool may_have_replicas(const ResolvedRun& config) {
