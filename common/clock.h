@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace syncopate {
@@ -11,8 +12,12 @@ namespace syncopate {
 using Duration = std::chrono::nanoseconds;
 // Monotonic time; the same for all processes of one host, so that their time stamps can be compared.
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+// The latest time, in nanoseconds, that is believed of what comes from elsewhere: 73 years after a host began, so that
+// three can be added and subtracted.
+inline constexpr std::int64_t kLatestTime = std::int64_t{1} << 61;
 
 inline double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+inline double milliseconds(Duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 inline double microseconds(Duration duration) { return std::chrono::duration<double, std::micro>(duration).count(); }
 inline Duration from_seconds(double value) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));

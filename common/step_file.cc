@@ -15,11 +15,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/step_fields.h"
+
 namespace syncopate {
 namespace {
 
 // The file is this mark, then entries: a Header, and that many bytes. All of one host, so bytes are in its order.
-constexpr std::string_view kMark = "syncopate-steps-1\n";
+constexpr std::string_view kMark = "syncopate-steps-2\n";
 constexpr Duration kBetweenWrites = std::chrono::milliseconds(200);
 constexpr std::size_t kMostBytesOfAnEntry = 4096;
 constexpr std::size_t kBytesOfARead = std::size_t{1} << 18;
@@ -31,69 +33,29 @@ struct Header {
   std::uint32_t bytes = 0;
 };
 
-// A step's record as it is written: a new field goes behind the others, with another mark.
-struct WrittenStep {
-  static constexpr std::size_t kCounts = 22;                                // its first numbers, which are whole
-  std::int64_t step, epoch, end, total, data, forward, backward, straggle;  // times in nanoseconds
-  std::int64_t exposed_wait, forward_wait, communication, optimizer, codec, backward_codec;
-  std::int64_t bytes_out, bytes_in, staleness_max, last_shard, last_shard_alone, samples;
-  std::int64_t core_wait, compute_core_wait;  // -1: not known
-  double staleness_mean, dropped, loss, accuracy;
-};
-static_assert(std::has_unique_object_representations_v<Header> && sizeof(WrittenStep) == 26 * 8);
-
+// Each begins with its counts and durations, and then its times, in nanoseconds.
 struct WrittenEvaluation {
-  static constexpr std::size_t kCounts = 2;
+  static constexpr std::size_t kCounts = 1, kTimes = 1;
   std::int64_t step, taken;
   double loss, accuracy, epoch;
 };
 
 struct WrittenServer {
-  static constexpr std::size_t kCounts = 9;
+  static constexpr std::size_t kCounts = 9, kTimes = 0;
   std::int64_t server, updates, pushes, dropped, busy, serving, bytes_in, bytes_out, core_wait;
 };
 
 // A part of a trace: this, and then events.
 struct WrittenTrace {
-  static constexpr std::size_t kCounts = 2;
+  static constexpr std::size_t kCounts = 2, kTimes = 0;
   std::int64_t server, dropped;
 };
 
 struct WrittenEvent {
-  static constexpr std::size_t kCounts = 10;
+  static constexpr std::size_t kCounts = 8, kTimes = 2;
   std::int64_t kind, membership, shard, peer, item, number, value, bytes, begin, end;
 };
 constexpr std::size_t kMostEventsOfAnEntry = (kMostBytesOfAnEntry - sizeof(WrittenTrace)) / sizeof(WrittenEvent);
-
-WrittenStep written(const StepRecord& record) {
-  const SyncStats& sync = record.sync;
-  return {.step = record.step,
-          .epoch = record.epoch,
-          .end = record.end.time_since_epoch().count(),
-          .total = record.total.count(),
-          .data = record.data.count(),
-          .forward = record.forward.count(),
-          .backward = record.backward.count(),
-          .straggle = record.straggle.count(),
-          .exposed_wait = sync.exposed_wait.count(),
-          .forward_wait = sync.forward_wait.count(),
-          .communication = sync.communication.count(),
-          .optimizer = sync.optimizer.count(),
-          .codec = sync.codec.count(),
-          .backward_codec = sync.backward_codec.count(),
-          .bytes_out = sync.bytes_out,
-          .bytes_in = sync.bytes_in,
-          .staleness_max = sync.staleness_max,
-          .last_shard = sync.last_shard,
-          .last_shard_alone = sync.last_shard_alone.count(),
-          .samples = record.samples,
-          .core_wait = record.core_wait.value_or(Duration(-1)).count(),
-          .compute_core_wait = record.compute_core_wait.count(),
-          .staleness_mean = sync.staleness_mean,
-          .dropped = sync.dropped,
-          .loss = record.loss,
-          .accuracy = record.accuracy};
-}
 
 WrittenServer written(const ToldServer& told) {
   return {.server = told.server,
@@ -134,35 +96,6 @@ WrittenEvent written(const TraceEvent& event) {
 
 TimePoint time_of(std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); }
 
-StepRecord read_step(const WrittenStep& step) {
-  return {.step = step.step,
-          .epoch = step.epoch,
-          .end = time_of(step.end),
-          .total = Duration(step.total),
-          .data = Duration(step.data),
-          .forward = Duration(step.forward),
-          .backward = Duration(step.backward),
-          .straggle = Duration(step.straggle),
-          .core_wait = step.core_wait < 0 ? std::nullopt : std::optional(Duration(step.core_wait)),
-          .compute_core_wait = Duration(step.compute_core_wait),
-          .sync = {.exposed_wait = Duration(step.exposed_wait),
-                   .forward_wait = Duration(step.forward_wait),
-                   .communication = Duration(step.communication),
-                   .optimizer = Duration(step.optimizer),
-                   .codec = Duration(step.codec),
-                   .backward_codec = Duration(step.backward_codec),
-                   .bytes_out = step.bytes_out,
-                   .bytes_in = step.bytes_in,
-                   .staleness_mean = step.staleness_mean,
-                   .staleness_max = step.staleness_max,
-                   .dropped = step.dropped,
-                   .last_shard = static_cast<int>(step.last_shard),
-                   .last_shard_alone = Duration(step.last_shard_alone)},
-          .samples = step.samples,
-          .loss = step.loss,
-          .accuracy = step.accuracy};
-}
-
 // Whether it is an event that a process records: its small numbers are ones, and it does not end before it begins.
 bool is_event(const WrittenEvent& event) {
   const auto is_small = [](std::int64_t number) { return number <= std::numeric_limits<std::int32_t>::max(); };
@@ -195,13 +128,45 @@ void append(std::string& text, EntryKind kind, const Written& value) {
   append(text, kind, std::string_view(reinterpret_cast<const char*>(&value), sizeof(value)));
 }
 
-// Whether its whole numbers can be counts or nanoseconds, with which others calculate.
+// Whether it can be a count or a duration, or a time, with which others calculate.
+bool can_be(std::int64_t number) { return number >= -1 && number <= kMostToldNumber; }
+bool can_be_time(std::int64_t number) { return number >= -1 && number <= kLatestTime; }
+
 template <typename Written>
 bool has_counts(const Written& value) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 53;  // 104 days, in nanoseconds
-  std::array<std::int64_t, Written::kCounts> numbers;
+  std::array<std::int64_t, Written::kCounts + Written::kTimes> numbers;
   std::memcpy(numbers.data(), &value, sizeof(numbers));
-  return std::all_of(numbers.begin(), numbers.end(), [](std::int64_t each) { return each >= -1 && each <= kMost; });
+  const std::span all(numbers);
+  return std::ranges::all_of(all.first(Written::kCounts), can_be) &&
+         std::ranges::all_of(all.subspan(Written::kCounts), can_be_time);
+}
+
+// 8 bytes for each of step_fields().
+void append(std::string& text, const StepRecord& record) {
+  std::string payload;
+  for (const StepField& field : step_fields()) {
+    const std::int64_t bits = field.get(record);
+    payload.append(reinterpret_cast<const char*>(&bits), sizeof(bits));
+  }
+  append(text, EntryKind::kStep, std::string_view(payload));
+}
+
+Result<StepRecord> read_step(std::string_view payload) {
+  if (payload.size() != step_fields().size() * sizeof(std::int64_t)) {
+    return Status::data_loss("an entry has the wrong size");
+  }
+  StepRecord record;
+  for (const StepField& field : step_fields()) {
+    std::int64_t bits = 0;
+    std::memcpy(&bits, payload.data(), sizeof(bits));
+    payload.remove_prefix(sizeof(bits));
+    const bool can_it_be = field.kind == StepField::Kind::kReal   ? true
+                           : field.kind == StepField::Kind::kTime ? can_be_time(bits)
+                                                                  : can_be(bits);
+    if (!can_it_be) return Status::data_loss("an entry has a count or a time that cannot be");
+    field.set(bits, record);
+  }
+  return record;
 }
 
 template <typename Written>
@@ -245,8 +210,8 @@ Result<ToldTrace> read_trace(std::string_view payload) {
 Result<StepFileEntry> read_entry(EntryKind kind, std::string_view payload) {
   switch (kind) {
     case EntryKind::kStep: {
-      SYNCOPATE_ASSIGN_OR_RETURN(const WrittenStep step, read_as<WrittenStep>(payload));
-      return StepFileEntry(read_step(step));
+      SYNCOPATE_ASSIGN_OR_RETURN(const StepRecord step, read_step(payload));
+      return StepFileEntry(step);
     }
     case EntryKind::kEvaluation: {
       SYNCOPATE_ASSIGN_OR_RETURN(const WrittenEvaluation evaluation, read_as<WrittenEvaluation>(payload));
@@ -291,7 +256,7 @@ StepFileWriter::~StepFileWriter() {
 
 void StepFileWriter::add(const StepFileEntry& entry, TimePoint now) {
   if (const auto* step = std::get_if<StepRecord>(&entry)) {
-    append(kept_, EntryKind::kStep, written(*step));
+    append(kept_, *step);
   } else if (const auto* told = std::get_if<ToldEvaluation>(&entry)) {
     append(kept_, EntryKind::kEvaluation,
            WrittenEvaluation{.step = told->step,

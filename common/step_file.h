@@ -55,8 +55,8 @@ struct ToldTrace {
   bool operator==(const ToldTrace&) const = default;
 };
 
-// A step's record is written without `position`, `launch` and `sync.copy`. Where the program does not say what its
-// batch's loss or accuracy was, it is not a number.
+// Where the program does not say what its batch's loss or accuracy was, it is not a number.
+inline constexpr std::int64_t kMostToldNumber = std::int64_t{1} << 53;  // of nanoseconds 104 days
 using StepFileEntry = std::variant<StepRecord, ToldEvaluation, ToldFact, ToldServer, ToldTrace>;
 
 class StepFileWriter {
@@ -88,7 +88,8 @@ class StepFileReader {
   explicit StepFileReader(std::string path) : path_(std::move(path)) {}
 
   // Returns the whole entries that were added since the last call; none before the file is there. Fails with data loss
-  // if they are none of a StepFileWriter's. Counts and times are -1 to 2^53, so that they can be added and subtracted.
+  // if they are none of a StepFileWriter's. Counts and durations are -1 to kMostToldNumber, times to kLatestTime, so
+  // that they can be added and subtracted.
   Result<std::vector<StepFileEntry>> read();
 
  private:

@@ -32,6 +32,11 @@ struct StepRecord {
   double accuracy = 0;  // share of the labels that were predicted, 0 to 1, before the update
 };
 
+// Returns the time of the parts that do not overlap. What the whole step has beyond them is reported as other.
+inline Duration parts_of(const StepRecord& step) {
+  return step.data + step.forward + step.backward + step.straggle + step.sync.exposed_wait + step.sync.optimizer;
+}
+
 class RecordSink {
  public:
   virtual ~RecordSink() = default;

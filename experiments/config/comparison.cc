@@ -22,10 +22,10 @@ Status wrong_mode(const std::string& label) {
     if (!mode.has_servers) labels += fmt::format("{}, ", mode.name);
     if (mode.has_servers) labels += fmt::format("{0}: and a consistency, as in {0}:bounded:4, ", mode.name);
     if (!mode.sums_among_workers) continue;
+    labels += fmt::format("{0}: and a collective, as in {0}:ring, ", mode.name);
+    if (!mode.replicates_state) continue;
     labels += fmt::format(
-        "{0}: and a collective, as in {0}:ring, {0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, "
-        "{0}:gossip-async, {0}:gossip-async:k, ",
-        mode.name);
+        "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, ", mode.name);
   }
   return Status::invalid_argument(
       fmt::format("--modes: '{}' must be {}or like: and a preset, as in like:horovod", label, labels));
@@ -59,14 +59,14 @@ std::optional<std::int64_t> steps_in(std::string_view way, std::string_view pref
 
 // Sets the collective that is named, if it is one that --collective takes. Returns whether it is.
 bool sets_collective(RunRequest& config, const std::string& name) {
+  if (name == name_of(CollectiveKind::kMpi)) config.launcher = LauncherKind::kMpirun;
   const std::vector<OptionSpec> table = option_table();
   const auto option = std::ranges::find(table, "collective", &OptionSpec::name);
   return option->set(config, name).ok() && config.collective;
 }
 
-// Sets how workers sum, as in "ring" or "sync-every:8". Returns whether there is such a way.
-bool sets_sum(RunRequest& config, const std::string& way) {
-  if (way == name_of(CollectiveKind::kMpi)) config.launcher = LauncherKind::kMpirun;
+// Sets how replicas average weights, as in "sync-every:8" or "gossip". Returns whether there is such a way.
+bool sets_averaging(RunRequest& config, const std::string& way) {
   if (const auto every = steps_in(way, "sync-every:", 2)) {
     config.sync_every = *every;
     return true;
@@ -78,7 +78,7 @@ bool sets_sum(RunRequest& config, const std::string& way) {
     config.gossip = gossip;
     return true;
   }
-  return sets_collective(config, way);
+  return false;
 }
 
 Result<RunRequest> as_preset(RunRequest config, const std::string& label) {
@@ -108,7 +108,9 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
     config.consistency = *consistency;
     return config;
   }
-  return mode->sums_among_workers && sets_sum(config, way) ? Result<RunRequest>(config) : wrong_mode(label);
+  const bool is_set = (mode->replicates_state && sets_averaging(config, way)) ||
+                      (mode->sums_among_workers && sets_collective(config, way));
+  return is_set ? Result<RunRequest>(config) : wrong_mode(label);
 }
 
 }  // namespace

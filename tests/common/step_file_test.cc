@@ -216,9 +216,9 @@ TEST_F(StepFileTest, ForeignFilesAreNamed) {
   new_writer().add(some_step(0), at(0));
   const std::string whole = content();
   std::string huge = whole, unknown = whole, wrong = whole;
-  huge[sizeof("syncopate-steps-1\n") - 1 + 6] = '\x7f';  // of the length
-  unknown[sizeof("syncopate-steps-1\n") - 1] = '\x7f';   // of the kind
-  wrong[sizeof("syncopate-steps-1\n") - 1] = '\x02';
+  huge[sizeof("syncopate-steps-2\n") - 1 + 6] = '\x7f';  // of the length
+  unknown[sizeof("syncopate-steps-2\n") - 1] = '\x7f';   // of the kind
+  wrong[sizeof("syncopate-steps-2\n") - 1] = '\x02';
   for (const std::string& text : {std::string("nothing of ours"), huge, unknown, wrong}) {
     put(text);
     const Status status = StepFileReader(path()).read().status();
@@ -236,6 +236,23 @@ TEST_F(StepFileTest, NumbersThatCannotBeAreNoSteps) {
     new_writer().add(step, at(0));
     EXPECT_THAT(StepFileReader(path()).read().status().message(), HasSubstr("a count or a time that cannot be"));
   }
+}
+
+// Times count from its start.
+TEST_F(StepFileTest, AHostMayHaveBeenOnForYears) {
+  const TimePoint now{std::chrono::hours(24 * 3000)};
+  StepRecord step = some_step(1);
+  step.end = now;
+  {
+    StepFileWriter writer = new_writer();
+    writer.add(step, now);
+    writer.add(ToldEvaluation{.step = 1, .taken = now}, now);
+    writer.add(ToldTrace{.events = {{.begin = now, .end = now}}}, now);
+  }
+  const auto read = StepFileReader(path()).read();
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_THAT(*read, SizeIs(3));
+  EXPECT_EQ(std::get<StepRecord>(read->front()).end, now);
 }
 
 TEST_F(StepFileTest, AFolderThatIsNotThereIsAnError) {

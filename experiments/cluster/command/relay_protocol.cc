@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kMark = "\nsyncopate relay 2\n";
 constexpr char kMessageEnd = '\n';
 constexpr int kMostPort = 65535, kMostExitCode = 255, kMostSignal = 64;
-constexpr std::int64_t kMostTime = std::int64_t{1} << 53;  // 104 days, in nanoseconds
+constexpr std::int64_t kMostMemory = std::int64_t{1} << 53;  // bytes
 constexpr std::int64_t kNone = -1;
 
 enum class Kind : std::uint32_t { kReady = 1, kOutput = 2, kSteps = 3, kClock = 4, kEnd = 5 };
@@ -77,7 +77,7 @@ Result<RelayMessage> ready_of(std::string_view payload) {
 
 Result<RelayMessage> clock_of(std::string_view payload) {
   const auto times = numbers_of<3>(payload);
-  if (!times || !std::ranges::all_of(*times, [](std::int64_t time) { return is_within(time, 0, kMostTime); })) {
+  if (!times || !std::ranges::all_of(*times, [](std::int64_t time) { return is_within(time, 0, kLatestTime); })) {
     return Status::data_loss("times that cannot be");
   }
   return RelayMessage(RelayClock{time_of((*times)[0]), time_of((*times)[1]), time_of((*times)[2])});
@@ -89,7 +89,7 @@ Result<RelayMessage> end_of(std::string_view payload) {
   const auto [exit_code, signal, peak_memory] = *numbers;
   const bool has_code = signal == kNone && is_within(exit_code, 0, kMostExitCode);
   const bool has_signal = exit_code == kNone && is_within(signal, 1, kMostSignal);
-  if ((!has_code && !has_signal) || !is_within(peak_memory, 0, kMostTime)) {
+  if ((!has_code && !has_signal) || !is_within(peak_memory, 0, kMostMemory)) {
     return Status::data_loss("an end that cannot be");
   }
   RelayEnd end{.exit_code = {}, .signal = {}, .peak_memory = peak_memory};
@@ -181,7 +181,7 @@ Result<RelayOrder> parse_order(std::string_view line) {
   if (line == "interrupt") return RelayOrder(RelayInterrupt());
   if (line.starts_with(kClock)) {
     const auto sent = parse_number<std::int64_t>(line.substr(kClock.size()));
-    if (sent && is_within(*sent, 0, kMostTime)) return RelayOrder(RelayQuestion{time_of(*sent)});
+    if (sent && is_within(*sent, 0, kLatestTime)) return RelayOrder(RelayQuestion{time_of(*sent)});
   }
   if (line.starts_with(kStart)) {
     const std::optional<Endpoint> endpoint = endpoint_of(line.substr(kStart.size()));

@@ -50,7 +50,7 @@ void append_message(std::string& bytes, const RelayMessage& message);
 class RelayReader {
  public:
   // Takes what has come, and returns the whole messages in it. Fails with data loss if it is none of a relay's; after
-  // that it must not be used. Keeps one incomplete message at most. Times are 0 to 2^53 ns, so that they can be
+  // that it must not be used. Keeps one incomplete message at most. Times are 0 to kLatestTime, so that they can be
   // added and subtracted.
   Result<std::vector<RelayMessage>> read(std::string_view bytes);
 

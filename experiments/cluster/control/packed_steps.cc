@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <type_traits>
+
+#include "common/step_fields.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -11,106 +11,50 @@ namespace {
 // A value of a step as 64 bits. Sums and differences wrap around, so that every value comes back.
 using Word = std::uint64_t;
 
-Word word_of(std::int64_t value) { return static_cast<Word>(value); }
-Word word_of(int value) { return static_cast<Word>(value); }
 Word word_of(Duration value) { return static_cast<Word>(value.count()); }
-// A number of few digits, such as a share of 64 labels, has few bytes in this order.
-Word word_of(double value) { return __builtin_bswap64(std::bit_cast<Word>(value)); }
 
-template <typename T>
-void put(Word word, T& value) {
-  if constexpr (std::is_same_v<T, double>) {
-    value = std::bit_cast<double>(Word{__builtin_bswap64(word)});
-  } else if constexpr (std::is_same_v<T, Duration>) {
-    value = Duration(static_cast<std::int64_t>(word));
+// A column is the membership epoch, or one of the fields of a record. A number with a fraction and few digits, such as
+// a share of 64 labels, has few bytes in reverse order.
+Word word_in(const StepField* field, const SentStep& step) {
+  if (field == nullptr) return static_cast<Word>(step.membership_epoch);
+  const auto bits = static_cast<Word>(field->get(step.record));
+  return field->kind == StepField::Kind::kReal ? __builtin_bswap64(bits) : bits;
+}
+
+void put(Word word, const StepField* field, SentStep& step) {
+  if (field == nullptr) {
+    step.membership_epoch = static_cast<std::int64_t>(word);
   } else {
-    value = static_cast<T>(word);
+    const bool is_real = field->kind == StepField::Kind::kReal;
+    field->set(static_cast<std::int64_t>(is_real ? __builtin_bswap64(word) : word), step.record);
   }
 }
 
-struct Column {
-  Word (*get)(const SentStep& step, const SentStep& before);
-  void (*set)(Word word, SentStep& step, const SentStep& before);  // in the order of columns
-};
-
-template <auto member>
-constexpr Column of_record() {
-  return {[](const SentStep& step, const SentStep&) { return word_of(step.record.*member); },
-          [](Word word, SentStep& step, const SentStep&) { put(word, step.record.*member); }};
+std::vector<const StepField*> columns() {
+  std::vector<const StepField*> columns{nullptr};
+  for (const StepField& field : step_fields()) columns.push_back(&field);
+  return columns;
 }
 
-template <auto member>
-constexpr Column of_sync() {
-  return {[](const SentStep& step, const SentStep&) { return word_of(step.record.sync.*member); },
-          [](Word word, SentStep& step, const SentStep&) { put(word, step.record.sync.*member); }};
-}
-
-Word parts_of(const StepRecord& record) {
+Word sum_of_parts(const StepRecord& record) {
   return word_of(record.data) + word_of(record.forward) + word_of(record.backward) + word_of(record.straggle) +
          word_of(record.sync.exposed_wait) + word_of(record.sync.optimizer);
 }
 
+Duration duration_of(Word word) { return Duration(static_cast<std::int64_t>(word)); }
 Word end_of(const StepRecord& record) { return word_of(record.end.time_since_epoch()); }
 
-constexpr Column kTotal = {
-    [](const SentStep& step, const SentStep&) { return word_of(step.record.total) - parts_of(step.record); },
-    [](Word word, SentStep& step, const SentStep&) { put(word + parts_of(step.record), step.record.total); }};
+// Leaves of a step's length and end what does not follow from its parts and from the end of the step before.
+void leave_rest(StepRecord& record, Word end_before) {
+  const Word total = word_of(record.total);
+  record.end = TimePoint(duration_of(end_of(record) - end_before - total));
+  record.total = duration_of(total - sum_of_parts(record));
+}
 
-constexpr Column kEnd = {[](const SentStep& step, const SentStep& before) {
-                           return end_of(step.record) - end_of(before.record) - word_of(step.record.total);
-                         },
-                         [](Word word, SentStep& step, const SentStep& before) {
-                           const Word end = word + end_of(before.record) + word_of(step.record.total);
-                           step.record.end = TimePoint(Duration(static_cast<std::int64_t>(end)));
-                         }};
-
-constexpr Column kHasCoreWait = {
-    [](const SentStep& step, const SentStep&) { return Word{step.record.core_wait.has_value()}; },
-    [](Word word, SentStep& step, const SentStep&) {
-      if (word != 0) step.record.core_wait.emplace();
-    }};
-
-constexpr Column kCoreWait = {
-    [](const SentStep& step, const SentStep&) { return word_of(step.record.core_wait.value_or(Duration::zero())); },
-    [](Word word, SentStep& step, const SentStep&) {
-      if (step.record.core_wait) put(word, *step.record.core_wait);
-    }};
-
-constexpr Column kMembershipEpoch = {
-    [](const SentStep& step, const SentStep&) { return word_of(step.membership_epoch); },
-    [](Word word, SentStep& step, const SentStep&) { put(word, step.membership_epoch); }};
-
-// A new column goes to the end. The parts stand before the total, and that before the end.
-constexpr Column kColumns[] = {kMembershipEpoch,
-                               of_record<&StepRecord::step>(),
-                               of_record<&StepRecord::epoch>(),
-                               of_record<&StepRecord::position>(),
-                               of_record<&StepRecord::data>(),
-                               of_record<&StepRecord::forward>(),
-                               of_record<&StepRecord::backward>(),
-                               of_record<&StepRecord::straggle>(),
-                               of_sync<&SyncStats::exposed_wait>(),
-                               of_sync<&SyncStats::optimizer>(),
-                               kTotal,
-                               kEnd,
-                               kHasCoreWait,
-                               kCoreWait,
-                               of_record<&StepRecord::compute_core_wait>(),
-                               of_record<&StepRecord::launch>(),
-                               of_record<&StepRecord::samples>(),
-                               of_record<&StepRecord::loss>(),
-                               of_record<&StepRecord::accuracy>(),
-                               of_sync<&SyncStats::communication>(),
-                               of_sync<&SyncStats::codec>(),
-                               of_sync<&SyncStats::backward_codec>(),
-                               of_sync<&SyncStats::copy>(),
-                               of_sync<&SyncStats::bytes_out>(),
-                               of_sync<&SyncStats::bytes_in>(),
-                               of_sync<&SyncStats::staleness_mean>(),
-                               of_sync<&SyncStats::staleness_max>(),
-                               of_sync<&SyncStats::dropped>(),
-                               of_sync<&SyncStats::last_shard>(),
-                               of_sync<&SyncStats::last_shard_alone>()};
+void restore(StepRecord& record, Word end_before) {
+  record.total = duration_of(word_of(record.total) + sum_of_parts(record));
+  record.end = TimePoint(duration_of(end_of(record) + end_before + word_of(record.total)));
+}
 
 enum Form : char { kSequence = 0, kDifferences = 1, kValues = 2, kWhole = 3, kOffsets = 4 };
 
@@ -285,10 +229,11 @@ std::string pack_steps(std::span<const SentStep> steps) {
   std::string text;
   add_varint(steps.size(), text);
   if (steps.empty()) return text;
+  std::vector<SentStep> rests(steps.begin(), steps.end());
+  for (std::size_t i = 0; i < rests.size(); ++i) leave_rest(rests[i].record, i == 0 ? 0 : end_of(steps[i - 1].record));
   std::vector<Word> values(steps.size());
-  const SentStep none;
-  for (const Column& column : kColumns) {
-    for (std::size_t i = 0; i < steps.size(); ++i) values[i] = column.get(steps[i], i == 0 ? none : steps[i - 1]);
+  for (const StepField* const field : columns()) {
+    for (std::size_t i = 0; i < rests.size(); ++i) values[i] = word_in(field, rests[i]);
     add_column(values, text);
   }
   return text;
@@ -300,14 +245,14 @@ Result<std::vector<SentStep>> unpack_steps(std::string_view text) {
   if (!reader.is_good() || count > kMostPackedSteps) return not_steps();
   std::vector<SentStep> steps(count);
   std::vector<Word> values(count);
-  const SentStep none;
-  for (const Column& column : kColumns) {
+  for (const StepField* const field : columns()) {
     if (count == 0) break;
     read_column(reader, values);
     if (!reader.is_good()) return not_steps();
-    for (std::size_t i = 0; i < steps.size(); ++i) column.set(values[i], steps[i], i == 0 ? none : steps[i - 1]);
+    for (std::size_t i = 0; i < steps.size(); ++i) put(values[i], field, steps[i]);
   }
   if (!reader.is_at_end()) return not_steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) restore(steps[i].record, i == 0 ? 0 : end_of(steps[i - 1].record));
   return steps;
 }
 

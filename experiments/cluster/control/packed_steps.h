@@ -1,7 +1,8 @@
 // The records of a worker's steps as they travel to the coordinator: column by column, exact, in about 40 bytes a step
 // where a record in memory has 250. Pure.
 //
-// varint count, then each column of kColumns (packed_steps.cc): a byte that says how it is written, and its values.
+// varint count, then a column for the membership epoch and for each of step_fields(): a byte that says how it is
+// written, and its values.
 //   0  an arithmetic sequence: the first value and the difference, as zigzag varints
 //   1  differences between successive values, the first to 0, as zigzag varints
 //   2  the values, as zigzag varints

@@ -4,6 +4,7 @@
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_words.h"
 #include "experiments/lab/report/crossover.h"
+#include "experiments/lab/report/report_json.h"
 #include "experiments/lab/report/scaling.h"
 #include "experiments/lab/report/summary_json.h"
 

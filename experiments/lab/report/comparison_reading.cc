@@ -7,6 +7,7 @@
 
 #include "experiments/lab/report/json_members.h"
 #include "experiments/lab/report/paired_comparison.h"
+#include "experiments/lab/report/report_json.h"
 #include "experiments/lab/report/summary_reading.h"
 
 namespace syncopate::experiments {

@@ -8,6 +8,7 @@
 
 #include "common/os/regular_file.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/report/evals_csv.h"
 
 namespace syncopate::experiments {
 namespace {

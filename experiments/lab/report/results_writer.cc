@@ -7,8 +7,10 @@
 #include <optional>
 
 #include "common/os/whole_file.h"
+#include "common/step_fields.h"
 #include "experiments/checkpoint/safetensors.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/report/evals_csv.h"
 #include "experiments/lab/report/kept_results.h"
 #include "experiments/lab/report/summary_json.h"
 
@@ -40,52 +42,21 @@ Result<std::optional<ResultsFolder>> take_folder(const ResolvedRun& config) {
 }  // namespace
 
 std::string steps_csv_header() {
-  return "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,exposed_wait_us,"
-         "optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,staleness_mean,staleness_max,"
-         "dropped,core_wait_us,compute_core_wait_us,backward_codec_us,last_shard,last_shard_us,"
-         "samples,accuracy,loss\n";
+  std::string header = "repeat,worker";
+  for (const StepField& field : step_fields()) {
+    if (field.column != nullptr) header.append(",").append(field.column);
+  }
+  return header + "\n";
 }
-
-std::string evals_csv_header() {
-  return "repeat,epoch,step,samples_seen,training_s,accuracy,loss,auc,hr10,ndcg10,validation_accuracy,validation_loss,"
-         "train_loss,train_accuracy,r2,rmse,validation_r2\n";
-}
-
-namespace {
-
-// What is no number has an empty cell.
-std::string number_cell(double value) { return std::isnan(value) ? "" : fmt::format("{:.6g}", value); }
-
-}  // namespace
 
 std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step, bool learns) {
-  const auto us = [](Duration duration) { return microseconds(duration); };
-  const SyncStats& sync = step.sync;
-  const auto if_known = [&](double value) { return step.core_wait ? fmt::format("{:.1f}", value) : ""; };
-  return fmt::format(
-      "{},{},{},{},{},{:.6f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{},{},{:.3f},"
-      "{},"
-      "{:.4g},"
-      "{},{},{:.1f},{},{:.1f},"
-      "{},{}\n",
-      repeat, worker, step.step, step.epoch, step.position, seconds(step.end - origin), us(step.total), us(step.data),
-      us(step.forward), us(step.backward), us(step.straggle), us(sync.exposed_wait), us(sync.optimizer),
-      us(sync.communication), us(sync.codec), us(sync.copy), us(step.launch), sync.bytes_out, sync.bytes_in,
-      sync.staleness_mean, sync.staleness_max, sync.dropped, if_known(us(step.core_wait.value_or(Duration::zero()))),
-      if_known(us(step.compute_core_wait)), us(sync.backward_codec),
-      sync.last_shard < 0 ? "" : std::to_string(sync.last_shard), us(sync.last_shard_alone), step.samples,
-      learns ? fmt::format("{},{:.6g}", number_cell(step.accuracy), step.loss) : ",");
-}
-
-std::string evals_csv_row(int repeat, const EvalRecord& eval) {
-  const auto cell = [](const std::optional<double>& value) { return value ? number_cell(*value) : ""; };
-  const std::optional<ValidationFigures>& held_out = eval.validation;
-  return fmt::format("{},{:.6g},{},{},{:.6f},{},{:.6g},{},{},{},{},{},{},{},{},{},{}\n", repeat, eval.epoch, eval.step,
-                     eval.samples_seen, eval.training_seconds, number_cell(eval.accuracy), eval.loss,
-                     cell(eval.figures.auc), cell(eval.figures.hit_rate), cell(eval.figures.ndcg),
-                     held_out ? cell(held_out->accuracy) : "", held_out ? cell(held_out->loss) : "",
-                     cell(eval.train_loss), cell(eval.train_accuracy), cell(eval.figures.r2), cell(eval.figures.rmse),
-                     held_out ? cell(held_out->r2) : "");
+  std::string row = fmt::format("{},{}", repeat, worker);
+  for (const StepField& field : step_fields()) {
+    if (field.column == nullptr) continue;
+    row += ',';
+    if (learns || !field.of_learning) append_cell(field, step, origin, row);
+  }
+  return row + "\n";
 }
 
 Status check_output(const ResolvedRun& config) {
@@ -121,7 +92,7 @@ void ResultsWriter::begin_repeat(TimePoint origin) {
 }
 
 void ResultsWriter::add(int worker, const StepRecord& step) {
-  steps_.add(steps_csv_row(repeat_, worker, origin_, step, learns_ && step.samples > 0));
+  steps_.add(steps_csv_row(repeat_, worker, origin_, step, learns_));
 }
 
 void ResultsWriter::add(const EvalRecord& eval) { evals_.add(evals_csv_row(repeat_, eval)); }

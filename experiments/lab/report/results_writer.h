@@ -26,14 +26,10 @@
 
 namespace syncopate::experiments {
 
-// Return the first line of each file.
 std::string steps_csv_header();
-std::string evals_csv_header();
-
-// Return one row. `repeat` counts from 0; end_s counts from `origin`, when this repeat's training began. A step that
+// Returns one row. `repeat` counts from 0; end_s counts from `origin`, when this repeat's training began. A step that
 // learns nothing has neither loss nor accuracy.
 std::string steps_csv_row(int repeat, int worker, TimePoint origin, const StepRecord& step, bool learns = true);
-std::string evals_csv_row(int repeat, const EvalRecord& eval);
 
 // Checks whether results can go to config.output, as far as is possible without creating it. Fails with invalid
 // argument if it already has results; those that a run of --resume=auto goes on from may stay.

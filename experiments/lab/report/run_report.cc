@@ -10,66 +10,13 @@
 namespace syncopate::experiments {
 namespace {
 
-struct Window {
-  TimePoint begin = TimePoint::min();
-  TimePoint end = TimePoint::max();
-};
-
-double milliseconds(Duration duration) { return seconds(duration) * 1e3; }
-
-// Returns the step with which a worker's warm-up is over.
-std::int64_t warm_from(const WorkerSteps& worker, std::int64_t warmup_steps) {
-  return (worker.steps.empty() ? 0 : worker.steps.front().step) + warmup_steps;
-}
-
-// Returns nothing unless every worker (a lost one may be missing) has steps after its warm-up, and these overlap.
-std::optional<Window> common_window(std::span<const WorkerSteps> workers, std::int64_t warmup_steps) {
-  Window window;
-  bool any = false;
-  for (const WorkerSteps& worker : workers) {
-    const std::int64_t warm = warm_from(worker, warmup_steps);
-    const auto first = std::ranges::find_if(worker.steps, [&](const auto& s) { return s.step >= warm; });
-    if (first == worker.steps.end()) {
-      if (worker.lost) continue;
-      return std::nullopt;
-    }
-    window.begin = std::max(window.begin, first->end - first->total);
-    if (worker.lost) continue;
-    window.end = std::min(window.end, worker.steps.back().end);
-    any = true;
-  }
-  if (!any || window.end <= window.begin) return std::nullopt;
-  return window;
-}
-
 // Pointers, since a long run has too many records to copy.
 using Steps = std::vector<const StepRecord*>;
 
-template <typename Predicate>
-void append_if(std::span<const StepRecord> steps, Predicate&& is_meant, Steps& chosen) {
-  for (const StepRecord& step : steps) {
-    if (is_meant(step)) chosen.push_back(&step);
-  }
-}
-
-Steps steps_within(std::span<const WorkerSteps> workers, const Window& window, std::int64_t warmup_steps) {
-  Steps inside;
-  for (const WorkerSteps& worker : workers) {
-    const std::int64_t warm = warm_from(worker, warmup_steps);
-    append_if(
-        worker.steps,
-        [&](const StepRecord& s) { return s.step >= warm && s.end > window.begin && s.end <= window.end; }, inside);
-  }
-  return inside;
-}
-
-Steps all_steps(std::span<const WorkerSteps> workers) {
-  Steps all;
-  for (const WorkerSteps& worker : workers) {
-    append_if(
-        worker.steps, [](const StepRecord&) { return true; }, all);
-  }
-  return all;
+Steps steps_of(const std::vector<StepOfWorker>& all) {
+  Steps steps;
+  for (const StepOfWorker& each : all) steps.push_back(each.step);
+  return steps;
 }
 
 template <typename Value>
@@ -92,23 +39,21 @@ StepSplit split_of(const Steps& steps) {
   split.straggle = mean_ms([](const StepRecord& s) { return s.straggle; });
   split.exposed_wait = mean_ms([](const StepRecord& s) { return s.sync.exposed_wait; });
   split.optimizer = mean_ms([](const StepRecord& s) { return s.sync.optimizer; });
-  split.other = mean_ms([](const StepRecord& s) {
-    return s.total - s.data - s.forward - s.backward - s.straggle - s.sync.exposed_wait - s.sync.optimizer;
-  });
+  split.other = mean_ms([](const StepRecord& s) { return s.total - parts_of(s); });
   return split;
 }
 
 double used_samples_of(const StepRecord& step) { return static_cast<double>(step.samples) * (1 - step.sync.dropped); }
 
 // Returns the part of a step, from 0 to 1, that lies in the window.
-double part_within(const StepRecord& step, const Window& window) {
+double part_within(const StepRecord& step, const TimeWindow& window) {
   const Duration inside = std::min(step.end, window.end) - std::max(step.end - step.total, window.begin);
   return step.total > Duration::zero() ? std::max(0.0, seconds(inside) / seconds(step.total)) : 0;
 }
 
 // A step that the window cuts counts with its part: in a short run whose workers go in step, whole steps only would
 // leave out one of each worker's.
-SteadyWindow steady_window(std::span<const WorkerSteps> workers, const Window& window, std::size_t steps) {
+SteadyWindow window_figures(std::span<const WorkerSteps> workers, const TimeWindow& window, std::size_t steps) {
   double samples = 0;
   for (const WorkerSteps& worker : workers) {
     for (const StepRecord& step : worker.steps) samples += used_samples_of(step) * part_within(step, window);
@@ -142,8 +87,9 @@ void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup
   for (const WorkerSteps& worker : workers) {
     Steps steps;
     const std::int64_t warm = warm_from(worker, warmup_steps);
-    append_if(
-        worker.steps, [&](const StepRecord& step) { return step.step >= warm; }, steps);
+    for (const StepRecord& step : worker.steps) {
+      if (step.step >= warm) steps.push_back(&step);
+    }
     const std::vector<double> delays = each(steps, [](const StepRecord& s) { return milliseconds(s.straggle); });
     if (std::ranges::all_of(delays, [](double delay) { return delay == 0; })) continue;
     const double compute = mean(each(steps, [](const auto& s) { return milliseconds(s.forward + s.backward); }));
@@ -239,12 +185,12 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
   report_stragglers(workers, options.warmup_steps, report);
   if (options.is_resumed) report.first_train_loss.reset();
   report_evals(evals, options, report);
-  if (const std::optional<Window> window = common_window(workers, options.warmup_steps)) {
-    const Steps inside = steps_within(workers, *window, options.warmup_steps);
-    report.window = steady_window(workers, *window, inside.size());
+  if (const std::optional<TimeWindow> window = steady_window(workers, options.warmup_steps)) {
+    const Steps inside = steps_of(steps_within(workers, *window, options.warmup_steps));
+    report.window = window_figures(workers, *window, inside.size());
     report_steps(inside, report);
   } else {
-    report_steps(all_steps(workers), report);
+    report_steps(steps_of(all_steps(workers)), report);
   }
   return report;
 }

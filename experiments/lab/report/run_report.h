@@ -21,8 +21,11 @@
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/lab/report/machine_state.h"
 #include "experiments/lab/report/staleness_histogram.h"
+#include "experiments/lab/report/steady_window.h"
 
 namespace syncopate::experiments {
+
+inline constexpr std::size_t kMostRepeatsRead = 100;  // of a finished run: the limit of --repeat
 
 // One evaluation of a snapshot, with the time at which the snapshot was taken.
 struct EvalRecord {
@@ -38,12 +41,6 @@ struct EvalRecord {
   // there were none.
   std::optional<double> train_loss = {};
   std::optional<double> train_accuracy = {};
-};
-
-struct WorkerSteps {
-  int rank = 0;
-  bool lost = false;                  // it ended early: its samples count, but it does not end the window
-  std::span<const StepRecord> steps;  // in order
 };
 
 // Means over the steps of one worker, in milliseconds. The seven parts sum to `step`.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/finite.h"
+#include "experiments/lab/report/report_json.h"
 #include "experiments/lab/report/statistics.h"
 
 namespace syncopate::experiments {
@@ -22,23 +23,6 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json split_json(const RunReport& report) {
-  const StepSplit& split = report.split_ms;
-  return {{"step", split.step},
-          {"data", split.data},
-          {"forward", split.forward},
-          {"backward", split.backward},
-          {"straggle", split.straggle},
-          {"exposed_wait", split.exposed_wait},
-          {"optimizer", split.optimizer},
-          {"other", split.other},
-          {"communication", report.communication_ms},
-          {"hidden_communication", report.hidden_communication_ms},
-          {"codec", report.codec_ms},
-          {"copy", report.copy_ms},
-          {"launch", report.launch_ms}};
-}
-
 Json sharding_json(const ShardingReport& report) {
   return {{"policy", name_of(report.sharding.policy)},
           {"chunk_bytes", report.sharding.chunk_bytes},
@@ -46,124 +30,6 @@ Json sharding_json(const ShardingReport& report) {
           {"bytes", report.loads.bytes},
           {"chunks", report.loads.chunks}};
 }
-
-Json stragglers_json(const RunReport& report) {
-  Json stragglers = Json::array();
-  for (const StragglerFigures& straggler : report.stragglers) {
-    stragglers.push_back({{"worker", straggler.worker},
-                          {"delay_ms_mean", straggler.delay_ms_mean},
-                          {"delay_ms_max", straggler.delay_ms_max},
-                          {"slowdown", straggler.slowdown}});
-  }
-  return stragglers;
-}
-
-Json servers_json(const std::map<int, ServerFigures>& servers) {
-  Json all = Json::array();
-  for (const auto& [rank, server] : servers) {
-    all.push_back({{"server", rank},
-                   {"pushes", server.pushes},
-                   {"busy_seconds", seconds(server.busy)},
-                   {"serving_seconds", seconds(server.serving)},
-                   {"bytes_in", server.bytes_in},
-                   {"bytes_out", server.bytes_out},
-                   {"core_wait_seconds", server.core_wait ? Json(seconds(*server.core_wait)) : Json(nullptr)}});
-  }
-  return all;
-}
-
-Json histogram_json(std::span<const StalenessBin> bins) {
-  Json histogram = Json::array();
-  for (const StalenessBin& bin : bins) {
-    histogram.push_back({{"staleness", bin.staleness},
-                         {"steps", bin.steps},
-                         {"train_loss", bin.loss},
-                         {"excess_train_loss", bin.excess_loss}});
-  }
-  return histogram;
-}
-
-Json window_json(const std::optional<SteadyWindow>& window) {
-  if (!window) return nullptr;
-  return {{"seconds", window->seconds}, {"samples_per_second", window->samples_per_second}, {"steps", window->steps}};
-}
-
-std::optional<double> validation_accuracy_of(const RunReport& report) {
-  const bool is_there = report.final_validation && !report.final_validation->r2;
-  return is_there ? std::optional(report.final_validation->accuracy) : std::nullopt;
-}
-
-std::optional<double> validation_r2_of(const RunReport& report) {
-  return report.final_validation ? report.final_validation->r2 : std::nullopt;
-}
-
-std::optional<double> validation_loss_of(const RunReport& report) {
-  return report.final_validation ? std::optional(report.final_validation->loss) : std::nullopt;
-}
-
-Json machine_json(const std::optional<MachineLoad>& load) {
-  if (!load) return nullptr;
-  return {{"seconds", load->seconds},
-          {"cores", load->cores},
-          {"core_quota", or_null(load->quota)},
-          {"workers", load->workers},
-          {"own", or_null(load->own)},
-          {"others", or_null(load->others)},
-          {"steal", or_null(load->steal)},
-          {"throttled", or_null(load->throttled)},
-          {"waiting", or_null(load->waiting)},
-          {"load_average_before", or_null(load->load_before)},
-          {"load_average_after", or_null(load->load_after)},
-          {"mhz_before", or_null(load->mhz_before)},
-          {"mhz_after", or_null(load->mhz_after)},
-          {"governor", load->governor}};
-}
-
-}  // namespace
-
-Json report_json(const RunReport& report) {
-  return {{"samples_per_second", or_null(report.samples_per_second)},
-          {"final_test_accuracy", or_null(report.final_test_accuracy)},
-          {"final_test_loss", or_null(report.final_test_loss)},
-          {"final_test_auc", or_null(report.final_figures.auc)},
-          {"final_test_hr10", or_null(report.final_figures.hit_rate)},
-          {"final_test_ndcg10", or_null(report.final_figures.ndcg)},
-          {"final_test_r2", or_null(report.final_figures.r2)},
-          {"final_test_rmse", or_null(report.final_figures.rmse)},
-          {"test_labels", report.test_labels},
-          {"final_validation_r2", or_null(validation_r2_of(report))},
-          {"final_validation_accuracy", or_null(validation_accuracy_of(report))},
-          {"final_validation_loss", or_null(validation_loss_of(report))},
-          {"first_train_loss", or_null(report.first_train_loss)},
-          {"final_train_loss", or_null(report.final_train_loss)},
-          {"seconds_to_target", or_null(report.seconds_to_target)},
-          {"samples_to_target", or_null(report.samples_to_target)},
-          {"seconds_to_target_resolution", or_null(report.seconds_to_target_resolution)},
-          {"training_seconds", report.training_seconds},
-          {"used_samples", report.used_samples},
-          {"lost_workers", report.lost_workers},
-          {"steady_window", window_json(report.window)},
-          {"total_steps", report.total_steps},
-          {"total_samples", report.total_samples},
-          {"step_ms_median", report.step_ms_median},
-          {"step_ms_p95", report.step_ms_p95},
-          {"step_split_ms", split_json(report)},
-          {"hidden_part", or_null(hidden_part(report))},
-          {"stragglers", stragglers_json(report)},
-          {"servers", servers_json(report.servers)},
-          {"bytes_out_per_step", report.bytes_out_per_step},
-          {"bytes_in_per_step", report.bytes_in_per_step},
-          {"memory_bytes",
-           {{"worker", report.memory.worker}, {"server", report.memory.server}, {"all", report.memory.all}}},
-          {"machine", machine_json(report.machine)},
-          {"staleness_mean", report.staleness_mean},
-          {"staleness_p95", report.staleness_p95},
-          {"staleness_max", report.staleness_max},
-          {"staleness_histogram", histogram_json(report.staleness_bins)},
-          {"dropped", report.dropped}};
-}
-
-namespace {
 
 Json checkpoints_json(const CheckpointFigures& figures) {
   return {{"asked", figures.asked},

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,7 +67,5 @@ struct RunFacts {
 std::string summary_json(std::span<const RunReport> reports, const RunFacts& facts);
 // `config`, resolved, says which transport, backend and launcher ran.
 std::string environment_json(const Environment& environment, const ResolvedRun& config);
-
-nlohmann::ordered_json report_json(const RunReport& report);
 
 }  // namespace syncopate::experiments

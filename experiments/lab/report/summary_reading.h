@@ -1,6 +1,6 @@
-// Reads back the files of a finished run: summary.json, evals.csv and environment.json (results/README.md is their
-// schema). Pure: texts in, figures out. The files are not trusted: a malformed one is an error that says what is wrong,
-// and names no path.
+// Reads back what a finished run says of itself: summary.json and environment.json (results/README.md is their schema).
+// Pure: texts in, figures out. The files are not trusted: a malformed one is an error that says what is wrong, and
+// names no path.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct RunSummary {
   std::vector<std::string> events;   // what happened and was survived
   std::int64_t parameters = 0;       // number of the model's parameters
   std::int64_t steps_per_epoch = 0;  // of one worker; 0: not known
-  std::vector<RunReport> reports;    // by repeat; without figures of stragglers
+  std::vector<RunReport> reports;    // by repeat
   std::vector<std::uint64_t> seeds;  // by repeat; empty: not known
   // On a simulated cluster, the models of its network and of a worker's compute; else empty.
   std::string simulated_network, simulated_compute;
@@ -33,14 +33,7 @@ struct RunSummary {
 // Reads summary.json. Fails with data loss if it is incomplete or malformed.
 Result<RunSummary> read_summary(std::string_view json);
 
-// Reads the evaluations of each repeat from evals.csv, for at least `repeats` of them. Fails with data loss if a line
-// is malformed.
-Result<std::vector<std::vector<EvalRecord>>> read_evals(std::string_view csv, std::size_t repeats);
-
-// Returns the figures of one run, as they stand among the members of summary.json and of comparison.json; without those
-// of stragglers. What is wrong in them is the members' error.
 class JsonMembers;
-RunReport read_report(const JsonMembers& members);
 Environment environment_of(const JsonMembers& members);
 
 // Reads from environment.json what it says about the host and the program. Fails with data loss if it is incomplete.

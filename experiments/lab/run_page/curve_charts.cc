@@ -29,11 +29,10 @@ struct Across {
 };
 
 // Returns the samples of all workers after each step, in the order in which steps ended.
-std::vector<double> samples_after_steps(std::vector<StepRow> steps) {
-  std::ranges::stable_sort(steps, {}, &StepRow::end);
+std::vector<double> samples_after_steps(const RecordedSteps& recorded) {
   std::vector<double> samples;
   double sum = 0;
-  for (const StepRow& step : steps) samples.push_back(sum += step.samples);
+  for (const StepOfWorker& each : by_end(recorded)) samples.push_back(sum += static_cast<double>(each.step->samples));
   return samples;
 }
 
@@ -172,16 +171,17 @@ Chart throughput_chart(const ReportedRun& run, int colour) {
 
 }  // namespace
 
-std::vector<ThroughputPiece> throughput_over_time(const std::vector<StepRow>& steps, std::size_t count) {
-  double last = 0;
-  for (const StepRow& step : steps) last = std::max(last, step.end);
+std::vector<ThroughputPiece> throughput_over_time(const RecordedSteps& recorded, std::size_t count) {
+  const std::vector<StepOfWorker> steps = by_end(recorded);
+  const double last = steps.empty() ? 0 : seconds(steps.back().step->end.time_since_epoch());
   if (last <= 0 || count == 0) return {};
   const double length = last / static_cast<double>(count);
   std::vector<double> samples(count, 0.0);
-  for (const StepRow& step : steps) {
-    const double from = std::clamp(step.end - step.total, 0.0, last), to = std::clamp(step.end, from, last);
-    const auto place = [&](double ms) { return std::min(static_cast<std::size_t>(ms / length), count - 1); };
-    const double used = step.samples * (1 - std::clamp(step.dropped, 0.0, 1.0));
+  for (const auto& [worker, step] : steps) {
+    const double end = seconds(step->end.time_since_epoch());
+    const double from = std::clamp(end - seconds(step->total), 0.0, last), to = std::clamp(end, from, last);
+    const auto place = [&](double time) { return std::min(static_cast<std::size_t>(time / length), count - 1); };
+    const double used = static_cast<double>(step->samples) * (1 - std::clamp(step->sync.dropped, 0.0, 1.0));
     for (std::size_t i = place(from); i <= place(to); ++i) {
       const double begin = static_cast<double>(i) * length;
       const double part = to > from ? (std::min(to, begin + length) - std::max(from, begin)) / (to - from) : 1;
@@ -190,8 +190,7 @@ std::vector<ThroughputPiece> throughput_over_time(const std::vector<StepRow>& st
   }
   std::vector<ThroughputPiece> pieces;
   for (std::size_t i = 0; i < count; ++i) {
-    pieces.push_back(
-        {.seconds = (static_cast<double>(i) + 0.5) * length / 1e3, .samples_per_second = samples[i] / length * 1e3});
+    pieces.push_back({.seconds = (static_cast<double>(i) + 0.5) * length, .samples_per_second = samples[i] / length});
   }
   return pieces;
 }

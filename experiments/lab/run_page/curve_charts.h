@@ -16,7 +16,7 @@ struct ThroughputPiece {
 
 // Returns the job's throughput in `count` pieces of the same length, from the start of training to the end of its last
 // step. A step's samples are spread evenly over the time that it took.
-std::vector<ThroughputPiece> throughput_over_time(const std::vector<StepRow>& steps, std::size_t count);
+std::vector<ThroughputPiece> throughput_over_time(const RecordedSteps& recorded, std::size_t count);
 
 // Returns loss, quality, and throughput beside what would be ideal. The first two can be switched between time, steps
 // and samples.

@@ -18,23 +18,17 @@ constexpr double kMegabyte = 1e6;
 // A part of a step, in the order in which a step has them. Its colour is the same in every chart.
 struct StepPart {
   const char* name;
-  double StepRow::*ms;
+  Duration (*of)(const StepRecord& step);
   int colour;
 };
-constexpr StepPart kStepParts[] = {{"data", &StepRow::data, 4},
-                                   {"forward", &StepRow::forward, 0},
-                                   {"backward", &StepRow::backward, 5},
-                                   {"straggle", &StepRow::straggle, 7},
-                                   {"exposed wait", &StepRow::wait, 1},
-                                   {"optimizer", &StepRow::optimizer, 2},
-                                   {"other", nullptr, 8}};
-
-double ms_of(const StepPart& part, const StepRow& row) {
-  if (part.ms != nullptr) return row.*part.ms;
-  double named = 0;
-  for (const StepPart& other : kStepParts) named += other.ms == nullptr ? 0 : row.*other.ms;
-  return std::max(0.0, row.total - named);
-}
+constexpr StepPart kStepParts[] = {
+    {"data", [](const StepRecord& step) { return step.data; }, 4},
+    {"forward", [](const StepRecord& step) { return step.forward; }, 0},
+    {"backward", [](const StepRecord& step) { return step.backward; }, 5},
+    {"straggle", [](const StepRecord& step) { return step.straggle; }, 7},
+    {"exposed wait", [](const StepRecord& step) { return step.sync.exposed_wait; }, 1},
+    {"optimizer", [](const StepRecord& step) { return step.sync.optimizer; }, 2},
+    {"other", [](const StepRecord& step) { return std::max(Duration::zero(), step.total - parts_of(step)); }, 8}};
 
 std::string worker_name(int worker) { return fmt::format("worker {}", worker); }
 
@@ -52,18 +46,14 @@ std::string note_of_workers(const ReportedRun& run) {
   return workers > kMostWorkersShown ? fmt::format("The first {} of {} workers.", kMostWorkersShown, workers) : "";
 }
 
-// The steps of a worker after its warm-up, which begins with its first step: in a run that was resumed, a later one.
-class WarmSteps {
- public:
-  explicit WarmSteps(const ReportedRun& run) : warmup_(run.explained.pace.warmup_steps) {
-    for (const StepRow& row : run.recorded.steps) first_.try_emplace(row.worker, row.step);
+// The steps of the workers that are shown, of which each began with a warm-up.
+std::vector<WorkerSteps> shown_workers(const ReportedRun& run) {
+  std::vector<WorkerSteps> workers;
+  for (const auto& [worker, steps] : run.recorded.steps) {
+    if (worker < kMostWorkersShown) workers.push_back({.rank = worker, .steps = steps});
   }
-  bool contains(const StepRow& row) const { return row.step >= first_.at(row.worker) + warmup_; }
-
- private:
-  const std::int64_t warmup_;
-  std::map<int, std::int64_t> first_;  // by worker
-};
+  return workers;
+}
 
 std::string join_notes(const std::string& first, const std::string& second) {
   return first + (first.empty() || second.empty() ? "" : " ") + second;
@@ -77,13 +67,11 @@ BarChart split_chart(const ReportedRun& run) {
                  .rows = worker_rows(run),
                  .series = {},
                  .note = note_of_workers(run)};
-  WarmSteps warm(run);
   std::map<int, double> steps, reached;
   std::map<std::pair<const StepPart*, int>, double> sums;
-  for (const StepRow& row : run.recorded.steps) {
-    if (!warm.contains(row) || row.worker >= kMostWorkersShown) continue;
-    ++steps[row.worker];
-    for (const StepPart& part : kStepParts) sums[{&part, row.worker}] += ms_of(part, row);
+  for (const auto& [worker, step] : steps_within(shown_workers(run), {}, run.explained.pace.warmup_steps)) {
+    ++steps[worker];
+    for (const StepPart& part : kStepParts) sums[{&part, worker}] += milliseconds(part.of(*step));
   }
   for (const StepPart& part : kStepParts) {
     BarSeries series{.name = part.name, .bars = {}, .colour = part.colour};
@@ -179,9 +167,11 @@ BarChart bytes_chart(const ReportedRun& run) {
                  .series = {{.name = "sent", .bars = {}, .colour = 0}, {.name = "received", .bars = {}, .colour = 5}},
                  .note = note_of_workers(run)};
   std::map<int, std::pair<double, double>> workers;
-  for (const StepRow& row : run.recorded.steps) {
-    workers[row.worker].first += row.bytes_out / kMegabyte;
-    workers[row.worker].second += row.bytes_in / kMegabyte;
+  for (const auto& [worker, steps] : run.recorded.steps) {
+    for (const StepRecord& step : steps) {
+      workers[worker].first += static_cast<double>(step.sync.bytes_out) / kMegabyte;
+      workers[worker].second += static_cast<double>(step.sync.bytes_in) / kMegabyte;
+    }
   }
   double all = 0;
   const auto add = [&](const std::string& row, double out, double in) {
@@ -209,25 +199,27 @@ BarChart timeline_chart(const ReportedRun& run) {
                  .axis = {.label = run.time_label("ms since the warm-up of all")},
                  .rows = worker_rows(run),
                  .series = {}};
-  WarmSteps warm(run);
-  double begin = 0;
+  TimePoint begin;
   std::vector<double> lengths;
-  for (const StepRow& row : run.recorded.steps) {
-    if (!warm.contains(row)) begin = std::max(begin, row.end);
-    lengths.push_back(row.total);
+  for (const auto& [worker, steps] : run.recorded.steps) {
+    const std::int64_t warm = warm_from({.rank = worker, .steps = steps}, run.explained.pace.warmup_steps);
+    for (const StepRecord& step : steps) {
+      if (step.step < warm) begin = std::max(begin, step.end);
+      lengths.push_back(milliseconds(step.total));
+    }
   }
   if (lengths.empty()) return chart;
-  const double end = begin + kStepsShown * median(lengths);
+  const double end = kStepsShown * median(lengths);
   for (const StepPart& part : kStepParts)
     chart.series.push_back({.name = part.name, .bars = {}, .colour = part.colour});
-  for (const StepRow& row : run.recorded.steps) {
-    double from = row.end - row.total - begin;
-    if (row.worker >= kMostWorkersShown || from < -1e-6 || row.end > end) continue;
+  for (const auto& [worker, step] : by_end(run.recorded.steps)) {
+    double from = milliseconds(step->end - step->total - begin);
+    if (worker >= kMostWorkersShown || from < 0 || milliseconds(step->end - begin) > end) continue;
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
-      const double ms = ms_of(kStepParts[i], row);
+      const double ms = milliseconds(kStepParts[i].of(*step));
       if (ms <= 0 || chart.series[i].bars.size() >= kMostBars) continue;
       chart.series[i].bars.push_back(
-          {worker_name(row.worker), from, from + ms, "", fmt::format("{} ms, step {}", format_ms(ms), row.step)});
+          {worker_name(worker), from, from + ms, "", fmt::format("{} ms, step {}", format_ms(ms), step->step)});
       from += ms;
     }
   }

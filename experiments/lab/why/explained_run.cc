@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <string_view>
 
 #include "common/os/regular_file.h"
@@ -99,7 +100,10 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
     *run.predicted_rate *= run.waterfall.workers * run.waterfall.batch_size /
                            (static_cast<double>(recorded.config.workers) * recorded.config.batch_size);
   }
-  run.first_step = std::ranges::min_element(recorded.steps, {}, &StepRow::step)->step;
+  run.first_step = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [worker, steps] : recorded.steps) {
+    for (const StepRecord& step : steps) run.first_step = std::min(run.first_step, step.step);
+  }
   run.job_rate = recorded.summary.reports[recorded.repeat].samples_per_second;
   return run;
 }

@@ -9,8 +9,8 @@
 #include "experiments/config/resolved_run.h"
 #include "experiments/lab/report/summary_reading.h"
 #include "experiments/lab/why/causes.h"
+#include "experiments/lab/why/recorded_steps.h"
 #include "experiments/lab/why/run_pace.h"
-#include "experiments/lab/why/step_row.h"
 #include "experiments/lab/why/waterfall.h"
 
 namespace syncopate::experiments {
@@ -35,8 +35,8 @@ struct RecordedRun {
   std::string folder;
   ResolvedRun config;
   RunSummary summary;
-  std::size_t repeat = 0;      // the one of median throughput
-  std::vector<StepRow> steps;  // of that repeat
+  std::size_t repeat = 0;  // the one of median throughput
+  RecordedSteps steps;     // of that repeat
 };
 
 // Reads config.toml, summary.json and steps.csv. Fails as explain_run() does.

@@ -8,11 +8,10 @@
 #pragma once
 
 #include <array>
-#include <span>
 #include <vector>
 
+#include "experiments/lab/why/recorded_steps.h"
 #include "experiments/lab/why/run_pace.h"
-#include "experiments/lab/why/step_row.h"
 
 namespace syncopate::experiments {
 
@@ -20,25 +19,25 @@ enum class Lateness { kData, kStraggle, kCores, kCompute, kExchange };
 inline constexpr std::size_t kLatenesses = 5;
 
 struct WaitForWorker {
-  double ms = 0;    // of the row's wait
+  double ms = 0;    // of the step's wait
   int worker = -1;  // -1: for nobody
   // The wait's parts by Lateness, which add up to ms.
   std::array<double, kLatenesses> parts{};
   // The step before of the worker waited for, whose exchange made it late; null if there is none.
-  const StepRow* before = nullptr;
+  const StepRecord* before = nullptr;
 };
 
 class LateWorkers {
  public:
   // Both must outlive this object.
-  LateWorkers(std::span<const StepRow> rows, const RunPace& pace);
+  LateWorkers(const RecordedSteps& recorded, const RunPace& pace);
 
-  WaitForWorker wait_of(const StepRow& row) const;
+  WaitForWorker wait_of(const StepOfWorker& waiting) const;
 
   // Where all workers exchange with all in each step, none has done so before each has taken its part in it. Returns
   // for how long some other worker was without a core in its wait of that step, beyond what this one was itself; 0
   // under other rules.
-  double others_without_core_ms(const StepRow& row) const;
+  double others_without_core_ms(const StepRecord& made) const;
 
  private:
   struct Arrival {
@@ -47,22 +46,22 @@ class LateWorkers {
   };
   using Causes = std::array<double, kLatenesses>;
 
-  const StepRow* row_of(int worker, std::int64_t step) const;
+  const StepRecord* step_of(int worker, std::int64_t step) const;
   // What took the worker's time in the steps since the last meeting, up to `step`.
   Causes causes_of(int worker, std::int64_t step) const;
 
   const RunPace& pace_;
   std::int64_t first_step_ = 0;
-  std::vector<std::vector<const StepRow*>> rows_;  // by worker and step; null where there is none
-  std::vector<Arrival> awaited_;                   // by step: the last of those that are waited for
-  std::vector<double> without_core_;               // by step: the longest of all workers
+  std::vector<std::vector<const StepRecord*>> steps_;  // by worker and step; null where there is none
+  std::vector<Arrival> awaited_;                       // by step: the last of those that are waited for
+  std::vector<double> without_core_;                   // by step: the longest of all workers
 };
 
 // What of the step's forward and backward the worker computed, with a core, and without compressing gradients.
-double computed_ms(const StepRow& row);
+double computed_ms(const StepRecord& step);
 // What of forward and backward it was without a core.
-double computing_without_core_ms(const StepRow& row);
+double computing_without_core_ms(const StepRecord& step);
 // What of its wait it was ready to go on and had no core.
-double woken_late_ms(const StepRow& row);
+double woken_late_ms(const StepRecord& step);
 
 }  // namespace syncopate::experiments

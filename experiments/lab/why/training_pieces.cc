@@ -5,8 +5,8 @@
 
 namespace syncopate::experiments {
 
-std::vector<TrainingPiece> training_pieces(std::vector<StepRow> steps, std::size_t most) {
-  std::ranges::stable_sort(steps, {}, &StepRow::end);
+std::vector<TrainingPiece> training_pieces(const RecordedSteps& recorded, std::size_t most) {
+  const std::vector<StepOfWorker> steps = by_end(recorded);
   const std::size_t each = most == 0 ? 0 : (steps.size() + most - 1) / most;
   std::vector<TrainingPiece> pieces;
   double samples = 0;
@@ -14,13 +14,15 @@ std::vector<TrainingPiece> training_pieces(std::vector<StepRow> steps, std::size
     const std::size_t end = std::min(begin + each, steps.size());
     double sum = 0, learnt = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      samples += steps[i].samples;
-      if (!std::isfinite(steps[i].loss)) continue;
-      sum += steps[i].loss * steps[i].samples;
-      learnt += steps[i].samples;
+      const StepRecord& step = *steps[i].step;
+      const auto of_step = static_cast<double>(step.samples);
+      samples += of_step;
+      if (!std::isfinite(step.loss)) continue;
+      sum += step.loss * of_step;
+      learnt += of_step;
     }
     if (learnt == 0) continue;
-    pieces.push_back({.seconds = steps[end - 1].end / 1e3,
+    pieces.push_back({.seconds = seconds(steps[end - 1].step->end.time_since_epoch()),
                       .steps = static_cast<double>(end),
                       .samples = samples,
                       .loss = sum / learnt});

@@ -18,51 +18,25 @@ constexpr double kSlow = 1.25;
 constexpr double kMuchDelayed = 3;
 
 struct WindowOfSteps {
-  std::vector<const StepRow*> rows;
-  bool is_shared = true;      // all workers train in it; false: all steps
-  double begin = 0, end = 0;  // ms
+  std::vector<StepOfWorker> steps;
+  bool is_shared = true;  // all workers train in it; false: all steps
+  TimeWindow time;
 };
 
-// The steady window of run_report.h.
-WindowOfSteps window_of(std::span<const StepRow> rows, const RunPace& pace) {
-  struct Span {
-    std::int64_t first_step = -1;
-    double begin = 0, end = -1;
-    bool is_warm = false;
-  };
-  std::vector<Span> spans(static_cast<std::size_t>(pace.workers));
-  const auto span_of = [&](const StepRow& row) { return &spans[static_cast<std::size_t>(row.worker)]; };
-  const auto counts = [&](const StepRow& row) { return row.worker < pace.workers; };
-  const auto is_warm = [&](const StepRow& row) { return row.step >= span_of(row)->first_step + pace.warmup_steps; };
-  for (const StepRow& row : rows) {
-    if (!counts(row)) continue;
-    Span& its = *span_of(row);
-    if (its.first_step < 0) its.first_step = row.step;
-    if (is_warm(row) && !its.is_warm) its = {its.first_step, row.end - row.total, row.end, true};
-    its.end = row.end;
+WindowOfSteps window_of(const RecordedSteps& recorded, const RunPace& pace) {
+  std::vector<WorkerSteps> workers;
+  for (int worker = 0; worker < pace.workers; ++worker) {
+    const auto its = recorded.find(worker);
+    workers.push_back({.rank = worker, .lost = pace.lost.contains(worker), .steps = {}});
+    if (its != recorded.end()) workers.back().steps = its->second;
   }
-  double begin = 0, end = std::numeric_limits<double>::max();
-  bool is_shared = true;
-  for (std::size_t worker = 0; worker < spans.size(); ++worker) {
-    const Span& span = spans[worker];
-    const bool is_lost = pace.lost.contains(static_cast<int>(worker));
-    if (is_lost && !span.is_warm) continue;
-    is_shared = is_shared && span.is_warm;
-    begin = std::max(begin, span.begin);
-    if (!is_lost) end = std::min(end, span.end);
+  if (const std::optional<TimeWindow> shared = steady_window(workers, pace.warmup_steps)) {
+    return {.steps = steps_within(workers, *shared, pace.warmup_steps), .time = *shared};
   }
-  WindowOfSteps window{.rows = {}, .is_shared = is_shared && begin < end, .begin = begin, .end = end};
-  for (const StepRow& row : rows) {
-    if (!counts(row)) continue;
-    if (!window.is_shared || (is_warm(row) && row.end > begin && row.end <= end)) window.rows.push_back(&row);
-  }
-  if (!window.is_shared && !window.rows.empty()) {
-    window.begin = std::numeric_limits<double>::max();
-    window.end = 0;
-    for (const StepRow* row : window.rows) {
-      window.begin = std::min(window.begin, row->end - row->total);
-      window.end = std::max(window.end, row->end);
-    }
+  WindowOfSteps window{.steps = all_steps(workers), .is_shared = false, .time = {TimePoint::max(), TimePoint::min()}};
+  for (const StepOfWorker& each : window.steps) {
+    window.time.begin = std::min(window.time.begin, each.step->end - each.step->total);
+    window.time.end = std::max(window.time.end, each.step->end);
   }
   return window;
 }
@@ -70,11 +44,11 @@ WindowOfSteps window_of(std::span<const StepRow> rows, const RunPace& pace) {
 // How many workers trained, in the mean over the window: each counts with the part of it that its steps take. The
 // step that the window's end cuts is not among them.
 double workers_in(const WindowOfSteps& window, const RunPace& pace) {
-  const double length = window.end - window.begin;
+  const double length = milliseconds(window.time.end - window.time.begin);
   std::map<int, std::pair<double, double>> of_workers;  // sum and number of their steps
-  for (const StepRow* row : window.rows) {
-    of_workers[row->worker].first += row->total;
-    of_workers[row->worker].second += 1;
+  for (const auto& [worker, step] : window.steps) {
+    of_workers[worker].first += milliseconds(step->total);
+    of_workers[worker].second += 1;
   }
   double workers = 0;
   for (const auto& [worker, steps] : of_workers) {
@@ -96,15 +70,17 @@ struct Sums {
   std::vector<double> alone;  // by server
 };
 
-// The server whose responses ended the row's wait was the only one waited for, for so long.
-void add_alone(const StepRow& row, double ms, const RunPace& pace, Sums& sums) {
-  const int server = row.last_shard < 0 ? -1 : row.last_shard / std::max(1, pace.shards_per_server);
+// The server whose responses ended the step's wait was the only one waited for, for so long.
+void add_alone(const StepRecord& step, double ms, const RunPace& pace, Sums& sums) {
+  const int shard = step.sync.last_shard, server = shard < 0 ? -1 : shard / std::max(1, pace.shards_per_server);
   if (server >= 0 && server < pace.servers) sums.alone[static_cast<std::size_t>(server)] += ms;
 }
 
-void add_wait(const StepRow& row, const LateWorkers& late, const RunPace& pace, Sums& sums) {
-  const WaitForWorker wait = late.wait_of(row);
-  double exchange = row.wait - wait.ms, under_way = std::max(0.0, row.communication - wait.ms);
+void add_wait(const StepOfWorker& waiting, const LateWorkers& late, const RunPace& pace, Sums& sums) {
+  const StepRecord& step = *waiting.step;
+  const WaitForWorker wait = late.wait_of(waiting);
+  const double communication = milliseconds(step.sync.communication);
+  double exchange = milliseconds(step.sync.exposed_wait) - wait.ms, under_way = std::max(0.0, communication - wait.ms);
   if (wait.worker >= 0) {
     const auto last = static_cast<std::size_t>(wait.worker);
     const auto part = [&](Lateness lateness) { return wait.parts[static_cast<std::size_t>(lateness)]; };
@@ -116,22 +92,24 @@ void add_wait(const StepRow& row, const LateWorkers& late, const RunPace& pace, 
     exchange += part(Lateness::kExchange);
     under_way += part(Lateness::kExchange);  // that worker's, of the step before
     if (wait.before != nullptr) {
-      add_alone(*wait.before, std::min(part(Lateness::kExchange), wait.before->last_shard_alone), pace, sums);
+      add_alone(*wait.before, std::min(part(Lateness::kExchange), milliseconds(wait.before->sync.last_shard_alone)),
+                pace, sums);
     }
   }
   // Its own thread may have been ready before it had a core to go on with, and so may others' in the same exchange.
-  const double without_core = std::min(woken_late_ms(row) + late.others_without_core_ms(row), std::max(0.0, exchange));
+  const double without_core =
+      std::min(woken_late_ms(step) + late.others_without_core_ms(step), std::max(0.0, exchange));
   sums.cores += without_core;
   exchange -= without_core;
   // What is not within backward goes on beside the wire, or in turns with it.
-  const double codec = std::max(0.0, row.codec - row.backward_codec);
-  const double exposed_codec = row.communication > 0 ? exchange * std::min(1.0, codec / row.communication) : 0;
-  sums.codec += row.backward_codec + exposed_codec;
+  const double codec = std::max(0.0, milliseconds(step.sync.codec - step.sync.backward_codec));
+  const double exposed_codec = communication > 0 ? exchange * std::min(1.0, codec / communication) : 0;
+  sums.codec += milliseconds(step.sync.backward_codec) + exposed_codec;
   sums.exchange += exchange - exposed_codec;
   sums.communication += std::max(under_way, exchange);  // nobody waits for an exchange that is not under way
 }
 
-Sums sums_of(const std::vector<const StepRow*>& rows, const LateWorkers& late, const RunPace& pace) {
+Sums sums_of(const std::vector<StepOfWorker>& steps, const LateWorkers& late, const RunPace& pace) {
   Sums sums;
   const auto workers = static_cast<std::size_t>(pace.workers);
   for (auto* by_worker :
@@ -139,32 +117,34 @@ Sums sums_of(const std::vector<const StepRow*>& rows, const LateWorkers& late, c
     by_worker->assign(workers, 0);
   }
   sums.alone.assign(static_cast<std::size_t>(pace.servers), 0);
-  for (const StepRow* row : rows) {
-    const auto worker = static_cast<std::size_t>(row->worker);
-    sums.total += row->total;
-    sums.data += row->data;
-    sums.own_straggle[worker] += row->straggle;
-    sums.cores += computing_without_core_ms(*row);
-    sums.samples += row->samples;
-    sums.own_compute[worker] += computed_ms(*row);
-    sums.optimizer += row->optimizer;
-    sums.dropped += row->dropped;
-    sums.bytes_out += row->bytes_out;
-    sums.bytes_in += row->bytes_in;
-    sums.other += row->total - row->data - row->forward - row->backward - row->straggle - row->wait - row->optimizer;
-    add_alone(*row, row->last_shard_alone, pace, sums);
-    add_wait(*row, late, pace, sums);
+  for (const StepOfWorker& each : steps) {
+    const StepRecord& step = *each.step;
+    const SyncStats& sync = step.sync;
+    const auto worker = static_cast<std::size_t>(each.worker);
+    sums.total += milliseconds(step.total);
+    sums.data += milliseconds(step.data);
+    sums.own_straggle[worker] += milliseconds(step.straggle);
+    sums.cores += computing_without_core_ms(step);
+    sums.samples += static_cast<double>(step.samples);
+    sums.own_compute[worker] += computed_ms(step);
+    sums.optimizer += milliseconds(sync.optimizer);
+    sums.dropped += sync.dropped;
+    sums.bytes_out += static_cast<double>(sync.bytes_out);
+    sums.bytes_in += static_cast<double>(sync.bytes_in);
+    sums.other += milliseconds(step.total - parts_of(step));
+    add_alone(step, milliseconds(sync.last_shard_alone), pace, sums);
+    add_wait(each, late, pace, sums);
   }
   return sums;
 }
 
 // What workers would wait for each other, of the mean step, if they met every so many of these steps: for the one that
 // takes longest over all of them. None where there are fewer.
-std::optional<double> waits_in(const std::vector<const StepRow*>& rows, const RunPace& pace, std::int64_t steps) {
+std::optional<double> waits_in(const std::vector<StepOfWorker>& made, const RunPace& pace, std::int64_t steps) {
   std::map<std::int64_t, std::map<int, std::pair<double, std::int64_t>>> meetings;  // by worker: the time of how many
-  for (const StepRow* row : rows) {
-    auto& [ms, count] = meetings[row->step / steps][row->worker];
-    ms += row->data + row->forward + row->backward + row->straggle;
+  for (const auto& [worker, step] : made) {
+    auto& [ms, count] = meetings[step->step / steps][worker];
+    ms += milliseconds(step->data + step->forward + step->backward + step->straggle);
     ++count;
   }
   double waits = 0, counted = 0;
@@ -182,15 +162,15 @@ std::optional<double> waits_in(const std::vector<const StepRow*>& rows, const Ru
   return counted > 0 ? std::optional(waits / counted) : std::nullopt;
 }
 
-std::vector<WorkerPace> paces_of(const std::vector<const StepRow*>& rows, const RunPace& pace) {
+std::vector<WorkerPace> paces_of(const std::vector<StepOfWorker>& steps, const RunPace& pace) {
   std::vector<WorkerPace> paces;
   for (int worker = 0; worker < pace.workers; ++worker) {
     std::vector<double> compute, optimizer, delay;
-    for (const StepRow* row : rows) {
-      if (row->worker != worker) continue;
-      compute.push_back(computed_ms(*row));
-      optimizer.push_back(row->optimizer);
-      delay.push_back(row->straggle);
+    for (const auto& [its_worker, step] : steps) {
+      if (its_worker != worker) continue;
+      compute.push_back(computed_ms(*step));
+      optimizer.push_back(milliseconds(step->sync.optimizer));
+      delay.push_back(milliseconds(step->straggle));
     }
     if (compute.empty()) continue;
     paces.push_back({.worker = worker,
@@ -258,18 +238,18 @@ double Waterfall::part(PartKind kind) const {
   return found == parts.end() ? 0 : found->ms;
 }
 
-std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const RunPace& pace) {
-  const WindowOfSteps window = window_of(rows, pace);
-  if (window.rows.empty()) return std::nullopt;
-  Sums sums = sums_of(window.rows, LateWorkers(rows, pace), pace);
-  const auto steps = static_cast<double>(window.rows.size());
+std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const RunPace& pace) {
+  const WindowOfSteps window = window_of(recorded, pace);
+  if (window.steps.empty()) return std::nullopt;
+  Sums sums = sums_of(window.steps, LateWorkers(recorded, pace), pace);
+  const auto steps = static_cast<double>(window.steps.size());
 
   Waterfall waterfall{.workers = workers_in(window, pace), .batch_size = sums.samples / steps};
-  waterfall.steps = static_cast<std::int64_t>(window.rows.size());
+  waterfall.steps = static_cast<std::int64_t>(window.steps.size());
   waterfall.has_window = window.is_shared;
   waterfall.core_waits_recorded =
-      std::ranges::any_of(window.rows, [](const StepRow* row) { return row->core_wait.has_value(); });
-  waterfall.of_workers = paces_of(window.rows, pace);
+      std::ranges::any_of(window.steps, [](const StepOfWorker& each) { return each.step->core_wait.has_value(); });
+  waterfall.of_workers = paces_of(window.steps, pace);
   const auto own_ms = [&](const WorkerPace& worker) {
     return worker.compute_ms + (pace.optimizer_is_local ? worker.optimizer_ms : 0);
   };
@@ -301,14 +281,14 @@ std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const Run
     }
   }
   waterfall.uneven_waits_ms = uneven_waits / steps;
-  waterfall.uneven_waits_seldom_ms = waits_in(window.rows, pace, kSeldom);
+  waterfall.uneven_waits_seldom_ms = waits_in(window.steps, pace, kSeldom);
   std::vector<double> alone = sums.alone;
   for (double& ms : alone) ms /= steps;
   waterfall.exchange = divide_exchange({.exposed_ms = waterfall.exchange_ms,
                                         .communication_ms = waterfall.communication_ms,
                                         .bytes_out = sums.bytes_out / steps,
                                         .bytes_in = sums.bytes_in / steps,
-                                        .rounds = static_cast<double>(rows.size()) / pace.workers,
+                                        .rounds = static_cast<double>(count_of(recorded)) / pace.workers,
                                         .step_ms = sums.total / steps,
                                         .alone_ms = std::move(alone)},
                                        pace);

@@ -4,7 +4,7 @@
 // without delays, compression and time without a core, and of the optimizer where that is the worker's own. If all were
 // as fast and nobody waited, the job would have that rate times its workers.
 //
-// The measured step is the mean over steps of the steady window (run_report.h). Each part is a mean over the same
+// The measured step is the mean over steps of the steady window (steady_window.h). Each part is a mean over the same
 // steps, and the parts add up to the difference:
 //
 //   ideal + sum of parts = measured
@@ -17,12 +17,11 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "experiments/lab/why/exchange_parts.h"
+#include "experiments/lab/why/recorded_steps.h"
 #include "experiments/lab/why/run_pace.h"
-#include "experiments/lab/why/step_row.h"
 
 namespace syncopate::experiments {
 
@@ -99,6 +98,6 @@ struct Waterfall {
 };
 
 // Returns none for a run without a step.
-std::optional<Waterfall> make_waterfall(std::span<const StepRow> rows, const RunPace& pace);
+std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const RunPace& pace);
 
 }  // namespace syncopate::experiments

@@ -1,6 +1,7 @@
 // The files of a finished run that compare and why read: the first byte says which.
 #include <cmath>
 
+#include "experiments/lab/report/evals_csv.h"
 #include "experiments/lab/report/summary_reading.h"
 #include "experiments/lab/why/causes.h"
 #include "tests/fuzz/harness.h"

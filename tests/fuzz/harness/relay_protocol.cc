@@ -9,7 +9,7 @@ namespace {
 
 using namespace experiments;  // NOLINT(google-build-using-namespace): a harness of one file
 
-bool can_be(TimePoint time) { return time >= TimePoint() && time.time_since_epoch().count() <= std::int64_t{1} << 53; }
+bool can_be(TimePoint time) { return time >= TimePoint() && time.time_since_epoch().count() <= kLatestTime; }
 
 void check(const RelayMessage& message) {
   if (const auto* ready = std::get_if<RelayReady>(&message)) {

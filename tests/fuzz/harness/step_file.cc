@@ -9,7 +9,7 @@
 namespace syncopate::fuzz {
 namespace {
 
-bool can_be(std::int64_t number) { return number >= -1 && number <= std::int64_t{1} << 53; }
+bool can_be(std::int64_t number) { return number >= -1 && number <= kMostToldNumber; }
 
 const Harness step_file("step_file", [](Bytes input) {
   // The second half comes after the first was read.

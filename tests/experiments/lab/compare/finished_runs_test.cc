@@ -8,6 +8,7 @@
 
 #include "common/os/whole_file.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/report/evals_csv.h"
 #include "experiments/lab/report/results_writer.h"
 #include "experiments/lab/report/summary_json.h"
 #include "tests/support/resolved.h"

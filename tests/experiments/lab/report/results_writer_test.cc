@@ -11,6 +11,7 @@
 
 #include "experiments/cluster/host/git_commit.h"
 #include "experiments/config/toml.h"
+#include "experiments/lab/report/evals_csv.h"
 #include "tests/support/resolved.h"
 
 namespace syncopate::experiments {

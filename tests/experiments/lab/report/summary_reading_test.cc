@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiments/lab/report/evals_csv.h"
 #include "experiments/lab/report/summary_json.h"
 
 namespace syncopate::experiments {

@@ -9,6 +9,7 @@
 #include "experiments/lab/run_page/curve_charts.h"
 #include "experiments/lab/run_page/run_page.h"
 #include "experiments/lab/run_page/step_charts.h"
+#include "tests/experiments/lab/why/planted_steps.h"
 #include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
@@ -32,18 +33,18 @@ ReportedRun two_workers(int steps) {
   run.explained.pace.warmup_steps = 1;
   for (int step = 0; step < steps; ++step) {
     for (int worker = 0; worker < 2; ++worker) {
-      run.recorded.steps.push_back({.worker = worker,
-                                    .step = step,
-                                    .end = 10.0 * (step + 1) + 5 * worker,
-                                    .total = 10,
-                                    .data = 1,
-                                    .forward = 2,
-                                    .backward = 4,
-                                    .wait = 2.5,
-                                    .bytes_out = 2e6,
-                                    .bytes_in = 1e6,
-                                    .samples = 64,
-                                    .loss = 2.0 - step});
+      run.recorded.steps[worker].push_back(record_of({.worker = worker,
+                                                      .step = step,
+                                                      .end = 10.0 * (step + 1) + 5 * worker,
+                                                      .total = 10,
+                                                      .data = 1,
+                                                      .forward = 2,
+                                                      .backward = 4,
+                                                      .wait = 2.5,
+                                                      .bytes_out = 2'000'000,
+                                                      .bytes_in = 1'000'000,
+                                                      .samples = 64,
+                                                      .loss = 2.0 - step}));
     }
   }
   run.explained.waterfall = {.ideal_ms = 6, .measured_ms = 10, .workers = 2, .batch_size = 64};
@@ -78,8 +79,8 @@ TEST(ThroughputOverTime, SpreadsAStepOverTheTimeThatItTook) {
 }
 
 TEST(ThroughputOverTime, CountsAllSamplesOnceAndNoneThatWereDropped) {
-  std::vector<StepRow> steps = two_workers(5).recorded.steps;
-  steps[3].dropped = 0.5;
+  RecordedSteps steps = two_workers(5).recorded.steps;
+  steps[1][1].sync.dropped = 0.5;
   double samples = 0;
   for (const ThroughputPiece& piece : throughput_over_time(steps, 7)) samples += piece.samples_per_second * 0.055 / 7;
   EXPECT_NEAR(samples, 9.5 * 64, 1e-6);

@@ -19,7 +19,7 @@ std::vector<std::string> names_of(const std::vector<Cause>& causes) {
   return names;
 }
 
-PlantedSteps alike(int workers, double compute, double samples = 10) {
+PlantedSteps alike(int workers, double compute, std::int64_t samples = 10) {
   PlantedSteps steps(workers, samples);
   for (int worker = 0; worker < workers; ++worker) {
     steps[worker].backward = compute;
@@ -30,7 +30,7 @@ PlantedSteps alike(int workers, double compute, double samples = 10) {
 
 std::vector<Cause> causes_in(PlantedSteps& steps, double exchange, const RunPace& pace) {
   for (int i = 0; i < 5; ++i) steps.step(exchange);
-  return causes_of(*make_waterfall(steps.rows(), pace), pace);
+  return causes_of(*make_waterfall(steps.steps(), pace), pace);
 }
 
 TEST(Causes, AreNoneWhereNothingCostsATwentiethOfAStep) {
@@ -81,7 +81,7 @@ TEST(Causes, PromiseOnlyTheWaitsWhereStepsAreUneven) {
     steps.step(0);
   }
   const RunPace pace = in_step(4);
-  const std::vector<Cause> causes = causes_of(*make_waterfall(steps.rows(), pace), pace);
+  const std::vector<Cause> causes = causes_of(*make_waterfall(steps.steps(), pace), pace);
   ASSERT_THAT(names_of(causes), ElementsAre("imbalance"));
   EXPECT_NEAR(*causes[0].predicted_rate, 4 * 10 / 0.015, 1e-6);
   EXPECT_THAT(causes[0].change, HasSubstr("(--sync-every=8)"));
@@ -107,7 +107,7 @@ TEST(Causes, ProposeNoOptionThatTheRunRefuses) {
   EXPECT_EQ(causes_in(steps, 10, pace)[0].change,
             "send half as much (--compress=int8 a quarter), or take links of twice the rate");
   pace.refused = {"compress"};
-  EXPECT_EQ(causes_of(*make_waterfall(steps.rows(), pace), pace)[0].change, "take links of twice the rate");
+  EXPECT_EQ(causes_of(*make_waterfall(steps.steps(), pace), pace)[0].change, "take links of twice the rate");
   PlantedSteps uneven = alike(4, 10);
   for (int i = 0; i < 8; ++i) {
     for (int worker = 0; worker < 4; ++worker) uneven[worker].straggle = worker == i % 4 ? 20 : 0;
@@ -116,7 +116,7 @@ TEST(Causes, ProposeNoOptionThatTheRunRefuses) {
   pace = in_step(4);
   pace.servers = 2;
   pace.refused = {"consistency", "sync-every"};
-  EXPECT_EQ(causes_of(*make_waterfall(uneven.rows(), pace), pace)[0].change,
+  EXPECT_EQ(causes_of(*make_waterfall(uneven.steps(), pace), pace)[0].change,
             "let workers wait for each other less (--backup-workers)");
 }
 
@@ -141,7 +141,7 @@ TEST(Causes, PredictTwiceAsManyServersByTheClosedFormWhereItHolds) {
   EXPECT_THAT(causes[0].change, HasSubstr("--servers=2"));
   EXPECT_NEAR(*causes[0].predicted_rate, 4 * 64 / 0.045, 1e-6);
   pace.exchange_left_by_servers.reset();
-  const std::vector<Cause> guessed = causes_of(*make_waterfall(steps.rows(), pace), pace);
+  const std::vector<Cause> guessed = causes_of(*make_waterfall(steps.steps(), pace), pace);
   EXPECT_THAT(guessed[0].by, HasSubstr("half of this part"));
 }
 
@@ -182,7 +182,7 @@ TEST(Causes, BlameOthersForTheCoresOnlyWhereTheyUseThem) {
   ASSERT_THAT(names_of(alone), Contains("oversubscribed cores"));
   EXPECT_THAT(alone[0].change, testing::Not(HasSubstr("others use them")));
   pace.machine->others = 0.6;
-  EXPECT_THAT(causes_of(*make_waterfall(steps.rows(), pace), pace)[0].change, HasSubstr("others use them, too"));
+  EXPECT_THAT(causes_of(*make_waterfall(steps.steps(), pace), pace)[0].change, HasSubstr("others use them, too"));
 }
 
 TEST(Causes, SayWhatIsNotRecorded) {
@@ -190,7 +190,7 @@ TEST(Causes, SayWhatIsNotRecorded) {
   RunPace pace = in_step(4);
   pace.servers = 2;
   for (int i = 0; i < 5; ++i) steps.step(5);
-  const Waterfall waterfall = *make_waterfall(steps.rows(), pace);
+  const Waterfall waterfall = *make_waterfall(steps.steps(), pace);
   for (const PartKind kind : {PartKind::kCores, PartKind::kLink, PartKind::kIncast, PartKind::kHotShard,
                               PartKind::kSlowServer, PartKind::kServers}) {
     EXPECT_THAT(evidence_of(kind, waterfall, pace), testing::StartsWith("not recorded")) << name_of(kind);
@@ -215,7 +215,7 @@ TEST(Causes, AskForHostsOfTheirOwnWhereProcessesShareLinks) {
   const std::vector<Cause> causes = causes_in(steps, 30, pace);
   ASSERT_THAT(names_of(causes), Contains("other communication"));
   for (const Cause& cause : causes) EXPECT_THAT(cause.change, testing::Not(HasSubstr("known link")));
-  EXPECT_THAT(evidence_of(PartKind::kLink, *make_waterfall(steps.rows(), pace), pace),
+  EXPECT_THAT(evidence_of(PartKind::kLink, *make_waterfall(steps.steps(), pace), pace),
               HasSubstr("links that hosts' processes share"));
 }
 

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "tests/experiments/lab/why/planted_steps.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -17,8 +19,8 @@ using testing::SizeIs;
 constexpr double kNoLoss = std::numeric_limits<double>::quiet_NaN();
 
 // Steps of 10 ms and 64 samples of two workers, of which worker 1 began 5 ms later; losses fall from 2 by 1 a step.
-std::vector<StepRow> two_workers_steps(int count) {
-  std::vector<StepRow> steps;
+std::vector<PlantedStep> two_workers_steps(int count) {
+  std::vector<PlantedStep> steps;
   for (int worker = 1; worker >= 0; --worker) {
     for (int step = 0; step < count; ++step) {
       steps.push_back({.worker = worker,
@@ -33,7 +35,7 @@ std::vector<StepRow> two_workers_steps(int count) {
 }
 
 TEST(TrainingPieces, AreMeansOfAllWorkersStepsInTheOrderOfTheirEnds) {
-  const std::vector<TrainingPiece> pieces = training_pieces(two_workers_steps(4), 4);
+  const std::vector<TrainingPiece> pieces = training_pieces(recorded_of(two_workers_steps(4)), 4);
   ASSERT_THAT(pieces, SizeIs(4));
   EXPECT_DOUBLE_EQ(pieces[1].loss, 1);
   EXPECT_DOUBLE_EQ(pieces[1].seconds, 0.025);
@@ -42,9 +44,9 @@ TEST(TrainingPieces, AreMeansOfAllWorkersStepsInTheOrderOfTheirEnds) {
 }
 
 TEST(TrainingPieces, LeaveOutLossesThatAreNoNumbers) {
-  std::vector<StepRow> steps = two_workers_steps(2);
+  std::vector<PlantedStep> steps = two_workers_steps(2);
   steps[0].loss = steps[1].loss = steps[3].loss = kNoLoss;
-  EXPECT_THAT(training_pieces(steps, 2),
+  EXPECT_THAT(training_pieces(recorded_of(steps), 2),
               ElementsAre(AllOf(Field(&TrainingPiece::loss, 2.0), Field(&TrainingPiece::steps, 2))));
   EXPECT_THAT(training_pieces({}, 5), IsEmpty());
 }

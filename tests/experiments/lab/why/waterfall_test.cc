@@ -28,7 +28,7 @@ PlantedSteps even_steps(int workers) {
 TEST(Waterfall, LosesNothingWhereWorkersComputeAlikeAndExchangeInNoTime) {
   PlantedSteps steps = even_steps(4);
   for (int i = 0; i < 5; ++i) steps.step(0);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(4));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(4));
   ASSERT_TRUE(waterfall.has_value());
   EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
   EXPECT_NEAR(waterfall->measured_ms, 10, kExact);
@@ -42,7 +42,7 @@ TEST(Waterfall, GivesADelayedWorkersTimeAndWaitsForItToTheStraggler) {
   PlantedSteps steps = even_steps(4);
   steps[2].straggle = 30;
   for (int i = 0; i < 5; ++i) steps.step(2);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(4));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(4));
   EXPECT_NEAR(waterfall->measured_ms, 42, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 30, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kExchange), 2, kExact);
@@ -55,7 +55,7 @@ TEST(Waterfall, CallsAWorkerThatComputesLongerInEveryStepAStragglerToo) {
   PlantedSteps steps = even_steps(3);
   steps[1].backward = 27;
   for (int i = 0; i < 5; ++i) steps.step(0);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(3));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(3));
   EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 20, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 0, kExact);
@@ -68,7 +68,7 @@ TEST(Waterfall, CallsStepsThatAreLongNowAndThenImbalance) {
     for (int worker = 0; worker < 4; ++worker) steps[worker].backward = worker == i % 4 ? 19 : 7;
     steps.step(0);
   }
-  const auto waterfall = make_waterfall(steps.rows(), in_step(4));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(4));
   EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 0, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 12, kExact);
 }
@@ -80,7 +80,7 @@ TEST(Waterfall, CallsDelaysThatAllHaveImbalance) {
     for (int worker = 0; worker < 4; ++worker) steps[worker].straggle = worker == i % 4 ? 12 : 0;
     steps.step(0);
   }
-  const auto waterfall = make_waterfall(steps.rows(), in_step(4));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(4));
   EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 0, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kDelays), 3, kExact) << "each worker's own";
   EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 9, kExact) << "waits for the one that is delayed";
@@ -92,7 +92,7 @@ TEST(Waterfall, CountsTheSamplesThatBatchesHave) {
   PlantedSteps steps = even_steps(2);
   steps[1].samples = 4;
   for (int i = 0; i < 5; ++i) steps.step(0);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(2));
   EXPECT_NEAR(waterfall->measured_rate(), (10 + 4) / 0.010, 1e-6);
 }
 
@@ -100,13 +100,13 @@ TEST(Waterfall, CountsTheSamplesThatBatchesHave) {
 TEST(Waterfall, CountsALostWorkerWithItsPartOfTheWindow) {
   PlantedSteps steps = even_steps(3);
   for (int i = 0; i < 40; ++i) steps.step(0);
-  std::vector<StepRow> rows;
-  for (const StepRow& row : steps.rows()) {
+  std::vector<PlantedStep> rows;
+  for (const PlantedStep& row : steps.planted()) {
     if (row.worker < 2 || row.step < 10) rows.push_back(row);
   }
   RunPace pace = in_step(3);
   pace.lost = {2};
-  const auto waterfall = make_waterfall(rows, pace);
+  const auto waterfall = make_waterfall(recorded_of(rows), pace);
   EXPECT_EQ(waterfall->steps, 90);
   EXPECT_NEAR(waterfall->workers, 2.25, kExact);
   EXPECT_NEAR(waterfall->measured_rate(), 2.25 * 10 / 0.010, 1e-6);
@@ -117,14 +117,14 @@ TEST(Waterfall, CountsALostWorkerWithItsPartOfTheWindow) {
 TEST(Waterfall, DoesNotWaitForTheWarmUpOfALostWorker) {
   PlantedSteps steps = even_steps(3);
   for (int i = 0; i < 40; ++i) steps.step(0);
-  std::vector<StepRow> rows;
-  for (const StepRow& row : steps.rows()) {
+  std::vector<PlantedStep> rows;
+  for (const PlantedStep& row : steps.planted()) {
     if (row.worker < 2 || row.step < 3) rows.push_back(row);
   }
   RunPace pace = in_step(3);
   pace.warmup_steps = 5;
   pace.lost = {2};
-  const auto waterfall = make_waterfall(rows, pace);
+  const auto waterfall = make_waterfall(recorded_of(rows), pace);
   EXPECT_TRUE(waterfall->has_window);
   EXPECT_NEAR(waterfall->measured_rate(), 2 * 10 / 0.010, 1e-6);
 }
@@ -133,7 +133,7 @@ TEST(Waterfall, GivesWaitsForBatchesAndForWorkersThatWaitedToData) {
   PlantedSteps steps = even_steps(2);
   steps[0].data = 4;
   for (int i = 0; i < 5; ++i) steps.step(0);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(2));
   EXPECT_NEAR(waterfall->part(PartKind::kData), 4, kExact);
 }
 
@@ -143,7 +143,7 @@ TEST(Waterfall, GivesTimeWithoutACoreToTheCoresAndNotToComputing) {
   steps[1].core_wait = steps[1].compute_core_wait = 5;
   steps[0].core_wait = 0;
   for (int i = 0; i < 5; ++i) steps.step(0);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(2));
   EXPECT_TRUE(waterfall->core_waits_recorded);
   EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kCores), 5, kExact);
@@ -156,7 +156,7 @@ TEST(Waterfall, GivesAnExchangeInWhichSomebodyHasNoCoreToTheCores) {
   for (int worker = 0; worker < 3; ++worker) steps[worker].core_wait = 0;
   steps[1].core_wait = 6;
   for (int i = 0; i < 5; ++i) steps.step(9);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(3));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(3));
   EXPECT_NEAR(waterfall->part(PartKind::kCores), 6, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kExchange), 3, kExact);
 }
@@ -169,7 +169,7 @@ TEST(Waterfall, TakesCompressionOutOfBackwardAndOfTheExchange) {
     steps[worker].codec = 5;  // 3 of the exchange's 6
   }
   for (int i = 0; i < 5; ++i) steps.step(6);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(2));
   EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kCodec), 5, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kExchange), 3, kExact);
@@ -180,9 +180,9 @@ TEST(Waterfall, CountsTheOptimizerAsIdealWhereItIsAWorkersOwn) {
   for (int worker = 0; worker < 2; ++worker) steps[worker].optimizer = 1;
   for (int i = 0; i < 5; ++i) steps.step(0);
   RunPace pace = in_step(2);
-  EXPECT_NEAR(make_waterfall(steps.rows(), pace)->ideal_ms, 11, kExact);
+  EXPECT_NEAR(make_waterfall(steps.steps(), pace)->ideal_ms, 11, kExact);
   pace.optimizer_is_local = false;
-  const auto waterfall = make_waterfall(steps.rows(), pace);
+  const auto waterfall = make_waterfall(steps.steps(), pace);
   EXPECT_NEAR(waterfall->ideal_ms, 10, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kOptimizer), 1, kExact);
 }
@@ -191,7 +191,7 @@ TEST(Waterfall, CountsGradientsThatWereDroppedAsTime) {
   PlantedSteps steps = even_steps(2);
   steps[1].dropped = 0.5;
   for (int i = 0; i < 5; ++i) steps.step(0);
-  const auto waterfall = make_waterfall(steps.rows(), in_step(2));
+  const auto waterfall = make_waterfall(steps.steps(), in_step(2));
   EXPECT_NEAR(waterfall->measured_ms, 10 / 0.75, kExact);
   EXPECT_NEAR(waterfall->part(PartKind::kDropped), 10 / 0.75 - 10, kExact);
 }
@@ -204,21 +204,21 @@ TEST(Waterfall, LeavesTheWarmUpOut) {
   for (int i = 0; i < 5; ++i) steps.step(0);
   RunPace pace = in_step(2);
   pace.warmup_steps = 1;
-  const auto waterfall = make_waterfall(steps.rows(), pace);
+  const auto waterfall = make_waterfall(steps.steps(), pace);
   EXPECT_TRUE(waterfall->has_window);
   EXPECT_EQ(waterfall->steps, 10);
   EXPECT_NEAR(waterfall->measured_ms, 10, kExact);
   pace.warmup_steps = 100;
-  EXPECT_FALSE(make_waterfall(steps.rows(), pace)->has_window);
-  EXPECT_EQ(make_waterfall(steps.rows(), pace)->steps, 12);
+  EXPECT_FALSE(make_waterfall(steps.steps(), pace)->has_window);
+  EXPECT_EQ(make_waterfall(steps.steps(), pace)->steps, 12);
 }
 
 // Server 1 holds up everybody's step before, so that one worker begins late, and the others wait for it.
 TEST(Waterfall, GivesWaitsForAWorkerWhoseLastExchangeEndedLateToTheExchange) {
-  std::vector<StepRow> rows;
+  std::vector<PlantedStep> rows;
   for (int step = 0; step < 2; ++step) {
     for (int worker = 0; worker < 2; ++worker) {
-      StepRow row{.worker = worker, .step = step, .forward = 3, .backward = 7};
+      PlantedStep row{.worker = worker, .step = step, .forward = 3, .backward = 7};
       const double late = worker == 1 ? 8 : 0;  // in the first step's exchange
       row.wait = step == 0 ? late : 8 - late;
       row.communication = row.wait;
@@ -231,7 +231,7 @@ TEST(Waterfall, GivesWaitsForAWorkerWhoseLastExchangeEndedLateToTheExchange) {
   }
   RunPace pace = in_step(2);
   pace.servers = 2;
-  const auto waterfall = make_waterfall(rows, pace);
+  const auto waterfall = make_waterfall(recorded_of(rows), pace);
   EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 0, kExact);
   EXPECT_NEAR(waterfall->exchange_ms, 4, kExact) << "8 ms, and as much for waiting, over four steps";
   EXPECT_NEAR(waterfall->communication_ms, 4, kExact) << "what was waited for was under way";
@@ -245,15 +245,15 @@ TEST(Waterfall, AddsUpWhateverTheSteps) {
     PlantedSteps steps(workers);
     for (int step = 0; step < 8; ++step) {
       for (int worker = 0; worker < workers; ++worker) {
-        StepRow& row = steps[worker];
+        PlantedStep& row = steps[worker];
         row = {.data = draw(random),
                .forward = draw(random),
                .backward = draw(random),
                .straggle = draw(random),
                .optimizer = draw(random),
                .codec = draw(random),
-               .bytes_out = 1e6,
-               .bytes_in = 1e6,
+               .bytes_out = 1'000'000,
+               .bytes_in = 1'000'000,
                .dropped = draw(random) / 20,
                .core_wait = draw(random),
                .compute_core_wait = draw(random) / 2,
@@ -272,9 +272,9 @@ TEST(Waterfall, AddsUpWhateverTheSteps) {
     if (round % 2 == 0) pace.link = PacedLink{.bytes_per_second = 1e8, .delay_ms = 0.1};
     if (round % 3 == 0) pace.lead = round % 4;
     if (round % 7 == 0) pace.lead.reset();
-    std::vector<StepRow> rows = steps.rows();
-    for (StepRow& row : rows) row.communication *= draw(random) / 5;
-    const auto waterfall = make_waterfall(rows, pace);
+    std::vector<PlantedStep> rows = steps.planted();
+    for (PlantedStep& row : rows) row.communication *= draw(random) / 5;
+    const auto waterfall = make_waterfall(recorded_of(rows), pace);
     ASSERT_TRUE(waterfall.has_value());
     EXPECT_LE(waterfall->exchange_ms, waterfall->communication_ms + kExact);
     EXPECT_NEAR(waterfall->ideal_ms + sum_of_parts(*waterfall), waterfall->measured_ms, 1e-6) << "round " << round;

@@ -1,10 +1,11 @@
-#include "experiments/lab/why/step_row.h"
+#include "experiments/lab/why/recorded_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "common/step_fields.h"
 #include "experiments/lab/report/results_writer.h"
 
 namespace syncopate::experiments {
@@ -12,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 using testing::SizeIs;
 
 constexpr Duration kMs = std::chrono::milliseconds(1);
@@ -29,6 +31,13 @@ StepRecord record() {
   step.sync.optimizer = 6 * kMs;
   step.sync.communication = 7 * kMs;
   step.sync.codec = 8 * kMs;
+  step.sync.copy = 13 * kMs;
+  step.launch = 14 * kMs;
+  step.epoch = 2;
+  step.position = 15;
+  step.sync.staleness_mean = 1.5;
+  step.sync.staleness_max = 3;
+  step.accuracy = 0.25;
   step.sync.backward_codec = 9 * kMs;
   step.sync.bytes_out = 1000;
   step.sync.bytes_in = 2000;
@@ -42,59 +51,48 @@ StepRecord record() {
   return step;
 }
 
-TEST(StepRow, IsReadAsItWasWritten) {
-  const auto rows = read_steps(steps_csv_header() + steps_csv_row(0, 1, TimePoint(), record()), 0);
-  ASSERT_TRUE(rows.ok()) << rows.status().message();
-  ASSERT_THAT(*rows, SizeIs(1));
-  const StepRow& row = rows->front();
-  EXPECT_EQ(row.worker, 1);
-  EXPECT_EQ(row.step, 7);
-  EXPECT_EQ(row.end, 1500);
-  EXPECT_EQ(row.total, 20);
-  EXPECT_THAT((std::vector{row.data, row.forward, row.backward, row.straggle, row.wait, row.optimizer,
-                           row.communication, row.codec, row.backward_codec, row.last_shard_alone}),
-              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
-  EXPECT_EQ(row.core_wait, 11);
-  EXPECT_EQ(row.compute_core_wait, 12);
-  EXPECT_EQ(row.bytes_out, 1000);
-  EXPECT_EQ(row.bytes_in, 2000);
-  EXPECT_EQ(row.dropped, 0.25);
-  EXPECT_EQ(row.last_shard, 3);
-  EXPECT_EQ(row.loss, 0.5);
+TEST(RecordedSteps, AreReadAsTheyWereWritten) {
+  const auto steps = read_steps(steps_csv_header() + steps_csv_row(0, 1, TimePoint(), record()), 0);
+  ASSERT_TRUE(steps.ok()) << steps.status().message();
+  ASSERT_THAT(*steps, ElementsAre(Pair(1, SizeIs(1))));
+  for (const StepField& field : step_fields()) {
+    if (field.column != nullptr) EXPECT_EQ(field.get(steps->at(1)[0]), field.get(record())) << field.column;
+  }
 }
 
-TEST(StepRow, SaysWhatIsNotKnown) {
+TEST(RecordedSteps, SayWhatIsNotKnown) {
   StepRecord step = record();
   step.core_wait.reset();
   step.sync.last_shard = -1;
   const auto rows = read_steps(steps_csv_header() + steps_csv_row(0, 1, TimePoint(), step), 0);
   ASSERT_TRUE(rows.ok());
-  EXPECT_FALSE(rows->front().core_wait.has_value());
-  EXPECT_EQ(rows->front().last_shard, -1);
+  EXPECT_FALSE(rows->at(1)[0].core_wait.has_value());
+  EXPECT_EQ(rows->at(1)[0].sync.last_shard, -1);
 }
 
-TEST(StepRow, IsOfOneRepeat) {
+TEST(RecordedSteps, AreOfOneRepeat) {
   const std::string csv =
       steps_csv_header() + steps_csv_row(0, 1, TimePoint(), record()) + steps_csv_row(1, 2, TimePoint(), record());
-  EXPECT_EQ(read_steps(csv, 1)->front().worker, 2);
+  EXPECT_THAT(*read_steps(csv, 1), ElementsAre(Pair(2, SizeIs(1))));
   EXPECT_THAT(*read_steps(csv, 2), SizeIs(0));
 }
 
 // The columns that there were before this record had more.
-TEST(StepRow, IsReadFromOlderRuns) {
+TEST(RecordedSteps, AreReadFromOlderRuns) {
   const auto rows = read_steps(
       "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,exposed_wait_us,"
       "optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,staleness_mean,staleness_max,"
       "dropped,samples,loss\n0,1,2,0,2,0.5,100,1,2,3,0,4,5,6,0,0,0,7,8,0,0,0,64,nan\n",
       0);
   ASSERT_TRUE(rows.ok()) << rows.status().message();
-  EXPECT_EQ(rows->front().total, 0.1);
-  EXPECT_FALSE(rows->front().core_wait.has_value());
-  EXPECT_EQ(rows->front().last_shard, -1);
-  EXPECT_TRUE(std::isnan(rows->front().loss)) << "a run that has diverged";
+  const StepRecord& step = rows->at(1)[0];
+  EXPECT_EQ(step.total, std::chrono::microseconds(100));
+  EXPECT_FALSE(step.core_wait.has_value());
+  EXPECT_EQ(step.sync.last_shard, -1);
+  EXPECT_TRUE(std::isnan(step.loss)) << "a run that has diverged";
 }
 
-TEST(StepRow, IsRefusedWhereTheFileIsNotWhole) {
+TEST(RecordedSteps, AreRefusedWhereTheFileIsNotWhole) {
   const std::string header = steps_csv_header(), row = steps_csv_row(0, 1, TimePoint(), record());
   const auto refusal = [](const std::string& csv) { return read_steps(csv, 0).status().message(); };
   EXPECT_EQ(refusal("repeat,step\n"), "has no column worker");
@@ -109,6 +107,16 @@ TEST(StepRow, IsRefusedWhereTheFileIsNotWhole) {
     wrong.replace(wrong.find("a while"), 7, no_time);
     EXPECT_THAT(refusal(header + wrong), HasSubstr("line 2 is no step")) << no_time;
   }
+}
+
+TEST(RecordedSteps, AreOrderedByTheirEnds) {
+  StepRecord early = record();
+  early.end -= kMs;
+  const RecordedSteps steps{{0, {record()}}, {1, {early, record()}}};
+  std::vector<int> workers;
+  for (const StepOfWorker& each : by_end(steps)) workers.push_back(each.worker);
+  EXPECT_THAT(workers, ElementsAre(1, 0, 1));
+  EXPECT_EQ(count_of(steps), 3);
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+#include "experiments/lab/why/recorded_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/step_fields.h"
+
+namespace syncopate::experiments {
+namespace {
+
+constexpr int kMostRanks = 100000;  // far more workers than a run can have
+
+void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
+  cells.clear();
+  while (true) {
+    const std::size_t end = line.find(',');
+    cells.push_back(line.substr(0, end));
+    if (end == std::string_view::npos) return;
+    line.remove_prefix(end + 1);
+  }
+}
+
+// Returns the rank or the repeat in a cell; -1 if there is none.
+int number_in(std::string_view cell) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  return error == std::errc() && end == cell.data() + cell.size() && number <= kMostRanks ? number : -1;
+}
+
+}  // namespace
+
+Result<RecordedSteps> read_steps(std::string_view csv, int repeat) {
+  std::vector<std::string_view> cells;
+  const std::size_t end_of_header = csv.find('\n');
+  split_cells(csv.substr(0, end_of_header), cells);
+  const std::vector<std::string_view> names = cells;
+  const auto place_of = [&](std::string_view name) {
+    return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  };
+  const std::size_t absent = names.size(), repeats = place_of("repeat"), workers = place_of("worker");
+  for (const char* const name : {"worker", "repeat"}) {
+    if (place_of(name) == absent) return Status::data_loss(fmt::format("has no column {}", name));
+  }
+  std::vector<std::pair<std::size_t, const StepField*>> wanted;
+  for (const StepField& field : step_fields()) {
+    if (field.column == nullptr) continue;
+    const std::size_t place = place_of(field.column);
+    if (place == absent && !field.is_later) return Status::data_loss(fmt::format("has no column {}", field.column));
+    if (place != absent) wanted.emplace_back(place, &field);
+  }
+  RecordedSteps steps;
+  csv.remove_prefix(end_of_header + 1);
+  for (int number = 2; !csv.empty(); ++number) {
+    const std::size_t end = csv.find('\n');
+    split_cells(csv.substr(0, end), cells);
+    const bool is_whole = end != std::string_view::npos && cells.size() == names.size();
+    StepRecord record;
+    const auto is_read = [&](const auto& each) { return read_cell(*each.second, cells[each.first], record); };
+    if (!is_whole || number_in(cells[repeats]) < 0 || number_in(cells[workers]) < 0 ||
+        !std::ranges::all_of(wanted, is_read)) {
+      return Status::data_loss(fmt::format("line {} is no step, or not whole", number));
+    }
+    if (number_in(cells[repeats]) == repeat) steps[number_in(cells[workers])].push_back(record);
+    csv.remove_prefix(end + 1);
+  }
+  return steps;
+}
+
+std::size_t count_of(const RecordedSteps& steps) {
+  std::size_t count = 0;
+  for (const auto& [worker, its] : steps) count += its.size();
+  return count;
+}
+
+std::vector<StepOfWorker> by_end(const RecordedSteps& steps) {
+  std::vector<StepOfWorker> all;
+  for (const auto& [worker, its] : steps) {
+    for (const StepRecord& step : its) all.push_back({worker, &step});
+  }
+  std::ranges::stable_sort(all, {}, [](const StepOfWorker& each) { return each.step->end; });
+  return all;
+}
+
+}  // namespace syncopate::experiments
