@@ -24,10 +24,10 @@ constexpr int kMostAutoRounds = 30;
 
 // Fails for options that a comparison sets in another way, or that make no sense in one.
 Status check_given(const GivenOptions& given) {
-  for (const char* name : {"mode", "consistency", "collective", "sync-every", "gossip"}) {
-    if (!given.contains(name)) continue;
-    return Status::invalid_argument(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}", name,
-                                                given.at(name), kUsualModes));
+  for (const OptionSpec& option : option_table()) {
+    if (!option.of_mode || !given.contains(option.name)) continue;
+    return Status::invalid_argument(fmt::format("--{}={}: compare takes its modes from --modes, as in --modes={}",
+                                                option.name, given.at(option.name), kUsualModes));
   }
   if (given.contains("stop-at-target")) {
     return Status::invalid_argument(

@@ -48,15 +48,15 @@ Result<Submission> submission_of(const SubmitWords& words) {
 // What the scheduler decides cannot be asked for.
 Status check_given(const Submission& submission, const GivenOptions& given) {
   const bool by_slurm = submission.target == SubmitTarget::kSlurm;
-  const std::vector<std::string> decided =
-      by_slurm ? std::vector<std::string>{"hosts", "hostfile", "remote-shell", "launcher"}
-               : std::vector<std::string>{"hosts", "hostfile", "remote-shell", "remote-program", "listen-address"};
-  for (const std::string& name : decided) {
-    const auto option = given.find(name);
-    if (option == given.end()) continue;
+  const auto is_decided = [&](const OptionSpec& option) {
+    return option.names_hosts ||
+           (by_slurm ? option.name == "launcher" : option.name == "remote-program" || option.name == "listen-address");
+  };
+  for (const OptionSpec& option : option_table()) {
+    if (!given.contains(option.name) || !is_decided(option)) continue;
     return Status::invalid_argument(
         fmt::format("--{}={}: submit names hosts and how they are reached itself, by --workers and {}; leave it out",
-                    name, option->second, by_slurm ? "--nodes" : "--slots"));
+                    option.name, given.at(option.name), by_slurm ? "--nodes" : "--slots"));
   }
   if (given.contains("dry-run")) {
     return Status::invalid_argument("--dry-run: submit starts nothing, it prints what would; leave it out");

@@ -107,10 +107,9 @@ std::string to_toml(const ResolvedRun& config) {
 }
 
 std::string to_toml(std::span<const ResolvedRun> configs) {
-  constexpr std::string_view kOfModes[] = {"mode", "launcher", "consistency", "collective", "sync-every", "gossip"};
   const bool all_local = std::ranges::all_of(configs, [](const auto& config) { return !is_distributed(config); });
   return file_of([&](const OptionSpec& option) {
-    if (std::ranges::find(kOfModes, option.name) != std::end(kOfModes)) return std::string();
+    if (option.of_mode || option.name == "launcher") return std::string();
     std::optional<std::string> shared;
     for (const ResolvedRun& config : configs) {
       if ((!is_distributed(config) && !all_local) || !option.has_effect(config)) continue;

@@ -14,10 +14,14 @@
 namespace syncopate::experiments {
 namespace {
 
-// Options that cannot be varied: --modes names the mode, and the others belong to the comparison as a whole.
-constexpr std::string_view kFixed[] = {
-    "mode",   "consistency", "collective",      "sync-every",     "gossip", "output",
-    "repeat", "dry-run",     "target-accuracy", "stop-at-target", "resume", "checkpoint-key-file"};
+// Options that belong to the comparison as a whole.
+constexpr std::string_view kOfWholeComparison[] = {
+    "output", "repeat", "dry-run", "target-accuracy", "stop-at-target", "resume", "checkpoint-key-file"};
+
+// --modes names the mode.
+bool may_vary(const OptionSpec& option) {
+  return !option.of_mode && std::ranges::find(kOfWholeComparison, option.name) == std::end(kOfWholeComparison);
+}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -93,11 +97,12 @@ Result<Variation> parse_variation(std::string_view text) {
   const std::string list(text.substr(equals + 1));
   const char separator = list.find(';') != std::string::npos ? ';' : ',';
   Variation variation{std::string(text.substr(0, equals)), split(list, separator)};
-  if (std::ranges::find(kFixed, variation.option) != std::end(kFixed)) {
+  const std::optional<OptionSpec> option = option_named(variation.option);
+  if (option && !may_vary(*option)) {
     return Status::invalid_argument(
         fmt::format("--vary={}: {} cannot be varied; modes stand in --modes", text, variation.option));
   }
-  if (!option_named(variation.option)) {
+  if (!option) {
     const std::string nearest = nearest_option(variation.option);
     return Status::invalid_argument(
         fmt::format("--vary={}: there is no option {}; {}", text, variation.option,

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "experiments/cluster/command/command_environment.h"
 #include "experiments/cluster/command/command_start.h"
+#include "experiments/cluster/plan/command_environment.h"
 
 namespace syncopate::experiments {
 namespace {

@@ -26,10 +26,11 @@
 #include "common/os/signal_actions.h"
 #include "common/status.h"
 #include "common/transport/run_keys.h"
-#include "experiments/cluster/command/command_environment.h"
 #include "experiments/cluster/command/free_port.h"
 #include "experiments/cluster/command/relay_protocol.h"
 #include "experiments/cluster/exit_code.h"
+#include "experiments/cluster/plan/command_environment.h"
+#include "experiments/cluster/plan/started_lines.h"
 #include "experiments/cluster/process/descendants.h"
 #include "experiments/cluster/process/shared_keys.h"
 #include "experiments/cluster/starter.h"
@@ -37,7 +38,6 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr std::string_view kRelay = "--relay-command=";
 constexpr int kWordsBefore = 3;  // the program, --relay-command, --run
 constexpr Duration kSecretWithin = std::chrono::seconds(30);
 constexpr int kBetweenLooksMs = 100;
@@ -281,17 +281,13 @@ class Relay {
 
 }  // namespace
 
-std::vector<std::string> relay_arguments(const std::string& address, const std::string& run_id) {
-  return {std::string(kRelay) + address, "--run=" + run_id};
-}
-
 bool is_relay_command_line(int argc, const char* const* argv) {
-  return argc > kWordsBefore && std::string_view(argv[1]).starts_with(kRelay);
+  return argc > kWordsBefore && std::string_view(argv[1]).starts_with(kRelayWord);
 }
 
 int relay_main(int, char** argv) {
   let_writes_fail();
-  Result<int> end = Relay(std::string(argv[1]).substr(kRelay.size()), argv + kWordsBefore).run();
+  Result<int> end = Relay(std::string(argv[1]).substr(kRelayWord.size()), argv + kWordsBefore).run();
   if (end.ok()) return *end;
   kill_descendants();
   std::fprintf(stderr, "%s\n", end.status().message().c_str());

@@ -11,13 +11,7 @@
 // standard error.
 #pragma once
 
-#include <string>
-#include <vector>
-
 namespace syncopate::experiments {
-
-// Returns its arguments, which the program's words follow.
-std::vector<std::string> relay_arguments(const std::string& address, const std::string& run_id);
 
 bool is_relay_command_line(int argc, const char* const* argv);
 

@@ -5,7 +5,7 @@
 #include "common/codec/codec_config.h"
 #include "common/optimizer/optimizer.h"
 #include "common/status.h"
-#include "experiments/cluster/simulated/compute_times.h"
+#include "experiments/cluster/measurement/compute_times.h"
 #include "experiments/config/resolved_run.h"
 #include "prediction/model_profile.h"
 

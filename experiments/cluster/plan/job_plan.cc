@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "allreduce/nccl/nccl_environment.h"
-#include "experiments/cluster/command/command_environment.h"
-#include "experiments/cluster/command/relay.h"
-#include "experiments/cluster/tasks/task_shell.h"
+#include "experiments/cluster/plan/command_environment.h"
+#include "experiments/cluster/plan/started_lines.h"
 
 namespace syncopate::experiments {
 namespace {

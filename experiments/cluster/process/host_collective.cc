@@ -11,9 +11,9 @@
 #include "allreduce/collective/schedule_collective.h"
 #include "allreduce/collective/two_level_collective.h"
 #include "common/text/log.h"
-#include "experiments/cluster/measurement/wire_measurement.h"
 #include "experiments/cluster/process/data_endpoint.h"
 #include "experiments/cluster/process/inside_host.h"
+#include "experiments/cluster/process/wire_measurement.h"
 
 namespace syncopate::experiments {
 namespace {

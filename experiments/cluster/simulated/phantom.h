@@ -8,7 +8,7 @@
 #include <string>
 
 #include "common/param_layout.h"
-#include "experiments/cluster/simulated/compute_times.h"
+#include "experiments/cluster/measurement/compute_times.h"
 #include "experiments/config/resolved_run.h"
 #include "prediction/model_profile.h"
 #include "worker/model.h"

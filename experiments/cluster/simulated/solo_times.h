@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/status.h"
-#include "experiments/cluster/simulated/compute_times.h"
+#include "experiments/cluster/measurement/compute_times.h"
 #include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {

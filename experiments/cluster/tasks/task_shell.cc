@@ -17,6 +17,7 @@
 
 #include "common/os/signal_actions.h"
 #include "common/text/number.h"
+#include "experiments/cluster/plan/started_lines.h"
 #include "experiments/cluster/process/private_memory.h"
 #include "experiments/cluster/process/shared_keys.h"
 #include "experiments/cluster/process/signal_orders.h"
@@ -28,7 +29,6 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr const char* kOption = "--task-shell";
 constexpr int kLostTask = 255;  // as ssh
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 constexpr Duration kOrderTimeout = std::chrono::seconds(5);
@@ -84,18 +84,8 @@ Result<int> follow(TaskConnection& task) {
 
 }  // namespace
 
-std::vector<std::string> task_shell_arguments(const std::string& address,
-                                              const std::vector<std::pair<std::string, std::string>>& environment,
-                                              bool on_gpu, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{kOption, address};
-  for (const auto& [name, value] : environment) words.push_back(name + "=" + value);
-  words.insert(words.end(), {"--", on_gpu ? "gpu" : "cpu"});
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return words;
-}
-
 bool is_task_shell_command_line(int argc, const char* const* argv) {
-  return argc > 4 && std::string_view(argv[1]) == kOption;
+  return argc > 4 && std::string_view(argv[1]) == kTaskShellWord;
 }
 
 int task_shell_main(int argc, const char* const* argv) {

@@ -4,16 +4,7 @@
 //   syncopate --task-shell ADDRESS [NAME=VALUE...] -- cpu|gpu --role=worker --rank=1 ...
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 namespace syncopate::experiments {
-
-// Returns the arguments of the program that runs `arguments` in the task at `address`.
-std::vector<std::string> task_shell_arguments(const std::string& address,
-                                              const std::vector<std::pair<std::string, std::string>>& environment,
-                                              bool on_gpu, const std::vector<std::string>& arguments);
 
 bool is_task_shell_command_line(int argc, const char* const* argv);
 

@@ -39,6 +39,7 @@ OptionSpec bucket_bytes() {
 OptionSpec gossip() {
   OptionSpec option{.group = "Allreduce",
                     .name = "gossip",
+                    .of_mode = true,
                     .sentence =
                         "Workers make updates of their own, and average their weights in pairs, drawn anew "
                         "after every --sync-every steps. Partners wait for each other after the same step "
@@ -66,6 +67,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
       only(choice_or_auto(
                {.group = group,
                 .name = "collective",
+                .of_mode = true,
                 .placeholder = "KIND",
                 .sentence = "How gradients are summed: by a schedule of ours, Open MPI (mpi; needs "
                             "--launcher=mpirun) or NCCL (needs --device=cuda). auto takes NCCL on GPUs, direct in "
@@ -103,6 +105,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
   table.push_back(
       only(number({.group = group,
                    .name = "sync-every",
+                   .of_mode = true,
                    .placeholder = "K",
                    .sentence = "From 2 on workers make updates of their own, and average their weights after every K.",
                    .unit = "steps"},

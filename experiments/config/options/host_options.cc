@@ -21,6 +21,7 @@ OptionSpec hosts() {
   OptionSpec option{
       .group = "Several hosts",
       .name = "hosts",
+      .names_hosts = true,
       .placeholder = "LIST",
       .sentence =
           "Where workers go, filling slots in order; servers go to these hosts in turn, also where there are "
@@ -44,6 +45,7 @@ OptionSpec hosts() {
 OptionSpec hostfile() {
   OptionSpec option{.group = "Several hosts",
                     .name = "hostfile",
+                    .names_hosts = true,
                     .placeholder = "FILE",
                     .sentence =
                         "The same from a file, such as Open MPI's, MPICH's, Horovod's or DeepSpeed's: a host "
@@ -75,6 +77,7 @@ OptionSpec hostfile() {
 OptionSpec remote_shell() {
   OptionSpec option = text({.group = "Several hosts",
                             .name = "remote-shell",
+                            .names_hosts = true,
                             .placeholder = "COMMAND",
                             .sentence = "What runs a command on another host: host and command are put behind it.",
                             .range = "words, quoted as for a shell"},

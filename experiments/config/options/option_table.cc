@@ -51,9 +51,12 @@ std::vector<Mode> all_modes() {
 
 void add_job(std::vector<OptionSpec>& table) {
   const std::string group = "Job";
-  table.push_back(
-      choice({.group = group, .name = "mode", .placeholder = "MODE", .sentence = "How replicas are kept in agreement."},
-             &C::mode, "mode", all_modes()));
+  table.push_back(choice({.group = group,
+                          .name = "mode",
+                          .of_mode = true,
+                          .placeholder = "MODE",
+                          .sentence = "How replicas are kept in agreement."},
+                         &C::mode, "mode", all_modes()));
   add_command_option(table);
   table.push_back(number({.group = group,
                           .name = "workers",

@@ -22,6 +22,8 @@ struct OptionSpec {
   std::string group = {};              // its heading in the help: "Parameter servers"
   std::string name = {};               // "servers": --servers=… on the command line, servers = … in a file
   bool of_model = false;               // it says what a model is, or what it is evaluated on
+  bool of_mode = false;                // it says which mode runs, or how: a comparison names that in --modes
+  bool names_hosts = false;            // it says which hosts there are, or how they are reached
   std::string placeholder = {};        // "N"; empty for a switch, whose value is "true" unless it is "on" or "off"
   std::string sentence = {};           // its purpose
   std::string unit = {};               // "processes"; empty if it has none

@@ -28,6 +28,7 @@ std::string consistency_sentence() {
 OptionSpec consistency() {
   OptionSpec option{.group = "Parameter servers",
                     .name = "consistency",
+                    .of_mode = true,
                     .placeholder = "KIND",
                     .sentence = consistency_sentence(),
                     .range = ps::Consistency::forms(),

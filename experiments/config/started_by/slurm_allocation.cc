@@ -132,11 +132,11 @@ Result<std::vector<HostSlots>> slurm_hosts(const Variables& environment) {
 Status settle_slurm(const Variables& environment, GivenOptions& given) {
   const auto launcher = given.find("launcher");
   if (launcher == given.end() || launcher->second != "slurm") return {};
-  for (const char* name : {"hosts", "hostfile", "remote-shell", "cluster"}) {
-    if (!given.contains(name)) continue;
+  for (const OptionSpec& option : option_table()) {
+    if (!given.contains(option.name) || (!option.names_hosts && option.name != "cluster")) continue;
     return Status::invalid_argument(fmt::format(
-        "--{}={}: --launcher=slurm takes the hosts of the allocation, and reaches them by srun; leave it out", name,
-        given.at(name)));
+        "--{}={}: --launcher=slurm takes the hosts of the allocation, and reaches them by srun; leave it out",
+        option.name, given.at(option.name)));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(std::vector<HostSlots> hosts, slurm_hosts(environment));
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest request, apply_options(given));

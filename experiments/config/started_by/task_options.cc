@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -19,14 +19,14 @@ std::string count_text(const TaskPlace& place) {
 
 // Options about what the starter has decided.
 Status check_options(const TaskPlace& place, const GivenOptions& given) {
-  constexpr std::array<const char*, 9> kDecided = {"hosts",          "hostfile",       "remote-shell",
-                                                   "remote-program", "listen-address", "cluster",
-                                                   "launcher",       "command",        "wait-for-hosts"};
-  for (const char* name : kDecided) {
-    const auto option = given.find(name);
-    if (option == given.end() || option->second == "real" || option->second == "local") continue;
-    return Status::invalid_argument(fmt::format("--{}={}: {}, which are this run's; leave the option out, or {}", name,
-                                                option->second, count_text(place), kAlone));
+  constexpr std::string_view kDecided[] = {"remote-program", "listen-address", "cluster",
+                                           "launcher",       "command",        "wait-for-hosts"};
+  for (const OptionSpec& option : option_table()) {
+    const bool is_decided = option.names_hosts || std::ranges::find(kDecided, option.name) != std::end(kDecided);
+    const auto its = given.find(option.name);
+    if (!is_decided || its == given.end() || its->second == "real" || its->second == "local") continue;
+    return Status::invalid_argument(fmt::format("--{}={}: {}, which are this run's; leave the option out, or {}",
+                                                option.name, its->second, count_text(place), kAlone));
   }
   return {};
 }

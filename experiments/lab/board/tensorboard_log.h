@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "common/os/append_file.h"
 #include "experiments/lab/board/curve_points.h"
 #include "experiments/lab/board/event_record.h"
 #include "experiments/lab/board/run_watcher.h"
-#include "experiments/lab/report/append_file.h"
 
 namespace syncopate::experiments {
 

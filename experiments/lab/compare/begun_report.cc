@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "experiments/cluster/command/command_environment.h"
 #include "experiments/cluster/host/build_facts.h"
+#include "experiments/cluster/plan/command_environment.h"
 #include "experiments/config/toml.h"
 #include "experiments/lab/compare/row_processes.h"
 #include "experiments/lab/report/paired_comparison.h"

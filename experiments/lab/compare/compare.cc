@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/random.h"
-#include "experiments/cluster/command/command_environment.h"
+#include "experiments/cluster/plan/command_environment.h"
 #include "experiments/config/preset.h"
 #include "experiments/lab/compare/begun_report.h"
 #include "experiments/lab/compare/circumstances.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/text/list_text.h"
+#include "experiments/config/given_values.h"
 #include "experiments/config/optimizer_choice.h"
-#include "experiments/lab/predict/given_values.h"
 
 namespace syncopate::experiments {
 namespace {

@@ -11,13 +11,13 @@
 
 #include "common/os/regular_file.h"
 #include "common/text/printable_text.h"
+#include "experiments/config/given_values.h"
 #include "experiments/lab/compare/kept_comparison.h"
-#include "experiments/lab/predict/given_values.h"
 #include "experiments/lab/predict/plan_name.h"
-#include "experiments/lab/predict/run_prediction.h"
 #include "experiments/lab/report/finished_run.h"
 #include "experiments/lab/report/statistics.h"
 #include "experiments/lab/report/summary_text.h"
+#include "experiments/lab/run/run_prediction.h"
 #include "prediction/published_table.h"
 
 namespace syncopate::experiments {

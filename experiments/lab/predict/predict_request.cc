@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/config/given_values.h"
 #include "experiments/config/run_settings.h"
-#include "experiments/lab/predict/given_values.h"
 
 namespace syncopate::experiments {
 namespace {

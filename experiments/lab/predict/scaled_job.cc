@@ -5,9 +5,9 @@
 #include "common/text/format.h"
 #include "experiments/config/cluster_description.h"
 #include "experiments/config/commands.h"
+#include "experiments/config/given_values.h"
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
-#include "experiments/lab/predict/given_values.h"
 #include "prediction/device_steps.h"
 
 namespace syncopate::experiments {

@@ -12,7 +12,7 @@ namespace syncopate::experiments {
 namespace {
 
 // A description names each column once. These make its header, the cells of an evaluation, and an evaluation of cells.
-struct Header {
+struct EvalHeader {
   static constexpr bool kReads = false;
   std::string text = "repeat";
 
@@ -23,7 +23,7 @@ struct Header {
   void fixed(const char* name, double value) { (*this)(name, value); }
 };
 
-struct Row {
+struct EvalRow {
   static constexpr bool kReads = false;
   std::string text;
 
@@ -36,7 +36,7 @@ struct Row {
   void fixed(const char*, double value) { text += fmt::format(",{:.6f}", value); }
 };
 
-struct Cells {
+struct EvalCells {
   static constexpr bool kReads = true;
   const std::vector<std::string_view>& names;
   const std::vector<std::string_view>& cells;
@@ -109,13 +109,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 std::string evals_csv_header() {
   const EvalRecord none;
-  Header header;
+  EvalHeader header;
   describe_eval(header, none);
   return header.text + "\n";
 }
 
 std::string evals_csv_row(int repeat, const EvalRecord& eval) {
-  Row row{.text = fmt::to_string(repeat)};
+  EvalRow row{.text = fmt::to_string(repeat)};
   describe_eval(row, eval);
   return row.text + "\n";
 }
@@ -135,7 +135,7 @@ Result<std::vector<std::vector<EvalRecord>>> read_evals(std::string_view csv, st
     std::size_t repeat = kMostRepeatsRead;
     EvalRecord eval;
     if (is_whole) {
-      Cells in{names, cells};
+      EvalCells in{names, cells};
       in("repeat", repeat);
       describe_eval(in, eval);
       if (!in.are_good) repeat = kMostRepeatsRead;

@@ -12,13 +12,13 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/os/append_file.h"
 #include "common/param_layout.h"
 #include "common/status.h"
 #include "common/step_record.h"
 #include "experiments/checkpoint/safetensors.h"
 #include "experiments/cluster/host/environment.h"
 #include "experiments/config/resolved_run.h"
-#include "experiments/lab/report/append_file.h"
 #include "experiments/lab/report/results_folder.h"
 #include "experiments/lab/report/run_report.h"
 #include "experiments/lab/report/space_reserve.h"

@@ -4,7 +4,7 @@
 
 #include "common/text/printable_text.h"
 #include "experiments/config/commands.h"
-#include "experiments/lab/predict/given_values.h"
+#include "experiments/config/given_values.h"
 #include "experiments/lab/report/text_table.h"
 #include "experiments/lab/run/running_runs.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "experiments/cluster/command/command_environment.h"
+#include "experiments/cluster/plan/command_environment.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
 #include "experiments/lab/submit/kubernetes_manifests.h"

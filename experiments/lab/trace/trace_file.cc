@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <tuple>
 
-#include "experiments/lab/report/append_file.h"
+#include "common/os/append_file.h"
 
 namespace syncopate::experiments {
 namespace {

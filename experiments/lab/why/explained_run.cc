@@ -9,8 +9,8 @@
 
 #include "common/os/regular_file.h"
 #include "experiments/config/toml.h"
-#include "experiments/lab/predict/run_prediction.h"
 #include "experiments/lab/report/summary_reading.h"
+#include "experiments/lab/run/run_prediction.h"
 #include "experiments/lab/why/finished_pace.h"
 
 namespace syncopate::experiments {

@@ -23,7 +23,7 @@ struct ExplainedRun {
   RunPace pace;
   Waterfall waterfall;
   std::vector<Cause> causes;
-  // Samples a second by the closed form (predict/run_prediction.h), with this run's ideal step as its computing; empty
+  // Samples a second by the closed form (run/run_prediction.h), with this run's ideal step as its computing; empty
   // where there is no form for the run.
   std::optional<double> predicted_rate;
   std::optional<double> job_rate;  // of the whole job, as its summary has it

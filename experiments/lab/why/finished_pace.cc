@@ -7,8 +7,8 @@
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/toml.h"
-#include "experiments/lab/predict/run_prediction.h"
 #include "experiments/lab/report/summary_text.h"
+#include "experiments/lab/run/run_prediction.h"
 
 namespace syncopate::experiments {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "experiments/cluster/command/command_environment.h"
+#include "experiments/cluster/plan/command_environment.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/submit_line.h"

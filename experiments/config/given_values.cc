@@ -1,4 +1,4 @@
-#include "experiments/lab/predict/given_values.h"
+#include "experiments/config/given_values.h"
 
 #include <algorithm>
 

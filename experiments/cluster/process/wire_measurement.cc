@@ -1,4 +1,4 @@
-#include "experiments/cluster/measurement/wire_measurement.h"
+#include "experiments/cluster/process/wire_measurement.h"
 
 #include <algorithm>
 #include <array>

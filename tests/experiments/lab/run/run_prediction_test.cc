@@ -1,8 +1,8 @@
-#include "experiments/lab/predict/run_prediction.h"
+#include "experiments/lab/run/run_prediction.h"
 
 #include <gtest/gtest.h>
 
-#include "experiments/config/resolution.h"
+#include "tests/support/resolved.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -18,12 +18,6 @@ RunRequest simulated(Mode mode) {
   request.shape = *LinkShape::parse("100mbit+1ms");
   request.compute = ComputeModel{.step = std::chrono::milliseconds(10), .flops_per_second = {}, .profile = {}};
   return request;
-}
-
-ResolvedRun resolved(const RunRequest& request) {
-  Result<ResolvedRun> run = resolve(request, Placement(), "");
-  EXPECT_TRUE(run.ok()) << run.status().message();
-  return *run;
 }
 
 TEST(FormOfARun, TakesItsLinksServersAndSchedule) {

@@ -1,4 +1,4 @@
-#include "experiments/cluster/command/command_environment.h"
+#include "experiments/cluster/plan/command_environment.h"
 
 #include <fmt/format.h>
 

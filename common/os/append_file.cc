@@ -1,4 +1,4 @@
-#include "experiments/lab/report/append_file.h"
+#include "common/os/append_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace syncopate::experiments {
+namespace syncopate {
 namespace {
 
 Status cannot_write(const std::string& path) {
@@ -54,4 +54,4 @@ Status AppendFile::flush() {
   return status;
 }
 
-}  // namespace syncopate::experiments
+}  // namespace syncopate

@@ -1,4 +1,4 @@
-#include "experiments/lab/predict/run_prediction.h"
+#include "experiments/lab/run/run_prediction.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 
 #include "common/status.h"
 
-namespace syncopate::experiments {
+namespace syncopate {
 
 class AppendFile {
  public:
@@ -30,4 +30,4 @@ class AppendFile {
   std::string waiting_;
 };
 
-}  // namespace syncopate::experiments
+}  // namespace syncopate

@@ -1,4 +1,4 @@
-#include "experiments/cluster/simulated/compute_times.h"
+#include "experiments/cluster/measurement/compute_times.h"
 
 #include <numeric>
 #include <utility>
