@@ -22,6 +22,7 @@ namespace {
 
 // The file is this mark, then entries: a Header, and that many bytes. All of one host, so bytes are in its order.
 constexpr std::string_view kMark = "syncopate-steps-2\n";
+constexpr std::string_view kMarkOfAll = "syncopate-steps-";  // of every version
 constexpr Duration kBetweenWrites = std::chrono::milliseconds(200);
 constexpr std::size_t kMostBytesOfAnEntry = 4096;
 constexpr std::size_t kBytesOfARead = std::size_t{1} << 18;
@@ -319,7 +320,10 @@ Result<std::vector<StepFileEntry>> StepFileReader::read() {
     return Status::data_loss(fmt::format("{}: is no file of steps: {}", path_, why));
   };
   if (!has_begun_) {
-    if (rest.substr(0, kMark.size()) != kMark.substr(0, rest.size())) return is_none("it begins otherwise");
+    if (rest.substr(0, kMark.size()) != kMark.substr(0, rest.size())) {
+      if (rest.starts_with(kMarkOfAll)) return is_none("another version of Syncopate's package has written it");
+      return is_none("it begins otherwise");
+    }
     if (rest.size() < kMark.size()) return entries;
     has_begun_ = true;
     rest.remove_prefix(kMark.size());

@@ -227,6 +227,11 @@ TEST_F(StepFileTest, ForeignFilesAreNamed) {
   }
 }
 
+TEST_F(StepFileTest, AnotherVersionsFileIsSaidToBeThat) {
+  put("syncopate-steps-1\n");
+  EXPECT_THAT(StepFileReader(path()).read().status().message(), HasSubstr("another version"));
+}
+
 TEST_F(StepFileTest, NumbersThatCannotBeAreNoSteps) {
   for (const auto& spoil :
        {+[](StepRecord& step) { step.step = -2; }, +[](StepRecord& step) { step.total = Duration::max(); },

@@ -28,7 +28,7 @@ StepParts parts_of(const ExplainedRun& run) {
 Status explain(ComparedRow& row, const std::string& folder) {
   SYNCOPATE_ASSIGN_OR_RETURN(const RecordedRun recorded, read_recorded_run(folder));
   if (!is_profile(recorded.config)) {
-    const std::size_t pieces = pieces_of(count_of(recorded.steps), recorded.config.workers, kMostPiecesOfARow);
+    const std::size_t pieces = pieces_of(recorded.steps.count(), recorded.config.workers, kMostPiecesOfARow);
     row.training = training_pieces(recorded.steps, pieces);
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const ExplainedRun run, explain(recorded));

@@ -32,7 +32,7 @@ struct Across {
 std::vector<double> samples_after_steps(const RecordedSteps& recorded) {
   std::vector<double> samples;
   double sum = 0;
-  for (const StepOfWorker& each : by_end(recorded)) samples.push_back(sum += static_cast<double>(each.step->samples));
+  for (const StepOfWorker& each : recorded.by_end()) samples.push_back(sum += static_cast<double>(each.step->samples));
   return samples;
 }
 
@@ -88,7 +88,7 @@ ChartSeries of_validation(const ReportedRun& run, const Across& across, const st
 }
 
 Chart loss_chart(const ReportedRun& run, int colour) {
-  const std::size_t steps = run.recorded.steps.size();
+  const std::size_t steps = run.recorded.steps.count();
   const std::size_t most = pieces_of(steps, run.explained.pace.workers, kMostTrainingPieces);
   const std::vector<TrainingPiece> pieces = training_pieces(run.recorded.steps, most);
   const std::string label =
@@ -147,7 +147,7 @@ Chart throughput_chart(const ReportedRun& run, int colour) {
               .y = {.label = run.time_label("samples/s"), .from_zero = true},
               .series = {}};
   const int workers = std::max(1, run.explained.pace.workers);
-  const std::size_t pieces = pieces_of(run.recorded.steps.size(), workers, kMostThroughputPieces);
+  const std::size_t pieces = pieces_of(run.recorded.steps.count(), workers, kMostThroughputPieces);
   ChartSeries measured{.name = "measured", .points = {}, .colour = colour};
   for (const ThroughputPiece& piece : throughput_over_time(run.recorded.steps, pieces)) {
     measured.points.push_back({piece.seconds, piece.samples_per_second});
@@ -172,7 +172,7 @@ Chart throughput_chart(const ReportedRun& run, int colour) {
 }  // namespace
 
 std::vector<ThroughputPiece> throughput_over_time(const RecordedSteps& recorded, std::size_t count) {
-  const std::vector<StepOfWorker> steps = by_end(recorded);
+  const std::vector<StepOfWorker> steps = recorded.by_end();
   const double last = steps.empty() ? 0 : seconds(steps.back().step->end.time_since_epoch());
   if (last <= 0 || count == 0) return {};
   const double length = last / static_cast<double>(count);

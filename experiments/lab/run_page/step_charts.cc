@@ -49,7 +49,7 @@ std::string note_of_workers(const ReportedRun& run) {
 // The steps of the workers that are shown, of which each began with a warm-up.
 std::vector<WorkerSteps> shown_workers(const ReportedRun& run) {
   std::vector<WorkerSteps> workers;
-  for (const auto& [worker, steps] : run.recorded.steps) {
+  for (const auto& [worker, steps] : run.recorded.steps.of_workers) {
     if (worker < kMostWorkersShown) workers.push_back({.rank = worker, .steps = steps});
   }
   return workers;
@@ -167,7 +167,7 @@ BarChart bytes_chart(const ReportedRun& run) {
                  .series = {{.name = "sent", .bars = {}, .colour = 0}, {.name = "received", .bars = {}, .colour = 5}},
                  .note = note_of_workers(run)};
   std::map<int, std::pair<double, double>> workers;
-  for (const auto& [worker, steps] : run.recorded.steps) {
+  for (const auto& [worker, steps] : run.recorded.steps.of_workers) {
     for (const StepRecord& step : steps) {
       workers[worker].first += static_cast<double>(step.sync.bytes_out) / kMegabyte;
       workers[worker].second += static_cast<double>(step.sync.bytes_in) / kMegabyte;
@@ -201,7 +201,7 @@ BarChart timeline_chart(const ReportedRun& run) {
                  .series = {}};
   TimePoint begin;
   std::vector<double> lengths;
-  for (const auto& [worker, steps] : run.recorded.steps) {
+  for (const auto& [worker, steps] : run.recorded.steps.of_workers) {
     const std::int64_t warm = warm_from({.rank = worker, .steps = steps}, run.explained.pace.warmup_steps);
     for (const StepRecord& step : steps) {
       if (step.step < warm) begin = std::max(begin, step.end);
@@ -212,7 +212,7 @@ BarChart timeline_chart(const ReportedRun& run) {
   const double end = kStepsShown * median(lengths);
   for (const StepPart& part : kStepParts)
     chart.series.push_back({.name = part.name, .bars = {}, .colour = part.colour});
-  for (const auto& [worker, step] : by_end(run.recorded.steps)) {
+  for (const auto& [worker, step] : run.recorded.steps.by_end()) {
     double from = milliseconds(step->end - step->total - begin);
     if (worker >= kMostWorkersShown || from < 0 || milliseconds(step->end - begin) > end) continue;
     for (std::size_t i = 0; i < chart.series.size(); ++i) {

@@ -101,7 +101,7 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
                            (static_cast<double>(recorded.config.workers) * recorded.config.batch_size);
   }
   run.first_step = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [worker, steps] : recorded.steps) {
+  for (const auto& [worker, steps] : recorded.steps.of_workers) {
     for (const StepRecord& step : steps) run.first_step = std::min(run.first_step, step.step);
   }
   run.job_rate = recorded.summary.reports[recorded.repeat].samples_per_second;

@@ -45,14 +45,14 @@ double computed_ms(const StepRecord& step) {
 
 LateWorkers::LateWorkers(const RecordedSteps& recorded, const RunPace& pace) : pace_(pace) {
   steps_.resize(static_cast<std::size_t>(pace.workers));
-  std::size_t steps = 0, places_left = 2 * count_of(recorded) + kMostGaps;
+  std::size_t steps = 0, places_left = 2 * recorded.count() + kMostGaps;
   // A run that goes on from a checkpoint begins with a later step: what is not recorded needs no memory.
   std::optional<std::int64_t> first;
-  for (const auto& [worker, its] : recorded) {
+  for (const auto& [worker, its] : recorded.of_workers) {
     for (const StepRecord& step : its) first = std::min(step.step, first.value_or(step.step));
   }
   first_step_ = first.value_or(0);
-  for (const auto& [worker, all] : recorded) {
+  for (const auto& [worker, all] : recorded.of_workers) {
     if (worker >= pace.workers) continue;
     std::vector<const StepRecord*>& its = steps_[static_cast<std::size_t>(worker)];
     for (const StepRecord& step : all) {

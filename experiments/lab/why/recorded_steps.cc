@@ -62,21 +62,21 @@ Result<RecordedSteps> read_steps(std::string_view csv, int repeat) {
         !std::ranges::all_of(wanted, is_read)) {
       return Status::data_loss(fmt::format("line {} is no step, or not whole", number));
     }
-    if (number_in(cells[repeats]) == repeat) steps[number_in(cells[workers])].push_back(record);
+    if (number_in(cells[repeats]) == repeat) steps.of_workers[number_in(cells[workers])].push_back(record);
     csv.remove_prefix(end + 1);
   }
   return steps;
 }
 
-std::size_t count_of(const RecordedSteps& steps) {
+std::size_t RecordedSteps::count() const {
   std::size_t count = 0;
-  for (const auto& [worker, its] : steps) count += its.size();
+  for (const auto& [worker, its] : of_workers) count += its.size();
   return count;
 }
 
-std::vector<StepOfWorker> by_end(const RecordedSteps& steps) {
+std::vector<StepOfWorker> RecordedSteps::by_end() const {
   std::vector<StepOfWorker> all;
-  for (const auto& [worker, its] : steps) {
+  for (const auto& [worker, its] : of_workers) {
     for (const StepRecord& step : its) all.push_back({worker, &step});
   }
   std::ranges::stable_sort(all, {}, [](const StepOfWorker& each) { return each.step->end; });

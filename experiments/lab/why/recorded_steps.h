@@ -12,17 +12,18 @@
 
 namespace syncopate::experiments {
 
-// By worker, in the order in which they were recorded. They end at the time since training began. A loss or an accuracy
-// that was not recorded is no number.
-using RecordedSteps = std::map<int, std::vector<StepRecord>>;
+struct RecordedSteps {
+  // In the order in which they were recorded. They end at the time since training began. A loss or an accuracy that was
+  // not recorded is no number.
+  std::map<int, std::vector<StepRecord>> of_workers;
+
+  std::size_t count() const;
+  // Returns all of them in the order in which they ended, those that ended together by worker. They must outlive it.
+  std::vector<StepOfWorker> by_end() const;
+};
 
 // Reads the steps of one repeat. Columns of later versions are ignored; those that older runs lack are as if nothing
 // had been recorded. Fails with data loss if a line is malformed or a column is missing that all runs have.
 Result<RecordedSteps> read_steps(std::string_view csv, int repeat);
-
-std::size_t count_of(const RecordedSteps& steps);
-
-// Returns all of them in the order in which they ended, those that ended together by worker. They must outlive it.
-std::vector<StepOfWorker> by_end(const RecordedSteps& steps);
 
 }  // namespace syncopate::experiments

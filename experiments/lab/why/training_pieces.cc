@@ -6,7 +6,7 @@
 namespace syncopate::experiments {
 
 std::vector<TrainingPiece> training_pieces(const RecordedSteps& recorded, std::size_t most) {
-  const std::vector<StepOfWorker> steps = by_end(recorded);
+  const std::vector<StepOfWorker> steps = recorded.by_end();
   const std::size_t each = most == 0 ? 0 : (steps.size() + most - 1) / most;
   std::vector<TrainingPiece> pieces;
   double samples = 0;

@@ -26,9 +26,9 @@ struct WindowOfSteps {
 WindowOfSteps window_of(const RecordedSteps& recorded, const RunPace& pace) {
   std::vector<WorkerSteps> workers;
   for (int worker = 0; worker < pace.workers; ++worker) {
-    const auto its = recorded.find(worker);
+    const auto its = recorded.of_workers.find(worker);
     workers.push_back({.rank = worker, .lost = pace.lost.contains(worker), .steps = {}});
-    if (its != recorded.end()) workers.back().steps = its->second;
+    if (its != recorded.of_workers.end()) workers.back().steps = its->second;
   }
   if (const std::optional<TimeWindow> shared = steady_window(workers, pace.warmup_steps)) {
     return {.steps = steps_within(workers, *shared, pace.warmup_steps), .time = *shared};
@@ -288,7 +288,7 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
                                         .communication_ms = waterfall.communication_ms,
                                         .bytes_out = sums.bytes_out / steps,
                                         .bytes_in = sums.bytes_in / steps,
-                                        .rounds = static_cast<double>(count_of(recorded)) / pace.workers,
+                                        .rounds = static_cast<double>(recorded.count()) / pace.workers,
                                         .step_ms = sums.total / steps,
                                         .alone_ms = std::move(alone)},
                                        pace);

@@ -33,18 +33,18 @@ ReportedRun two_workers(int steps) {
   run.explained.pace.warmup_steps = 1;
   for (int step = 0; step < steps; ++step) {
     for (int worker = 0; worker < 2; ++worker) {
-      run.recorded.steps[worker].push_back(record_of({.worker = worker,
-                                                      .step = step,
-                                                      .end = 10.0 * (step + 1) + 5 * worker,
-                                                      .total = 10,
-                                                      .data = 1,
-                                                      .forward = 2,
-                                                      .backward = 4,
-                                                      .wait = 2.5,
-                                                      .bytes_out = 2'000'000,
-                                                      .bytes_in = 1'000'000,
-                                                      .samples = 64,
-                                                      .loss = 2.0 - step}));
+      run.recorded.steps.of_workers[worker].push_back(record_of({.worker = worker,
+                                                                 .step = step,
+                                                                 .end = 10.0 * (step + 1) + 5 * worker,
+                                                                 .total = 10,
+                                                                 .data = 1,
+                                                                 .forward = 2,
+                                                                 .backward = 4,
+                                                                 .wait = 2.5,
+                                                                 .bytes_out = 2'000'000,
+                                                                 .bytes_in = 1'000'000,
+                                                                 .samples = 64,
+                                                                 .loss = 2.0 - step}));
     }
   }
   run.explained.waterfall = {.ideal_ms = 6, .measured_ms = 10, .workers = 2, .batch_size = 64};
@@ -80,7 +80,7 @@ TEST(ThroughputOverTime, SpreadsAStepOverTheTimeThatItTook) {
 
 TEST(ThroughputOverTime, CountsAllSamplesOnceAndNoneThatWereDropped) {
   RecordedSteps steps = two_workers(5).recorded.steps;
-  steps[1][1].sync.dropped = 0.5;
+  steps.of_workers[1][1].sync.dropped = 0.5;
   double samples = 0;
   for (const ThroughputPiece& piece : throughput_over_time(steps, 7)) samples += piece.samples_per_second * 0.055 / 7;
   EXPECT_NEAR(samples, 9.5 * 64, 1e-6);
@@ -91,6 +91,7 @@ TEST(CurveCharts, CanBeDrawnOverTimeStepsAndSamples) {
   const std::vector<AnyChart> charts = curve_charts(two_workers(40));
   const Chart& loss = std::get<Chart>(charts[0]);
   EXPECT_EQ(loss.view, "time");
+  EXPECT_EQ(loss.series[0].points.size(), 10) << "of 4 steps of each worker";
   ASSERT_THAT(loss.others, ElementsAre(Field(&ChartView::name, "steps"), Field(&ChartView::name, "samples")));
   EXPECT_EQ(loss.series[1].points[0].x, 0.02);
   EXPECT_EQ(loss.others[0].series[1].points[0].x, 4) << "256 samples in batches of 64";
@@ -117,6 +118,7 @@ TEST(CurveCharts, ShowTrainingAndWhatWasHeldOutBesideTheTestSet) {
 TEST(CurveCharts, ShowWhatWouldBeIdealBesideWhatWas) {
   const std::vector<AnyChart> charts = curve_charts(two_workers(40));
   const Chart& throughput = std::get<Chart>(charts[2]);
+  EXPECT_EQ(throughput.series[0].points.size(), 10);
   EXPECT_EQ(throughput.series[1].name, "ideal");
   EXPECT_NEAR(throughput.series[1].points[0].y, 2 * 64 / 6e-3, 1e-6);
 }

@@ -9,7 +9,7 @@ namespace {
 
 // The wait in the `index`-th step of a worker.
 WaitForWorker wait_in(const RecordedSteps& steps, const RunPace& pace, int worker, std::size_t index) {
-  return LateWorkers(steps, pace).wait_of({worker, &steps.at(worker)[index]});
+  return LateWorkers(steps, pace).wait_of({worker, &steps.of_workers.at(worker)[index]});
 }
 
 double part_of(const WaitForWorker& wait, Lateness lateness) { return wait.parts[static_cast<std::size_t>(lateness)]; }

@@ -60,7 +60,7 @@ inline StepRecord record_of(const PlantedStep& planted) {
 
 inline RecordedSteps recorded_of(const std::vector<PlantedStep>& planted) {
   RecordedSteps steps;
-  for (const PlantedStep& step : planted) steps[step.worker].push_back(record_of(step));
+  for (const PlantedStep& step : planted) steps.of_workers[step.worker].push_back(record_of(step));
   return steps;
 }
 

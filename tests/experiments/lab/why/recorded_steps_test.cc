@@ -54,9 +54,9 @@ StepRecord record() {
 TEST(RecordedSteps, AreReadAsTheyWereWritten) {
   const auto steps = read_steps(steps_csv_header() + steps_csv_row(0, 1, TimePoint(), record()), 0);
   ASSERT_TRUE(steps.ok()) << steps.status().message();
-  ASSERT_THAT(*steps, ElementsAre(Pair(1, SizeIs(1))));
+  ASSERT_THAT(steps->of_workers, ElementsAre(Pair(1, SizeIs(1))));
   for (const StepField& field : step_fields()) {
-    if (field.column != nullptr) EXPECT_EQ(field.get(steps->at(1)[0]), field.get(record())) << field.column;
+    if (field.column != nullptr) EXPECT_EQ(field.get(steps->of_workers.at(1)[0]), field.get(record())) << field.column;
   }
 }
 
@@ -66,15 +66,15 @@ TEST(RecordedSteps, SayWhatIsNotKnown) {
   step.sync.last_shard = -1;
   const auto rows = read_steps(steps_csv_header() + steps_csv_row(0, 1, TimePoint(), step), 0);
   ASSERT_TRUE(rows.ok());
-  EXPECT_FALSE(rows->at(1)[0].core_wait.has_value());
-  EXPECT_EQ(rows->at(1)[0].sync.last_shard, -1);
+  EXPECT_FALSE(rows->of_workers.at(1)[0].core_wait.has_value());
+  EXPECT_EQ(rows->of_workers.at(1)[0].sync.last_shard, -1);
 }
 
 TEST(RecordedSteps, AreOfOneRepeat) {
   const std::string csv =
       steps_csv_header() + steps_csv_row(0, 1, TimePoint(), record()) + steps_csv_row(1, 2, TimePoint(), record());
-  EXPECT_THAT(*read_steps(csv, 1), ElementsAre(Pair(2, SizeIs(1))));
-  EXPECT_THAT(*read_steps(csv, 2), SizeIs(0));
+  EXPECT_THAT(read_steps(csv, 1)->of_workers, ElementsAre(Pair(2, SizeIs(1))));
+  EXPECT_EQ(read_steps(csv, 2)->count(), 0);
 }
 
 // The columns that there were before this record had more.
@@ -85,7 +85,7 @@ TEST(RecordedSteps, AreReadFromOlderRuns) {
       "dropped,samples,loss\n0,1,2,0,2,0.5,100,1,2,3,0,4,5,6,0,0,0,7,8,0,0,0,64,nan\n",
       0);
   ASSERT_TRUE(rows.ok()) << rows.status().message();
-  const StepRecord& step = rows->at(1)[0];
+  const StepRecord& step = rows->of_workers.at(1)[0];
   EXPECT_EQ(step.total, std::chrono::microseconds(100));
   EXPECT_FALSE(step.core_wait.has_value());
   EXPECT_EQ(step.sync.last_shard, -1);
@@ -112,11 +112,11 @@ TEST(RecordedSteps, AreRefusedWhereTheFileIsNotWhole) {
 TEST(RecordedSteps, AreOrderedByTheirEnds) {
   StepRecord early = record();
   early.end -= kMs;
-  const RecordedSteps steps{{0, {record()}}, {1, {early, record()}}};
+  const RecordedSteps steps{{{0, {record()}}, {1, {early, record()}}}};
   std::vector<int> workers;
-  for (const StepOfWorker& each : by_end(steps)) workers.push_back(each.worker);
+  for (const StepOfWorker& each : steps.by_end()) workers.push_back(each.worker);
   EXPECT_THAT(workers, ElementsAre(1, 0, 1));
-  EXPECT_EQ(count_of(steps), 3);
+  EXPECT_EQ(steps.count(), 3);
 }
 
 }  // namespace
