@@ -38,18 +38,19 @@ Result<GivenOptions> given_in_file(std::string_view toml) {
 
 Result<GivenOptions> given_in_entries(const std::vector<std::pair<std::string, std::string>>& entries) {
   const std::vector<OptionSpec> table = option_table();
+  RunRequest unused;
   GivenOptions given;
-  for (const auto& entry : entries) {
-    const auto& [name, value] = entry;
-    const bool known = std::ranges::any_of(
-        table, [&](const OptionSpec& option) { return option.in_file && option.name == entry.first; });
-    if (!known) return unknown_in_file(name, table);
+  for (const auto& [name, value] : entries) {
+    const auto option = std::ranges::find(table, name, &OptionSpec::name);
+    if (option == table.end() || !option->in_file) return unknown_in_file(name, table);
     if (option_kinds::has_control_characters(value)) {
       return Status::invalid_argument(
           fmt::format("{}: '{}' has control characters; leave them out", name, printable(value)));
     }
     if (!given.emplace(name, value).second)
       return Status::invalid_argument(fmt::format("{}: given twice; once is enough", name));
+    // Here, where the caller can say in which file the value stands.
+    SYNCOPATE_RETURN_IF_ERROR(option->set(unused, value));
   }
   return given;
 }

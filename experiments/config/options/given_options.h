@@ -18,7 +18,7 @@ namespace syncopate::experiments {
 using GivenOptions = std::map<std::string, std::string>;
 
 // Returns the options in the text of a config file. Fails if a name is unknown (and suggests the nearest) or given
-// twice.
+// twice, or a value is not allowed.
 Result<GivenOptions> given_in_file(std::string_view toml);
 // The same for entries that have been read from such a file.
 Result<GivenOptions> given_in_entries(const std::vector<std::pair<std::string, std::string>>& entries);

@@ -601,6 +601,8 @@ TEST(CommandLine, ReadsAConfigFileBelowItsFlags) {
   EXPECT_EQ(line->config.steps, 50);
   std::ofstream(path) << "sevrers = 3\n";
   EXPECT_EQ(refusal({flag.c_str()}), path + ": sevrers: no such option; did you mean servers?");
+  std::ofstream(path) << "servers = 0\n";
+  EXPECT_EQ(refusal({flag.c_str()}), path + ": --servers=0: parameter servers must be 1 to 1024");
   std::remove(path.c_str());
   EXPECT_THAT(refusal({flag.c_str()}),
               testing::ContainsRegex("must be a file that can be read.*No such file or directory"));
