@@ -270,7 +270,10 @@ Result<CommandLine> help_asked_for(const ReadLine& words) {
   const std::string& topic = words.words.values.at("help").back();
   const Command* command = words.command;
   if (command == nullptr && !words.words.operands.empty()) command = command_named(words.words.operands.front());
-  line.topic = topic != kFirstPage ? topic : command != nullptr ? command->topic : "";
+  line.topic = topic != kFirstPage  ? topic
+               : command == nullptr ? ""
+               : command->has_page  ? command->name
+                                    : command->topic;
   const Result<std::string> text = help_text(line.topic, 80);
   if (!text.ok()) return text.status();
   return line;

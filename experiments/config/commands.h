@@ -17,6 +17,7 @@ struct Command {
   std::string operands;              // what stands behind it beside options, as in "FOLDER..."; empty: nothing does
   std::string sentence;              // what it does
   std::string topic;                 // of its help
+  bool has_page = false;             // help of its own: the topic is of several, with options of each
   std::vector<std::string> options;  // that it takes, by their names; beside those of a run where it has one
   bool has_run = false;              // it takes the options of a run, too, and may stand behind options
 };

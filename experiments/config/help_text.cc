@@ -181,12 +181,16 @@ std::string examples_text(const std::vector<std::string>& examples) {
   return text;
 }
 
+std::string takes_text(const Command& command, int columns) {
+  if (command.has_run || command.options.empty()) return {};
+  return wrapped(fmt::format("{} takes --{}.", command.name, fmt::join(command.options, ", --")), 2, columns);
+}
+
 // Returns the options of a topic's commands, by name.
 std::string options_text(const Topic& topic, int columns) {
   std::string text;
   for (const Command& command : commands()) {
-    if (command.topic != topic.name || command.has_run || command.options.empty()) continue;
-    text += wrapped(fmt::format("{} takes --{}.", command.name, fmt::join(command.options, ", --")), 2, columns);
+    if (command.topic == topic.name) text += takes_text(command, columns);
   }
   return text;
 }
@@ -197,6 +201,22 @@ std::string topic_text(const Topic& topic, int columns) {
     if (option.group == topic.group) text += text_of(option, columns);
   }
   return text + "\nAs in\n" + examples_text(topic.examples);
+}
+
+// Returns what a topic says of one of its commands.
+std::string command_text(const Command& command, int columns) {
+  const Topic& topic = *std::ranges::find(topics(), command.topic, &Topic::name);
+  std::string text = fmt::format("{}{}{}\n", command.name, command.operands.empty() ? "" : " ", command.operands) +
+                     wrapped(command.sentence + ".", 2, columns) + takes_text(command, columns);
+  for (const OptionSpec& option : all_options()) {
+    const bool is_its = std::ranges::find(command.options, option.name) != command.options.end();
+    if (option.group == topic.group && is_its) text += text_of(option, columns);
+  }
+  std::vector<std::string> examples;
+  for (const std::string& example : topic.examples) {
+    if (example.starts_with(command.name + " ")) examples.push_back(example);
+  }
+  return text + "\nAs in\n" + examples_text(examples) + fmt::format("\nMore: --help={}, --help=OPTION\n", topic.name);
 }
 
 std::string usage_text(int columns) {
@@ -254,6 +274,9 @@ Result<std::string> help_text(std::string_view topic, int columns) {
   columns = std::max(columns, kFewestColumns);
   if (topic.empty()) return first_page(columns);
   if (topic == "all") return whole_text(columns);
+  if (const Command* const command = command_named(topic); command != nullptr && command->has_page) {
+    return command_text(*command, columns);
+  }
   std::vector<std::string> known = {"all"};
   for (const Topic& one : topics()) {
     if (topic == one.name) return topic_text(one, columns) + command_pointer(topic, one.name);

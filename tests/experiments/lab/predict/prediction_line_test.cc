@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "experiments/config/command_line.h"
+#include "experiments/config/commands.h"
+#include "experiments/config/help_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -11,6 +15,7 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(PredictionLine, ShowsEachCellWithItsErrorAndSaysThatNothingIsSimulated) {
   const Result<std::string> text = prediction_text({"reproduce", "piz-daint"});
@@ -51,7 +56,11 @@ TEST(PredictionLine, HasItsHelp) {
     const Result<CommandLine> command = parse_command_line(3, line);
     ASSERT_TRUE(command.ok()) << command.status().message();
     EXPECT_EQ(command->action, CommandLine::Action::kHelp);
-    EXPECT_EQ(command->topic, "predictions");
+    EXPECT_EQ(command->topic, name);
+    const Result<std::string> text = help_text(name, 80);
+    EXPECT_THAT(*text, AllOf(StartsWith(name), HasSubstr("More: --help=predictions")));
+    for (const std::string& option : command_named(name)->options) EXPECT_THAT(*text, HasSubstr("--" + option));
+    EXPECT_LT(text->size(), help_text("predictions", 80)->size());
   }
 }
 
