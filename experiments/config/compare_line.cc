@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "common/text/number.h"
+#include "common/text/printable_text.h"
 #include "common/text/quantity.h"
+#include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/toml.h"
@@ -235,6 +237,20 @@ bool takes_own(const std::pair<std::string, std::string>& entry, CompareWords& w
   return true;
 }
 
+// A name that neither a run nor a comparison has is compared with those of both.
+Status check_name(const std::string& name) {
+  std::vector<std::string> known;
+  for (const CompareOption& option : kCompareOptions) known.emplace_back(option.name);
+  for (const OptionSpec& option : option_table()) {
+    if (option.name == name) return {};
+    if (!option.of_mode) known.push_back(option.name);
+  }
+  const std::string shown = printable(name, 80), nearest = nearest_name(shown, known);
+  return Status::invalid_argument(
+      fmt::format("{}: no such option; {}", shown,
+                  nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest)));
+}
+
 std::string varied_option(const std::string& vary) { return vary.substr(0, vary.find('=')); }
 
 }  // namespace
@@ -243,6 +259,7 @@ Result<StudyFile> read_study(std::string_view toml) {
   SYNCOPATE_ASSIGN_OR_RETURN(auto entries, read_toml(toml));
   StudyFile study;
   std::erase_if(entries, [&](const auto& entry) { return takes_own(entry, study.words); });
+  for (const auto& [name, value] : entries) SYNCOPATE_RETURN_IF_ERROR(check_name(name));
   SYNCOPATE_ASSIGN_OR_RETURN(study.given, given_in_entries(entries));
   return study;
 }

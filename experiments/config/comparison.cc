@@ -6,7 +6,9 @@
 #include <optional>
 #include <sstream>
 
+#include "allreduce/schedule/schedule.h"
 #include "common/text/number.h"
+#include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_kinds.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/preset.h"
@@ -15,6 +17,21 @@
 
 namespace syncopate::experiments {
 namespace {
+
+// Returns the labels that a misspelt one may mean.
+std::vector<std::string> known_labels() {
+  std::vector<std::string> labels;
+  for (const ModeTraits& mode : kModeTraits) {
+    if (!mode.has_servers) labels.emplace_back(mode.name);
+    for (const std::string& kind : ps::consistency_names([](const ps::ConsistencyTraits&) { return true; })) {
+      if (mode.has_servers) labels.push_back(fmt::format("{}:{}", mode.name, kind));
+    }
+    for (const allreduce::ScheduleKind kind : allreduce::kAllScheduleKinds) {
+      if (mode.sums_among_workers) labels.push_back(fmt::format("{}:{}", mode.name, allreduce::name_of(kind)));
+    }
+  }
+  return labels;
+}
 
 Status wrong_mode(const std::string& label) {
   std::string labels;
@@ -27,8 +44,12 @@ Status wrong_mode(const std::string& label) {
     labels += fmt::format(
         "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, ", mode.name);
   }
-  return Status::invalid_argument(
-      fmt::format("--modes: '{}' must be {}or like: and a preset, as in like:horovod", label, labels));
+  const bool is_bare = std::ranges::find(kModeTraits, label, &ModeTraits::name) != kModeTraits.end();
+  const std::string nearest =
+      is_bare ? fmt::format("{}:{}", label, RunRequest().consistency.to_string()) : nearest_name(label, known_labels());
+  return Status::invalid_argument(fmt::format("--modes: '{}' must be {}or like: and a preset, as in like:horovod{}",
+                                              label, labels,
+                                              nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
 // Returns the config with one worker that trains the batches of all.

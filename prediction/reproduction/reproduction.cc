@@ -82,8 +82,8 @@ std::vector<std::string> reproductions_of(Exchange exchange) {
 Result<Reproduction> reproduce(std::string_view name) {
   const auto* const found = std::ranges::find(kTables, name, &NamedTable::name);
   if (found == std::end(kTables)) {
-    return Status::not_found(
-        fmt::format("{}: no such table; there are {}", name, fmt::join(reproduction_names(), ", ")));
+    return Status::not_found(fmt::format("{}: no such table; there are {}, and all of them (all)", name,
+                                         fmt::join(reproduction_names(), ", ")));
   }
   Reproduction reproduction = found->make();
   reproduction.name = found->name;

@@ -29,6 +29,11 @@ std::string throughput_line(std::span<const RunReport> reports) {
   return line("throughput", text);
 }
 
+// Gives short times enough digits to distinguish them.
+std::string precise_time(double seconds) {
+  return seconds < 9.95 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
+}
+
 // Shows the throughput after the warm-up and until the first worker is done, beside that of the whole job.
 std::string window_line(const ResolvedRun& config, const RunReport& report) {
   if (!report.window) {
@@ -41,7 +46,7 @@ std::string window_line(const ResolvedRun& config, const RunReport& report) {
       fmt::format(
           "{} samples/s over {}, once all are past their warm-up of {} step{} and until the first is done; what "
           "follows is of it",
-          format_count(report.window->samples_per_second), format_duration(report.window->seconds), config.warmup_steps,
+          format_count(report.window->samples_per_second), precise_time(report.window->seconds), config.warmup_steps,
           config.warmup_steps == 1 ? "" : "s"));
 }
 
@@ -179,17 +184,12 @@ std::string loss_text(const ResolvedRun& config, double loss) {
 // Includes the number of samples that were learnt from, without dropped gradients.
 std::string training_text(const RunReport& report) {
   const auto count = [](std::int64_t samples) { return format_count(static_cast<double>(samples)); };
-  std::string text = format_duration(report.training_seconds);
+  std::string text = precise_time(report.training_seconds);
   if (report.total_samples > 0) text += fmt::format(", {} samples", count(report.used_samples));
   if (report.used_samples < report.total_samples) {
     text += fmt::format(" used of {} computed", count(report.total_samples));
   }
   return text;
-}
-
-// Gives short times enough digits to distinguish them.
-std::string precise_time(double seconds) {
-  return seconds < 9.95 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
 }
 
 std::string target_text(const RunReport& report) {

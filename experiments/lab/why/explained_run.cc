@@ -104,6 +104,8 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
   for (const auto& [worker, steps] : recorded.steps.of_workers) {
     for (const StepRecord& step : steps) run.first_step = std::min(run.first_step, step.step);
   }
+  run.steps_made = recorded.summary.reports[recorded.repeat].total_steps;
+  run.steps_recorded = static_cast<std::int64_t>(recorded.steps.count());
   run.job_rate = recorded.summary.reports[recorded.repeat].samples_per_second;
   return run;
 }

@@ -28,6 +28,8 @@ struct ExplainedRun {
   std::optional<double> predicted_rate;
   std::optional<double> job_rate;  // of the whole job, as its summary has it
   std::int64_t first_step = 0;     // of the record: above 0 where a run goes on from a checkpoint
+  // What the summary counts of all workers, and what steps.csv has of that.
+  std::int64_t steps_made = 0, steps_recorded = 0;
 };
 
 // What the folder of a finished run holds that it is explained by.

@@ -30,6 +30,10 @@ std::string reached(const ExplainedRun& run) {
                                  whole(waterfall.ideal_ms / waterfall.measured_ms),
                                  format_count(waterfall.measured_rate()), format_count(waterfall.ideal_rate()),
                                  format_ms(waterfall.measured_ms), format_ms(waterfall.ideal_ms));
+  if (run.steps_recorded < run.steps_made) {
+    text += fmt::format(" steps.csv has {} of the run's {} steps, and these figures are of what it has.",
+                        run.steps_recorded, run.steps_made);
+  }
   if (!run.pace.lost.empty()) {
     text += fmt::format(" Worker{} {} {} lost: the figures are of those that trained.",
                         run.pace.lost.size() == 1 ? "" : "s", fmt::join(run.pace.lost, ", "),

@@ -667,6 +667,9 @@ TEST(Compare, RefusesWhatNoModeOfTheListCanUse) {
   EXPECT_THAT(refusal({"compare", "--modes=local,allreduce", "--servers=2"}), HasSubstr("only with --mode=ps"));
   EXPECT_THAT(refusal({"compare", "--mode=ps"}), StartsWith("--mode=ps: compare takes its modes from --modes"));
   EXPECT_THAT(refusal({"compare", "--modes=ps"}), StartsWith("--modes: 'ps' must be local, allreduce"));
+  EXPECT_THAT(refusal({"compare", "--modes=ps"}), HasSubstr("did you mean ps:async?"));
+  EXPECT_THAT(refusal({"compare", "--modes=allreduce:rnig"}), HasSubstr("did you mean allreduce:ring?"));
+  EXPECT_THAT(refusal({"compare", "--modes=ps:asink"}), HasSubstr("did you mean ps:async?"));
   EXPECT_THAT(refusal({"compare", "--modes="}), StartsWith("--modes"));
   EXPECT_THAT(refusal({"compare", "--modes=local,local"}), HasSubstr("names local twice"));
   EXPECT_THAT(refusal({"compare", "--lr-schedule=linear"}), HasSubstr("leave linear out, or local out of --modes"));

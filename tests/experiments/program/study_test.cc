@@ -294,6 +294,8 @@ TEST(Study, NamesWhatItCannotTake) {
   EXPECT_THAT(refusal(study({"--vary=workers=1,2", "--jobs=0"})), HasSubstr("must be 1 to 1024"));
   EXPECT_THAT(refusal({"study", "--vary=workers=1,2", "--price-worker=1"}), HasSubstr("--price-server is missing"));
   const testing_support::TemporaryFolder folder;
+  std::ofstream(folder.path() / "sizes.toml") << "modez = \"allreduce\"\n";
+  EXPECT_THAT(refusal({"study", (folder.path() / "sizes.toml").string()}), HasSubstr("did you mean modes?"));
   std::ofstream(folder.path() / "notes.txt") << "mine";
   EXPECT_THAT(refusal(study(kScalingStudy + Flags{"--output=" + folder.path().string()})),
               HasSubstr("something else than a comparison"));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "common/os/core_wait.h"
 #include "experiments/lab/why/explained_run.h"
@@ -126,6 +127,21 @@ TEST(Why, NamesTheShardThatHasAModelsLargestTensors) {
                                                        "--shape=25gbit+50us", "--steps=6", "--warmup-steps=1"});
   EXPECT_EQ(first_cause(why), "hot shard") << why["summary"];
   EXPECT_THAT(why["summary"], HasSubstr("server 1 has 3.06 x the mean"));
+}
+
+// A file that was cut behind a line is well-formed.
+TEST(Why, SaysThatStepsAreMissing) {
+  Program program({"--mode=allreduce", "--workers=2", "--steps=20", "--train-samples=4096", "--test-samples=512"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const std::filesystem::path file = std::filesystem::path(program.output()) / "steps.csv";
+  const std::string csv = testing_support::text_of(file);
+  std::size_t lines = 0, place = 0;
+  while (lines < 31) place = csv.find('\n', place) + 1, ++lines;  // the header and 30 steps
+  std::filesystem::resize_file(file, place);
+  const Result<ExplainedRun> run = explain_run(program.output());
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_THAT(paragraph_of(*run), HasSubstr("steps.csv has 30 of the run's 40 steps"));
 }
 
 TEST(Why, NamesProcessesThatAreTooManyForTheCores) {
