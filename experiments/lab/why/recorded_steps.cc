@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "common/step_fields.h"
+#include "common/text/printable_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -36,6 +37,7 @@ Result<RecordedSteps> read_steps(std::string_view csv, int repeat) {
   const std::size_t end_of_header = csv.find('\n');
   split_cells(csv.substr(0, end_of_header), cells);
   const std::vector<std::string_view> names = cells;
+  if (csv.empty()) return Status::data_loss("is empty");
   const auto place_of = [&](std::string_view name) {
     return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
   };
@@ -56,11 +58,14 @@ Result<RecordedSteps> read_steps(std::string_view csv, int repeat) {
     const std::size_t end = csv.find('\n');
     split_cells(csv.substr(0, end), cells);
     const bool is_whole = end != std::string_view::npos && cells.size() == names.size();
-    StepRecord record;
-    const auto is_read = [&](const auto& each) { return read_cell(*each.second, cells[each.first], record); };
-    if (!is_whole || number_in(cells[repeats]) < 0 || number_in(cells[workers]) < 0 ||
-        !std::ranges::all_of(wanted, is_read)) {
+    if (!is_whole || number_in(cells[repeats]) < 0 || number_in(cells[workers]) < 0) {
       return Status::data_loss(fmt::format("line {} is no step, or not whole", number));
+    }
+    StepRecord record;
+    for (const auto& [place, field] : wanted) {
+      if (read_cell(*field, cells[place], record)) continue;
+      return Status::data_loss(fmt::format("line {} is no step, or not whole: {} cannot be '{}'", number, field->column,
+                                           printable(cells[place], 40)));
     }
     if (number_in(cells[repeats]) == repeat) steps.of_workers[number_in(cells[workers])].push_back(record);
     csv.remove_prefix(end + 1);
