@@ -9,18 +9,10 @@
 #include <optional>
 #include <vector>
 
+#include "common/text/split_text.h"
+
 namespace syncopate {
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 // A number above zero.
 std::optional<double> positive(std::string_view text) {
@@ -34,7 +26,7 @@ std::optional<double> positive(std::string_view text) {
 class Parser {
  public:
   std::string read(std::string_view part) {
-    const std::vector<std::string_view> fields = split(part, ':');
+    const std::vector<std::string_view> fields = split_text(part, ':');
     const std::string_view name = fields[0];
     if (name == "constant" || name == "cosine" || name == "step") return read_shape(name, fields);
     if (name == "linear") return read_linear(fields);
@@ -100,7 +92,7 @@ double shape_factor(const LearningRateSchedule& schedule, double epoch, double p
 
 Result<LearningRateSchedule> LearningRateSchedule::parse(std::string_view text) {
   Parser parser;
-  for (std::string_view part : split(text, ',')) {
+  for (std::string_view part : split_text(text, ',')) {
     const std::string error = parser.read(part);
     if (!error.empty()) return Status::invalid_argument(error);
   }

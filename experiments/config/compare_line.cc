@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/text/number.h"
-#include "common/text/printable_text.h"
 #include "common/text/quantity.h"
 #include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
@@ -245,10 +244,7 @@ Status check_name(const std::string& name) {
     if (option.name == name) return {};
     if (!option.of_mode) known.push_back(option.name);
   }
-  const std::string shown = printable(name, 80), nearest = nearest_name(shown, known);
-  return Status::invalid_argument(
-      fmt::format("{}: no such option; {}", shown,
-                  nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest)));
+  return Status::invalid_argument(unknown_entry(name, known));
 }
 
 std::string varied_option(const std::string& vary) { return vary.substr(0, vary.find('=')); }

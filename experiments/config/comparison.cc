@@ -23,7 +23,7 @@ std::vector<std::string> known_labels() {
   std::vector<std::string> labels;
   for (const ModeTraits& mode : kModeTraits) {
     if (!mode.has_servers) labels.emplace_back(mode.name);
-    for (const std::string& kind : ps::consistency_names([](const ps::ConsistencyTraits&) { return true; })) {
+    for (const std::string& kind : ps::consistency_usages([](const ps::ConsistencyTraits&) { return true; })) {
       if (mode.has_servers) labels.push_back(fmt::format("{}:{}", mode.name, kind));
     }
     for (const allreduce::ScheduleKind kind : allreduce::kAllScheduleKinds) {

@@ -1,7 +1,11 @@
 #include "experiments/config/nearest_name.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+
+#include "common/text/printable_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -57,6 +61,12 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   if (!nearest.empty()) return nearest;
   const auto meant = std::ranges::find_if(known, [&](const auto& candidate) { return shortens(small, candidate); });
   return meant == known.end() ? std::string() : *meant;
+}
+
+std::string unknown_entry(std::string_view name, const std::vector<std::string>& known) {
+  const std::string shown = printable(name, 80), nearest = nearest_name(shown, known);
+  return fmt::format("{}: no such option; {}", shown,
+                     nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest));
 }
 
 }  // namespace syncopate::experiments

@@ -13,4 +13,7 @@ namespace syncopate::experiments {
 // word ("batch": batch-size), or that it ends with ("num-workers": workers). Returns an empty text if there is none.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
+// Returns what to say of a name in a file that is none of `known`: "sevrers: no such option; did you mean servers?".
+std::string unknown_entry(std::string_view name, const std::vector<std::string>& known);
+
 }  // namespace syncopate::experiments

@@ -22,11 +22,7 @@ Status unknown_in_file(const std::string& name, const std::vector<OptionSpec>& t
           fmt::format("{}: may not stand in a config file; give --{} on the command line", name, name));
     }
   }
-  const std::string shown = printable(name, 80);
-  const std::string nearest = nearest_name(shown, known);
-  return Status::invalid_argument(
-      fmt::format("{}: no such option; {}", shown,
-                  nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest)));
+  return Status::invalid_argument(unknown_entry(name, known));
 }
 
 }  // namespace

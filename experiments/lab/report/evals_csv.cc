@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 
+#include "common/text/split_text.h"
+
 namespace syncopate::experiments {
 namespace {
 
@@ -95,16 +97,6 @@ void describe_eval(In& in, Eval& eval) {
   }
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 }  // namespace
 
 std::string evals_csv_header() {
@@ -122,7 +114,7 @@ std::string evals_csv_row(int repeat, const EvalRecord& eval) {
 
 Result<std::vector<std::vector<EvalRecord>>> read_evals(std::string_view csv, std::size_t repeats) {
   const std::size_t end_of_header = csv.find('\n');
-  const std::vector<std::string_view> names = split(csv.substr(0, end_of_header), ',');
+  const std::vector<std::string_view> names = split_text(csv.substr(0, end_of_header), ',');
   for (const char* name : {"repeat", "epoch", "step", "samples_seen", "training_s", "accuracy", "loss"}) {
     if (std::ranges::find(names, name) == names.end()) return Status::data_loss(fmt::format("has no column {}", name));
   }
@@ -130,7 +122,7 @@ Result<std::vector<std::vector<EvalRecord>>> read_evals(std::string_view csv, st
   csv.remove_prefix(std::min(end_of_header, csv.size() - 1) + 1);
   for (int number = 2; !csv.empty(); ++number) {
     const std::size_t end = csv.find('\n');
-    const std::vector<std::string_view> cells = split(csv.substr(0, end), ',');
+    const std::vector<std::string_view> cells = split_text(csv.substr(0, end), ',');
     const bool is_whole = end != std::string_view::npos && cells.size() == names.size();
     std::size_t repeat = kMostRepeatsRead;
     EvalRecord eval;

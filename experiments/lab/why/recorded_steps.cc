@@ -7,21 +7,12 @@
 
 #include "common/step_fields.h"
 #include "common/text/printable_text.h"
+#include "common/text/split_text.h"
 
 namespace syncopate::experiments {
 namespace {
 
 constexpr int kMostRanks = 100000;  // far more workers than a run can have
-
-void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
-  cells.clear();
-  while (true) {
-    const std::size_t end = line.find(',');
-    cells.push_back(line.substr(0, end));
-    if (end == std::string_view::npos) return;
-    line.remove_prefix(end + 1);
-  }
-}
 
 // Returns the rank or the repeat in a cell; -1 if there is none.
 int number_in(std::string_view cell) {
@@ -33,10 +24,8 @@ int number_in(std::string_view cell) {
 }  // namespace
 
 Result<RecordedSteps> read_steps(std::string_view csv, int repeat) {
-  std::vector<std::string_view> cells;
   const std::size_t end_of_header = csv.find('\n');
-  split_cells(csv.substr(0, end_of_header), cells);
-  const std::vector<std::string_view> names = cells;
+  const std::vector<std::string_view> names = split_text(csv.substr(0, end_of_header), ',');
   if (csv.empty()) return Status::data_loss("is empty");
   const auto place_of = [&](std::string_view name) {
     return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
@@ -56,7 +45,7 @@ Result<RecordedSteps> read_steps(std::string_view csv, int repeat) {
   csv.remove_prefix(end_of_header + 1);
   for (int number = 2; !csv.empty(); ++number) {
     const std::size_t end = csv.find('\n');
-    split_cells(csv.substr(0, end), cells);
+    const std::vector<std::string_view> cells = split_text(csv.substr(0, end), ',');
     const bool is_whole = end != std::string_view::npos && cells.size() == names.size();
     if (!is_whole || number_in(cells[repeats]) < 0 || number_in(cells[workers]) < 0) {
       return Status::data_loss(fmt::format("line {} is no step, or not whole", number));

@@ -668,6 +668,7 @@ TEST(Compare, RefusesWhatNoModeOfTheListCanUse) {
   EXPECT_THAT(refusal({"compare", "--mode=ps"}), StartsWith("--mode=ps: compare takes its modes from --modes"));
   EXPECT_THAT(refusal({"compare", "--modes=ps"}), StartsWith("--modes: 'ps' must be local, allreduce"));
   EXPECT_THAT(refusal({"compare", "--modes=ps"}), HasSubstr("did you mean ps:async?"));
+  EXPECT_THAT(refusal({"compare", "--modes=ps:boundd:4"}), HasSubstr("did you mean ps:bounded:k?"));
   EXPECT_THAT(refusal({"compare", "--modes=allreduce:rnig"}), HasSubstr("did you mean allreduce:ring?"));
   EXPECT_THAT(refusal({"compare", "--modes=ps:asink"}), HasSubstr("did you mean ps:async?"));
   EXPECT_THAT(refusal({"compare", "--modes="}), StartsWith("--modes"));

@@ -94,6 +94,12 @@ TEST(RelayProtocol, TakesWhatAShellPrintsBeforeForOutput) {
   EXPECT_THAT(others, SizeIs(1));
 }
 
+// Times count from a host's start.
+TEST(RelayProtocol, KnowsHostsThatHaveBeenOnForYears) {
+  const TimePoint now{std::chrono::hours(24 * 3000)};
+  EXPECT_EQ(std::get<RelayClock>(sent_and_read(RelayClock{now, now, now})).answered, now);
+}
+
 TEST(RelayProtocol, RefusesWhatNoRelaySends) {
   const auto with_header = [](std::uint32_t kind, std::uint32_t bytes, const std::string& payload) {
     std::string text(8, '\0');
