@@ -10,6 +10,7 @@
 
 #include "experiments/lab/report/evals_csv.h"
 #include "experiments/lab/report/json_members.h"
+#include "experiments/lab/report/results_writer.h"
 #include "tests/support/build_paths.h"
 
 namespace syncopate::experiments {
@@ -55,6 +56,31 @@ TEST(ReportJson, IsReadAsItWasWritten) {
   }
 }
 
+// One description writes and reads: what it leaves out is missed by neither. Others read these names.
+TEST(ReportJson, HasTheseFigures) {
+  std::string names;
+  const nlohmann::ordered_json flat = report_json(full_report()).flatten();
+  for (const auto& [name, value] : flat.items()) names += name.substr(1) + " ";
+  EXPECT_EQ(
+      names,
+      "samples_per_second final_test_accuracy final_test_loss final_test_auc final_test_hr10 final_test_ndcg10 "
+      "final_test_r2 final_test_rmse test_labels final_validation_r2 final_validation_accuracy "
+      "final_validation_loss first_train_loss final_train_loss seconds_to_target samples_to_target "
+      "seconds_to_target_resolution training_seconds used_samples lost_workers/0 steady_window/seconds "
+      "steady_window/samples_per_second steady_window/steps total_steps total_samples step_ms_median step_ms_p95 "
+      "step_split_ms/step step_split_ms/data step_split_ms/forward step_split_ms/backward step_split_ms/straggle "
+      "step_split_ms/exposed_wait step_split_ms/optimizer step_split_ms/other step_split_ms/communication "
+      "step_split_ms/hidden_communication step_split_ms/codec step_split_ms/copy step_split_ms/launch hidden_part "
+      "stragglers/0/worker stragglers/0/delay_ms_mean stragglers/0/delay_ms_max stragglers/0/slowdown "
+      "servers/0/server servers/0/pushes servers/0/busy_seconds servers/0/serving_seconds servers/0/bytes_in "
+      "servers/0/bytes_out servers/0/core_wait_seconds bytes_out_per_step bytes_in_per_step memory_bytes/worker "
+      "memory_bytes/server memory_bytes/all machine/seconds machine/cores machine/core_quota machine/workers "
+      "machine/own machine/others machine/steal machine/throttled machine/waiting machine/load_average_before "
+      "machine/load_average_after machine/mhz_before machine/mhz_after machine/governor staleness_mean "
+      "staleness_p95 staleness_max staleness_histogram/0/staleness staleness_histogram/0/steps "
+      "staleness_histogram/0/train_loss staleness_histogram/0/excess_train_loss dropped ");
+}
+
 std::string results_page() {
   std::ifstream file(testing_support::source_directory() + "/results/README.md");
   return {std::istreambuf_iterator<char>(file), {}};
@@ -64,6 +90,20 @@ TEST(ReportJson, IsExplainedKeyByKey) {
   const std::string page = results_page();
   const nlohmann::ordered_json json = report_json(full_report());
   for (const auto& [key, value] : json.items()) EXPECT_THAT(page, HasSubstr("`" + key + "`"));
+}
+
+TEST(EvalsCsv, HasTheseColumns) {
+  EXPECT_EQ(evals_csv_header(),
+            "repeat,epoch,step,samples_seen,training_s,accuracy,loss,auc,hr10,ndcg10,validation_accuracy,"
+            "validation_loss,train_loss,train_accuracy,r2,rmse,validation_r2\n");
+}
+
+TEST(StepsCsv, HasTheseColumns) {
+  EXPECT_EQ(steps_csv_header(),
+            "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,"
+            "exposed_wait_us,optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,"
+            "staleness_mean,staleness_max,dropped,core_wait_us,compute_core_wait_us,backward_codec_us,last_shard,"
+            "last_shard_us,samples,accuracy,loss\n");
 }
 
 TEST(EvalsCsv, IsExplainedColumnByColumn) {
