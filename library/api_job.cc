@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <charconv>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
+#include "common/launch/launcher_places.h"
+#include "common/launch/rank_variables.h"
 #include "library/api_strategy.h"
 
 namespace syncopate::api {
@@ -14,29 +13,15 @@ namespace {
 // The jobs of this process so far: those that it has one after another are told apart at rank 0's address.
 std::atomic<int> jobs = 0;
 
-// Returns the first of these variables that is set.
-::syncopate::Result<std::optional<int>> number_of(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const char* const text = std::getenv(name);
-    if (text == nullptr) continue;
-    const std::string_view digits = text;
-    int number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error == std::errc() && end == digits.data() + digits.size()) return std::optional(number);
-    return ::syncopate::Status::invalid_argument(fmt::format("{}={}: must be a whole number", name, digits));
-  }
-  return std::optional<int>();
-}
-
-// Returns what is given, or what the environment has.
-std::string text_of(const std::string& given, const char* name) {
-  const char* const text = std::getenv(name);
-  return given.empty() && text != nullptr ? text : given;
-}
-
 std::optional<library::Wire> engine_wire(const std::optional<Wire>& wire) {
   if (!wire) return std::nullopt;
   return *wire == Wire::kSockets ? library::Wire::kSockets : library::Wire::kShm;
+}
+
+constexpr const char* kAlone = "127.0.0.1:0";  // where a rank alone meets its servers
+
+std::string given_or(const std::string& given, const Variables& environment, const char* name) {
+  return given.empty() ? text_in(environment, name) : given;
 }
 
 struct Place {
@@ -45,41 +30,32 @@ struct Place {
   std::string address;
 };
 
-::syncopate::Result<Place> place_of(const JobOptions& options) {
-  std::optional<int> rank = options.rank, size = options.size;
-  if (!rank) {
-    SYNCOPATE_ASSIGN_OR_RETURN(rank, number_of({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}));
-  }
-  if (!size) {
-    SYNCOPATE_ASSIGN_OR_RETURN(size, number_of({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"}));
-  }
-  if (rank.has_value() != size.has_value()) {
+// What is given counts as if the environment had it.
+::syncopate::Result<Place> place_of(const JobOptions& options, Variables environment) {
+  const std::size_t colon = options.address.rfind(':');
+  if (!options.address.empty() && colon == std::string::npos) {
     return ::syncopate::Status::invalid_argument(
-        "only one of rank and size is known: set both RANK and WORLD_SIZE, or neither for a job of one process");
+        fmt::format("address '{}': must be HOST:PORT, as in 127.0.0.1:29500", options.address));
   }
-  Place place{.rank = rank.value_or(0), .size = size.value_or(1), .address = options.address};
-  if (place.size < 1 || place.size > library::kMostMembers || place.rank < 0 || place.rank >= place.size) {
+  if (colon != std::string::npos) {
+    environment[kMasterAddress] = options.address.substr(0, colon);
+    environment[kMasterPort] = options.address.substr(colon + 1);
+  }
+  if (options.rank) environment[kRank] = std::to_string(*options.rank);
+  if (options.size) environment[kWorldSize] = std::to_string(*options.size);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<TaskPlace> task, rank_place(environment));
+  if (!task) return Place{.address = options.address.empty() ? kAlone : options.address};
+  if (task->size > library::kMostMembers) {
     return ::syncopate::Status::invalid_argument(
-        fmt::format("rank {} of {}: a job has 1 to {} ranks, from 0", place.rank, place.size, library::kMostMembers));
+        fmt::format("rank {} of {}: a job has 1 to {} ranks, from 0", task->rank, task->size, library::kMostMembers));
   }
-  if (!place.address.empty()) return place;
-  const char* const host = std::getenv("MASTER_ADDR");
-  const char* const port = std::getenv("MASTER_PORT");
-  if (place.size == 1) {
-    place.address = "127.0.0.1:0";  // a rank alone meets its servers there
-  } else if (host != nullptr && port != nullptr) {
-    place.address = fmt::format("{}:{}", host, port);
-  } else {
-    return ::syncopate::Status::invalid_argument(
-        "it is not known where rank 0 can be reached: set MASTER_ADDR, 127.0.0.1 on one host, and MASTER_PORT to a "
-        "free "
-        "port, or give the address");
-  }
-  return place;
+  SYNCOPATE_ASSIGN_OR_RETURN(std::string address, meeting_address(*task, environment));
+  return Place{.rank = task->rank, .size = task->size, .address = std::move(address)};
 }
 
 ::syncopate::Result<std::shared_ptr<Meeting>> meet(const JobOptions& options) {
-  SYNCOPATE_ASSIGN_OR_RETURN(Place place, place_of(options));
+  const Variables environment = own_variables();
+  SYNCOPATE_ASSIGN_OR_RETURN(Place place, place_of(options, environment));
   if (options.timeout <= std::chrono::milliseconds::zero()) {
     return ::syncopate::Status::invalid_argument(
         fmt::format("a timeout of {} ms: must be above 0", options.timeout.count()));
@@ -98,8 +74,8 @@ struct Place {
                                             .wire = engine_wire(options.wire),
                                             .timeout = options.timeout,
                                             .meets_at = meets_at,
-                                            .address = text_of(options.own_address, "SYNCOPATE_ADDRESS"),
-                                            .secret_file = text_of(options.secret_file, "SYNCOPATE_SECRET_FILE")},
+                                            .address = given_or(options.own_address, environment, kOwnAddress),
+                                            .secret_file = given_or(options.secret_file, environment, kSecretFile)},
                                            *meeting->rendezvous));
   if (meeting->server) meeting->server->require_proof(meeting->rendezvous->prefix(), meeting->group->keys());
   return meeting;

@@ -22,6 +22,7 @@
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/started_by/slurm_allocation.h"
+#include "experiments/config/started_by/started_task.h"
 #include "experiments/config/started_by/task_options.h"
 #include "experiments/config/submit_line.h"
 #include "experiments/config/variable_list.h"
@@ -203,10 +204,10 @@ Status check_no_preset(const ReadLine& words) {
 
 // Returns the place of this process among those that somebody else has started together, if it is one of them.
 Result<std::optional<TaskPlace>> place_in(const ReadLine& words, const Variables& environment) {
-  if (!words.has("started-by")) return task_place(environment, StartedBy::kAuto);
+  if (!words.has("started-by")) return started_task(environment, StartedBy::kAuto);
   SYNCOPATE_ASSIGN_OR_RETURN(const std::string name, words.words.one("started-by"));
   SYNCOPATE_ASSIGN_OR_RETURN(const StartedBy by, parse_started_by(name));
-  return task_place(environment, by);
+  return started_task(environment, by);
 }
 
 // Several processes that were started together are those of one run.

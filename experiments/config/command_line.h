@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "common/launch/task_place.h"
 #include "common/status.h"
 #include "experiments/config/comparison.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/preset.h"
 #include "experiments/config/rate_grid.h"
 #include "experiments/config/run_request.h"
-#include "experiments/config/started_by/task_place.h"
 #include "experiments/config/submission.h"
 #include "prediction/host_prices.h"
 

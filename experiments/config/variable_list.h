@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/launch/task_place.h"
 #include "common/status.h"
-#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
 

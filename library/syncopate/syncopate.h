@@ -196,11 +196,11 @@ class SYNCOPATE_EXPORT Collective {
 
 enum class Wire { kSharedMemory, kSockets };
 
-// What is not given is taken from the environment, as torchrun, mpirun and run_experiment set it. A process that has
-// neither is a job of its own.
+// What is not given is taken from the environment, as torchrun, mpirun, srun and run_experiment set it. A process that
+// has neither is a job of its own.
 struct JobOptions {
-  std::optional<int> rank = {};   // RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID
-  std::optional<int> size = {};   // WORLD_SIZE, OMPI_COMM_WORLD_SIZE, SLURM_NTASKS
+  std::optional<int> rank = {};   // as torchrun (RANK), mpirun or srun say it
+  std::optional<int> size = {};   // as they say it, too
   std::string address = {};       // of rank 0, "127.0.0.1:29500", which no other program has; MASTER_ADDR:MASTER_PORT
   std::optional<Wire> wire = {};  // shared memory on one host, sockets between several
   std::chrono::milliseconds timeout = std::chrono::seconds(30);  // of each wait for another rank

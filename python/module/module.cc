@@ -25,6 +25,7 @@
 #include "library/tcp_rendezvous.h"
 #include "module/callback_rendezvous.h"
 #include "module/failure.h"
+#include "module/launch_place.h"
 #include "module/step_file.h"
 
 namespace nb = nanobind;
@@ -382,6 +383,7 @@ NB_MODULE(_core, module) {
       .def_prop_ro("exposed_wait", [](const SyncStats& self) { return seconds(self.exposed_wait); })
       .def("plus", &plus, "other"_a, "Of two exchanges of all ranks' sums.");
 
+  define_launch_place(module);
   define_step_file(module);
   nb::class_<GradientExchange>(module, "GradientExchange", "What becomes of a step's gradients.")
       .def(

@@ -5,6 +5,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 Tensors = Sequence[Tuple[str, Sequence[int]]]  # name and shape
 
 def listener_at(address: str) -> str: ...  # "user nobody (uid 65534)"; empty if nobody listens there
+def rank_place() -> Tuple[int, int, int]: ...  # rank, size, local rank
+def meeting_address() -> Tuple[str, str, str]: ...  # host, port, job
 def ranges_of(tensors: Tensors) -> List[Tuple[int, int]]: ...
 def check_learning_rate(rate: float) -> None: ...
 

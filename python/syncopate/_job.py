@@ -5,23 +5,11 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import re
-import zlib
 from dataclasses import dataclass, field
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from syncopate import _core, _elastic
 from syncopate.errors import PeerLost, SyncopateError
-
-# Where launchers say a process's rank and the number of ranks: torchrun and ours, Open MPI, Slurm.
-_RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
-_LOCAL_RANK_NAMES = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
-
-# What names a launcher's job, the same for all ranks of it, which no other job of the host has: Open MPI, Slurm.
-_JOB_NAMES = (("PMIX_NAMESPACE",), ("SLURM_JOB_ID", "SLURM_STEP_ID"))
-# Below the ports that the kernel gives to connections which ask for none.
-_FIRST_PORT, _PORTS = 20000, 12768
 
 
 @dataclass
@@ -137,51 +125,10 @@ _job: Optional[Job] = None
 _jobs = 0  # of this process, so far
 
 
-def _number_of(names: Tuple[str, ...]) -> Optional[int]:
-    return next((int(os.environ[name]) for name in names if name in os.environ), None)
-
-
-def _launchers_job() -> str:
-    """What mpirun or srun calls this job; empty if neither has started it."""
-    for names in _JOB_NAMES:
-        if all(name in os.environ for name in names):
-            return "-".join(os.environ[name] for name in names)
-    return ""
-
-
-def _first_host(hosts: str) -> str:
-    """The first of Slurm's list of hosts, as in "node[07-09,12],other": rank 0's."""
-    name, bracket, numbers = hosts.partition("[")
-    if "," in name:
-        return name.partition(",")[0]
-    return name + re.split("[-,\\]]", numbers, maxsplit=1)[0] if bracket else name
-
-
-def _address_of_rank_0() -> str:
-    """What mpirun or srun say of it. Raises ValueError if that is nothing."""
-    hosts = os.environ.get("SLURM_STEP_NODELIST", "")
-    if _number_of(("SLURM_STEP_NUM_NODES",)) not in (None, 1) and hosts:
-        return _first_host(hosts)
-    local = os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE")
-    if local is not None and local != os.environ.get("OMPI_COMM_WORLD_SIZE"):
-        raise ValueError("mpirun does not say on which host rank 0 is: name it, with mpirun -x MASTER_ADDR=HOST")
-    return "127.0.0.1"
-
-
 def settle_address() -> str:
-    """Sets MASTER_ADDR and MASTER_PORT where mpirun or srun has started this process and they are not set. Returns what
-    names that job; empty if neither has. Raises ValueError if it is not known where rank 0 can be reached."""
-    job = _launchers_job()
-    if job and "MASTER_PORT" not in os.environ:
-        if "MASTER_ADDR" not in os.environ:
-            os.environ["MASTER_ADDR"] = _address_of_rank_0()
-        os.environ["MASTER_PORT"] = str(_FIRST_PORT + zlib.crc32(job.encode()) % _PORTS)
-    missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-    if missing:
-        raise ValueError(
-            f"{' and '.join(missing)} not set, where rank 0 can be reached: start the script with torchrun, or set "
-            f"MASTER_ADDR=127.0.0.1 and MASTER_PORT to a free port"
-        )
+    """Sets MASTER_ADDR and MASTER_PORT, where they are not set, to what mpirun or srun say of the job. Returns what names
+    that job; empty if neither has started it. Raises ValueError if it is not known where rank 0 can be reached."""
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"], job = _core.meeting_address()
     return job
 
 
@@ -235,20 +182,16 @@ def begin(
         raise SyncopateError("init() was called before: once a process, or after shutdown()")
     if not timeout > 0:
         raise ValueError(f"timeout={timeout}: must be seconds above 0")
-    rank, size = _number_of(_RANK_NAMES), _number_of(_SIZE_NAMES)
-    if (rank is None) != (size is None):
-        raise ValueError("only one of RANK and WORLD_SIZE is set: set both, or start the script with torchrun")
-    rank, size = rank or 0, size or 1
+    rank, size, local_rank = _core.rank_place()
     rendezvous = rendezvous_of(rank, size, _jobs)
     tracer = _core.Tracer.make(trace) if trace else None
     group = join(rank, size, wire, timeout, rendezvous, shape, tracer=tracer)
-    local_rank = _number_of(_LOCAL_RANK_NAMES)
     _job = Job(
         group=group,
         communicator=_core.Communicator.connect(group, "main"),
         rank=rank,
         size=size,
-        local_rank=rank if local_rank is None else local_rank,
+        local_rank=local_rank,
         pid=os.getpid(),
         rendezvous=rendezvous,
         launch=launch,

@@ -70,21 +70,20 @@ def test_what_srun_sets_is_enough():
     assert [each.out.strip() for each in ended] == ALL
 
 
-@pytest.mark.parametrize(
-    "hosts, first",
-    [("node1", "node1"), ("node1,node2", "node1"), ("node[1-3]", "node1"), ("gpu[07,09-12],login", "gpu07"), ("a-b[2]", "a-b2")],
-)
-def test_rank_0_of_several_hosts_is_on_the_first_that_srun_names(monkeypatch, hosts, first):
-    monkeypatch.setenv("SLURM_STEP_NUM_NODES", "2")
-    monkeypatch.setenv("SLURM_STEP_NODELIST", hosts)
-    assert _job._address_of_rank_0() == first
+def test_the_script_of_sbatch_is_alone():
+    """It has the variables of its allocation's tasks, and is none of them: only srun starts those."""
+    assert lines(SCRIPT, SLURM_JOB_ID="7", SLURM_PROCID="0", SLURM_NTASKS="4", SLURM_LOCALID="0") == [
+        "rank 0 of 1, local 0: 1.0"
+    ]
 
 
 def test_mpirun_on_several_hosts_is_asked_for_rank_0s(monkeypatch):
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
-    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"RANK": "0", "SIZE": "4", "LOCAL_SIZE": "2"}.items():
+        monkeypatch.setenv(f"OMPI_COMM_WORLD_{name}", value)
     with pytest.raises(ValueError, match="mpirun -x MASTER_ADDR=HOST"):
-        _job._address_of_rank_0()
+        _job.settle_address()
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: apt-get install openmpi-bin")

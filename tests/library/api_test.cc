@@ -184,7 +184,7 @@ TEST_P(ApiStrategyTest, RefusesARateAtWhichNoStepCanBeMade) {
 }
 
 TEST(ApiJob, SaysWhatIsWrongWithItsPlace) {
-  EXPECT_THAT(init({.rank = 2, .size = 2}).status().message(), HasSubstr("rank 2 of 2"));
+  EXPECT_THAT(init({.rank = 2, .size = 2}).status().message(), HasSubstr("RANK=2: must be below WORLD_SIZE=2"));
   EXPECT_THAT(init({.rank = 0, .size = 2, .address = "nowhere"}).status().message(), HasSubstr("must be HOST:PORT"));
   EXPECT_THAT(init({.rank = 0, .size = 1, .timeout = std::chrono::milliseconds(0)}).status().message(),
               HasSubstr("must be above 0"));

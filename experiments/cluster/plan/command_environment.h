@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/config/rank_variables.h"
+#include "common/launch/rank_variables.h"
 #include "experiments/config/resolved_run.h"
 
 namespace syncopate::experiments {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/launch/task_place.h"
 #include "experiments/cluster/plan/job_plan.h"
-#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/launch/rank_variables.h"
 #include "common/os/tcp_socket.h"
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
@@ -16,7 +17,6 @@
 #include "common/transport/run_keys.h"
 #include "common/transport/secret_file.h"
 #include "experiments/cluster/tasks/task_identity.h"
-#include "experiments/config/rank_variables.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -30,7 +30,7 @@ constexpr std::string_view kNetwork = "tcp://";
 
 Result<std::string> local_address_of(const TaskPlace& place, int rank) {
   const std::string job = place.job.empty() ? fmt::format("child-of-{}", getppid()) : place.job;
-  const std::string text = fmt::format("{}/{}/{}/{}", geteuid(), name_of(place.by), job, rank);
+  const std::string text = fmt::format("{}/{}/{}/{}", geteuid(), launcher_of(place.by), job, rank);
   std::array<unsigned char, 16> hash;
   if (place.secret_file.empty()) {
     crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "common/clock.h"
+#include "common/launch/task_place.h"
 #include "common/os/socket_address.h"
 #include "experiments/cluster/tasks/task_connection.h"
-#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/launch/task_place.h"
 #include "experiments/cluster/host/host_report.h"
 #include "experiments/cluster/tasks/task_connection.h"
-#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "common/hash.h"
+#include "common/launch/rank_variables.h"
 #include "common/transport/run_keys.h"
 #include "common/transport/secret_file.h"
-#include "experiments/config/rank_variables.h"
 
 namespace syncopate::experiments {
 

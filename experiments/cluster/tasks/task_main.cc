@@ -4,28 +4,18 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
 
 #include "experiments/cluster/tasks/task_server.h"
+#include "experiments/config/started_by/started_task.h"
 
 namespace syncopate::experiments {
 
-Variables own_variables() {
-  Variables variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = std::min(text.find('='), text.size());
-    variables.emplace(text.substr(0, equals), text.substr(std::min(equals + 1, text.size())));
-  }
-  return variables;
-}
-
 bool leaves_the_word_to_another() {
-  const Result<std::optional<TaskPlace>> place = task_place(own_variables(), StartedBy::kAuto);
+  const FoundPlace place = started_task(own_variables(), StartedBy::kAuto);
   if (!place.ok() || !*place || (*place)->by == StartedBy::kTfConfig) return false;
   return ((*place)->one_host ? (*place)->rank : (*place)->local_rank) > 0;
 }

@@ -3,13 +3,10 @@
 #pragma once
 
 #include "common/clock.h"
+#include "common/launch/task_place.h"
 #include "experiments/cluster/exit_code.h"
-#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
-
-// Returns this process's environment.
-Variables own_variables();
 
 // Returns whether somebody else has started this process together with others, and the first of them on this host
 // speaks for all there. What sets TF_CONFIG gives each task a log of its own, so that each speaks for itself.

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "common/hash.h"
+#include "common/launch/rank_variables.h"
 #include "common/os/socket_address.h"
 #include "common/os/tcp_socket.h"
 #include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_identity.h"
-#include "experiments/config/rank_variables.h"
 
 namespace syncopate::experiments {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/launch/task_place.h"
 #include "experiments/cluster/tasks/task_connection.h"
 #include "experiments/cluster/tasks/task_entrance.h"
-#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "experiments/config/started_by/task_place.h"
+#include "common/launch/task_place.h"
 
 namespace syncopate::experiments {
 

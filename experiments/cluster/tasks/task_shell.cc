@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "common/launch/rank_variables.h"
 #include "common/os/signal_actions.h"
 #include "common/text/number.h"
 #include "experiments/cluster/plan/started_lines.h"
@@ -24,7 +25,6 @@
 #include "experiments/cluster/starter.h"
 #include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_command.h"
-#include "experiments/config/rank_variables.h"
 
 namespace syncopate::experiments {
 namespace {

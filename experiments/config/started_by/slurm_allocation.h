@@ -3,19 +3,14 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "common/launch/task_place.h"
 #include "common/status.h"
 #include "experiments/config/host_list.h"
 #include "experiments/config/options/given_options.h"
-#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
-
-// Returns the names in a list of Slurm's: "node[1-3,07-08],login" has node1 to node3, node07, node08 and login. Fails
-// with invalid argument for anything else, and for more than a thousand names.
-Result<std::vector<std::string>> parse_node_list(std::string_view text);
 
 // Returns the hosts of the allocation, each with as many slots as it has tasks; the one where this process runs is
 // localhost. Fails with invalid argument if there is no allocation.

@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "experiments/config/rank_variables.h"
+#include "common/launch/rank_variables.h"
+#include "experiments/config/started_by/started_task.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -83,8 +84,8 @@ OptionSpec started_by_option() {
           .sentence =
               "Who has started this process together with others, which are then the workers and servers of one "
               "run: auto believes the environment; none begins a run without the others.",
-          .range = "auto, none, slurm, openmpi, pmi, torchrun or tf-config",
-          .usual = "auto"};
+          .range = started_by_names(),
+          .usual = name_of(StartedBy::kAuto)};
 }
 
 Status settle_tasks(const TaskPlace& place, GivenOptions& given) {

@@ -2,10 +2,10 @@
 // servers. Pure.
 #pragma once
 
+#include "common/launch/task_place.h"
 #include "common/status.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/options/option_table.h"
-#include "experiments/config/started_by/task_place.h"
 
 namespace syncopate::experiments {
 

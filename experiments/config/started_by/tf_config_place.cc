@@ -5,8 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/launch/launcher_places.h"
 #include "common/text/printable_text.h"
-#include "experiments/config/started_by/launcher_places.h"
+#include "experiments/config/started_by/started_task.h"
 
 namespace syncopate::experiments {
 namespace {

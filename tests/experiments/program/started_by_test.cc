@@ -214,7 +214,9 @@ TEST(StartedBy, NoWorkerIsNoRun) {
     "task": {"type": "ps", "index": 1}})"});
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 2);
-  EXPECT_EQ(end.err, "run_experiment: TF_CONFIG: cluster has no chief and no worker\n");
+  EXPECT_EQ(end.err,
+            "run_experiment: TF_CONFIG: cluster has no chief and no worker; say whom to believe, or none, with "
+            "--started-by\n");
 }
 
 // On two hosts, of which each has a terminal: ranks 0 and 2 are the first there.

@@ -2,10 +2,11 @@
 // of a task.
 #include <string>
 
+#include "common/launch/node_list.h"
 #include "experiments/cluster/tasks/task_address.h"
 #include "experiments/cluster/tasks/task_command.h"
 #include "experiments/config/started_by/slurm_allocation.h"
-#include "experiments/config/started_by/task_place.h"
+#include "experiments/config/started_by/started_task.h"
 #include "tests/fuzz/harness.h"
 
 namespace syncopate::fuzz {
@@ -14,7 +15,7 @@ namespace {
 using namespace experiments;
 
 void check(const Variables& environment) {
-  const Result<std::optional<TaskPlace>> place = task_place(environment, StartedBy::kAuto);
+  const FoundPlace place = started_task(environment, StartedBy::kAuto);
   if (!place.ok()) {
     require(!place.status().message().empty(), "what is refused is refused with a reason");
   } else if (*place && !(*place)->evaluates) {

@@ -21,20 +21,6 @@ Variables with(const std::string& name, const std::string& value) {
   return variables;
 }
 
-TEST(SlurmAllocation, ReadsListsOfNodes) {
-  EXPECT_THAT(*parse_node_list("node1"), ElementsAre("node1"));
-  EXPECT_THAT(*parse_node_list("node[1-3,07-08],login"),
-              ElementsAre("node1", "node2", "node3", "node07", "node08", "login"));
-  EXPECT_THAT(*parse_node_list("rack[1,3]-gpu,x-9"), ElementsAre("rack1-gpu", "rack3-gpu", "x-9"));
-  EXPECT_THAT(*parse_node_list("n[098-101]"), ElementsAre("n098", "n099", "n100", "n101"));
-}
-
-TEST(SlurmAllocation, RefusesWhatIsNoListOfNodes) {
-  for (const char* wrong : {"", ",", "node[", "node[]", "node[3-1]", "node[a]", "node]1[", "n[1-1000000000]"}) {
-    EXPECT_THAT(parse_node_list(wrong).status().message(), HasSubstr("SLURM_JOB_NODELIST=")) << wrong;
-  }
-}
-
 TEST(SlurmAllocation, HasASlotForEachTaskAndKnowsItsOwnHost) {
   EXPECT_THAT(*slurm_hosts(kBatch), ElementsAre(HostSlots{"localhost", 2}, HostSlots{"node2", 1}));
   EXPECT_THAT(*slurm_hosts(with("SLURM_TASKS_PER_NODE", "4(x2)")),

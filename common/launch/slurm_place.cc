@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "experiments/config/started_by/launcher_places.h"
-#include "experiments/config/started_by/slurm_allocation.h"
+#include "common/launch/launcher_places.h"
+#include "common/launch/node_list.h"
 
-namespace syncopate::experiments {
+namespace syncopate {
 
 FoundPlace place_by_slurm(const Variables& environment) {
   const std::string step = text_in(environment, "SLURM_STEP_ID"), job = text_in(environment, "SLURM_JOB_ID");
@@ -29,4 +29,4 @@ FoundPlace place_by_slurm(const Variables& environment) {
                                  .job = fmt::format("slurm-{}.{}", job, step)});
 }
 
-}  // namespace syncopate::experiments
+}  // namespace syncopate

@@ -1,28 +1,28 @@
-#include "experiments/config/started_by/task_place.h"
+#include "common/launch/task_place.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "common/hash.h"
+#include "common/launch/launcher_places.h"
+#include "common/launch/rank_variables.h"
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
-#include "experiments/config/rank_variables.h"
-#include "experiments/config/started_by/launcher_places.h"
 
-namespace syncopate::experiments {
+namespace syncopate {
 namespace {
 
-using Parser = FoundPlace (*)(const Variables&);
+constexpr PlaceParser kParsers[] = {{StartedBy::kTorchrun, place_by_torchrun},
+                                    {StartedBy::kOpenMpi, place_by_open_mpi},
+                                    {StartedBy::kPmi, place_by_pmi},
+                                    {StartedBy::kSlurm, place_by_slurm}};
 
-constexpr std::array<std::pair<StartedBy, Parser>, 5> kParsers = {{
-    {StartedBy::kTorchrun, place_by_torchrun},
-    {StartedBy::kOpenMpi, place_by_open_mpi},
-    {StartedBy::kPmi, place_by_pmi},
-    {StartedBy::kTfConfig, place_by_tf_config},
-    {StartedBy::kSlurm, place_by_slurm},
-}};
+// Below the ports that Linux gives to connections that ask for none (ip_local_port_range begins at 32768).
+constexpr std::uint64_t kFirstPort = 20000, kPorts = 12768;
 
 // A process alone takes no part in anything, whoever has started it.
 bool takes_part(const std::optional<TaskPlace>& place) { return place && (place->size > 1 || place->evaluates); }
@@ -42,40 +42,28 @@ bool is_below_slurm(const TaskPlace& inner, const TaskPlace& outer, const Variab
 
 // The tasks of an allocation or of a torchrun that somebody else started, each a whole run of one process, are left to
 // their starter; so a place counts only if it has others beside it.
-Result<std::optional<TaskPlace>> agreed(std::vector<TaskPlace> places, const Variables& environment) {
+FoundPlace agreed(std::vector<TaskPlace> places, const Variables& environment) {
   if (places.empty()) return std::optional<TaskPlace>();
   TaskPlace& first = places.front();
   for (std::size_t i = 1; i < places.size(); ++i) {
     const TaskPlace& other = places[i];
     if (first.rank == other.rank && first.size == other.size) continue;
     if (is_below_slurm(first, other, environment)) continue;
-    return Status::invalid_argument(
-        fmt::format("{}, {}: say which has started this process, with --started-by={} or {}, or --started-by=none",
-                    text_of(first), text_of(other), name_of(first.by), name_of(other.by)));
+    return Status::invalid_argument(fmt::format("{}, {}", text_of(first), text_of(other)));
   }
   return std::optional(std::move(first));
 }
 
 }  // namespace
 
-const char* name_of(StartedBy value) {
-  switch (value) {
-    case StartedBy::kAuto:
-      return "auto";
-    case StartedBy::kNobody:
-      return "none";
-    case StartedBy::kSlurm:
-      return "slurm";
-    case StartedBy::kOpenMpi:
-      return "openmpi";
-    case StartedBy::kPmi:
-      return "pmi";
-    case StartedBy::kTorchrun:
-      return "torchrun";
-    case StartedBy::kTfConfig:
-      return "tf-config";
+Variables own_variables() {
+  Variables variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = std::min(text.find('='), text.size());
+    variables.emplace(text.substr(0, equals), text.substr(std::min(equals + 1, text.size())));
   }
-  return "";
+  return variables;
 }
 
 const char* launcher_of(StartedBy by) {
@@ -97,27 +85,13 @@ const char* launcher_of(StartedBy by) {
   return "nobody";
 }
 
-Result<StartedBy> parse_started_by(std::string_view name) {
-  constexpr StartedBy kAll[] = {StartedBy::kAuto, StartedBy::kNobody,   StartedBy::kSlurm,   StartedBy::kOpenMpi,
-                                StartedBy::kPmi,  StartedBy::kTorchrun, StartedBy::kTfConfig};
-  for (const StartedBy value : kAll) {
-    if (name == name_of(value)) return value;
-  }
-  return Status::invalid_argument(
-      fmt::format("--started-by={}: must be auto, none, slurm, openmpi, pmi, torchrun or tf-config", printable(name)));
-}
+std::span<const PlaceParser> launcher_parsers() { return kParsers; }
 
-Result<std::optional<TaskPlace>> task_place(const Variables& environment, StartedBy by) {
-  if (by == StartedBy::kNobody) return std::optional<TaskPlace>();
+FoundPlace task_place(const Variables& environment, StartedBy by, std::span<const PlaceParser> parsers) {
   std::vector<TaskPlace> places;
-  for (const auto& [kind, parse] : kParsers) {
-    if (by != StartedBy::kAuto && by != kind) continue;
-    SYNCOPATE_ASSIGN_OR_RETURN(std::optional<TaskPlace> place, parse(environment));
-    if (!place && by == kind) {
-      return Status::invalid_argument(
-          fmt::format("--started-by={}: the environment has nothing of it; leave the option out, or start this with {}",
-                      name_of(by), by == StartedBy::kTfConfig ? "TF_CONFIG set" : launcher_of(by)));
-    }
+  for (const PlaceParser& parser : parsers) {
+    if (by != StartedBy::kAuto && by != parser.by) continue;
+    SYNCOPATE_ASSIGN_OR_RETURN(std::optional<TaskPlace> place, parser.parse(environment));
     if (takes_part(place)) places.push_back(std::move(*place));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(std::optional<TaskPlace> place, agreed(std::move(places), environment));
@@ -126,6 +100,29 @@ Result<std::optional<TaskPlace>> task_place(const Variables& environment, Starte
     place->secret_file = text_in(environment, kSecretFile);
   }
   return place;
+}
+
+FoundPlace rank_place(const Variables& environment) {
+  const bool is_told = environment.contains(kRank) || environment.contains(kWorldSize);
+  return task_place(environment, is_told ? StartedBy::kTorchrun : StartedBy::kAuto);
+}
+
+Result<std::string> meeting_address(const TaskPlace& place, const Variables& environment) {
+  std::string host = text_in(environment, kMasterAddress), port = text_in(environment, kMasterPort);
+  if (host.empty()) host = place.one_host ? "127.0.0.1" : place.first_host;
+  if (host.empty()) {
+    return Status::invalid_argument(
+        fmt::format("{} does not say on which host rank 0 is: name it{}", launcher_of(place.by),
+                    place.by == StartedBy::kOpenMpi ? ", with mpirun -x MASTER_ADDR=HOST" : " in MASTER_ADDR"));
+  }
+  if (port.empty() && place.job.empty()) {
+    return Status::invalid_argument(fmt::format(
+        "{} does not name the job: set MASTER_PORT to a free port, the same for all ranks", launcher_of(place.by)));
+  }
+  if (port.empty()) {
+    port = std::to_string(kFirstPort + hash_of(place.job) % kPorts);
+  }
+  return fmt::format("{}:{}", host, port);
 }
 
 Result<std::optional<int>> number_in(const Variables& environment, std::string_view name, int least) {
@@ -147,4 +144,4 @@ Status check_rank(std::string_view rank_name, int rank, std::string_view size_na
   return Status::invalid_argument(fmt::format("{}={}: must be below {}={}", rank_name, rank, size_name, size));
 }
 
-}  // namespace syncopate::experiments
+}  // namespace syncopate

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "experiments/config/started_by/launcher_places.h"
+#include "common/launch/launcher_places.h"
 
-namespace syncopate::experiments {
+namespace syncopate {
 namespace {
 
 // The names of one implementation's variables.
@@ -52,4 +52,4 @@ FoundPlace place_by_pmi(const Variables& environment) {
   return place;
 }
 
-}  // namespace syncopate::experiments
+}  // namespace syncopate

@@ -1,4 +1,4 @@
-#include "experiments/config/started_by/task_place.h"
+#include "experiments/config/started_by/started_task.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@ namespace syncopate::experiments {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 // What a real launcher has put into the environment of a process, as env(1) showed it there.
 Variables captured(const std::string& name) {
@@ -32,13 +33,13 @@ Variables operator+(Variables one, const Variables& other) {
 }
 
 std::optional<TaskPlace> place_in(const Variables& environment, StartedBy by = StartedBy::kAuto) {
-  Result<std::optional<TaskPlace>> place = task_place(environment, by);
+  FoundPlace place = started_task(environment, by);
   EXPECT_TRUE(place.ok()) << place.status().message();
   return place.ok() ? *place : std::nullopt;
 }
 
 std::string refusal(const Variables& environment, StartedBy by = StartedBy::kAuto) {
-  const Result<std::optional<TaskPlace>> place = task_place(environment, by);
+  const FoundPlace place = started_task(environment, by);
   EXPECT_EQ(place.status().code(), Code::kInvalidArgument);
   return place.status().message();
 }
@@ -132,18 +133,18 @@ TEST(TaskPlace, IsTheInnerOneOfLaunchersThatSrunStarts) {
 TEST(TaskPlace, RefusesLaunchersThatDisagree) {
   const std::string message = refusal(captured("mpirun-1") + captured("torchrun-1") + Variables{{"RANK", "0"}});
   EXPECT_EQ(message,
-            "torchrun says rank 0 of 2, mpirun says rank 1 of 2: say which has started this process, with "
-            "--started-by=torchrun or openmpi, or --started-by=none");
+            "torchrun says rank 0 of 2, mpirun says rank 1 of 2; say whom to believe, or none, with --started-by");
   expect_place(place_in(captured("mpirun-1") + captured("torchrun-1") + Variables{{"RANK", "0"}}, StartedBy::kOpenMpi),
                StartedBy::kOpenMpi, 1, 2, true);
 }
 
 TEST(TaskPlace, RefusesWhatIsNoPlace) {
-  EXPECT_EQ(refusal(captured("mpirun-1") + Variables{{"OMPI_COMM_WORLD_RANK", "2"}}),
+  EXPECT_EQ(refusal(captured("mpirun-1") + Variables{{"OMPI_COMM_WORLD_RANK", "2"}}, StartedBy::kOpenMpi),
             "OMPI_COMM_WORLD_RANK=2: must be below OMPI_COMM_WORLD_SIZE=2");
-  EXPECT_EQ(refusal(captured("srun-1") + Variables{{"SLURM_PROCID", "one"}}),
+  EXPECT_EQ(refusal(captured("srun-1") + Variables{{"SLURM_PROCID", "one"}}, StartedBy::kSlurm),
             "SLURM_PROCID=one: must be a whole number from 0");
-  EXPECT_EQ(refusal({{"PMI_RANK", "-1"}, {"PMI_SIZE", "2"}}), "PMI_RANK=-1: must be a whole number from 0");
+  EXPECT_THAT(refusal({{"PMI_RANK", "-1"}, {"PMI_SIZE", "2"}}),
+              StartsWith("PMI_RANK=-1: must be a whole number from 0"));
   EXPECT_THAT(refusal({{"WORLD_SIZE", "4"}}), HasSubstr("WORLD_SIZE is set, but not RANK"));
   EXPECT_THAT(refusal({{"RANK", "1"}, {"WORLD_SIZE", "4"}}), HasSubstr("MASTER_ADDR is not set"));
   EXPECT_THAT(refusal({}, StartedBy::kSlurm), HasSubstr("--started-by=slurm: the environment has nothing of it"));
@@ -186,7 +187,9 @@ TEST(TfConfig, KnowsWhetherTasksAreOnOneHost) {
 }
 
 TEST(TfConfig, RefusesWhatItCannotMean) {
-  EXPECT_EQ(refusal(tf_config("worker", "2")), "TF_CONFIG: task is worker 2, which cluster does not have");
+  EXPECT_EQ(
+      refusal(tf_config("worker", "2")),
+      "TF_CONFIG: task is worker 2, which cluster does not have; say whom to believe, or none, with --started-by");
   EXPECT_THAT(refusal(tf_config("reader", "0")), HasSubstr("task is reader 0, which cluster does not have"));
   EXPECT_THAT(refusal(tf_config("worker", "-1")), HasSubstr("task.index must be a whole number"));
   EXPECT_THAT(refusal({{"TF_CONFIG", "{"}}), HasSubstr("must be a JSON object"));
