@@ -27,6 +27,9 @@ library::OptionTexts texts_of(const StrategyOptions& options) {
   set(texts, "epsilon", options.optimizer.epsilon);
   set(texts, "weight_decay", options.optimizer.weight_decay);
   set(texts, "initial_accumulator", options.optimizer.initial_accumulator);
+  set(texts, "l1", options.optimizer.l1);
+  set(texts, "l2", options.optimizer.l2);
+  set(texts, "beta", options.optimizer.beta);
   if (!options.compress.empty()) texts["compress"] = options.compress;
   if (options.bucket_bytes > 0) texts["bucket_bytes"] = std::to_string(options.bucket_bytes);
   if (options.mode == Mode::kAllReduce) {
@@ -143,7 +146,7 @@ void Strategy::begin_step(double learning_rate) {
     return impl_->misuse(status.message());
   }
   impl_->phase = Impl::Phase::kInStep;
-  if (const auto rate = library::check_learning_rate(learning_rate); !rate.ok()) return impl_->misuse(rate.message());
+  if (const auto rate = impl_->exchange->check_rate(learning_rate); !rate.ok()) return impl_->misuse(rate.message());
   impl_->exchange->begin_step(learning_rate);
   impl_->watch.begin_step(impl_->step);
 }

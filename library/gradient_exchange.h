@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "common/sync_strategy.h"
 #include "library/group.h"
+#include "library/training_options.h"
 
 namespace syncopate::library {
 
@@ -18,8 +19,10 @@ class GradientExchange {
 
   virtual const Group& group() const = 0;
 
-  // The step's first gradient is there; `learning_rate` is the step's, which check_learning_rate() takes, if the
-  // exchange makes the update.
+  // Fails with invalid argument unless the next step can be made at this rate.
+  virtual Status check_rate(double learning_rate) const { return check_learning_rate(learning_rate); }
+  // The step's first gradient is there; `learning_rate` is the step's, which check_rate() takes, if the exchange makes
+  // the update.
   virtual void begin_step(double learning_rate) = 0;
   // Whether the tensor's gradient has been handed over in this step.
   virtual bool has(std::size_t tensor) const = 0;

@@ -22,6 +22,7 @@ Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_
   std::unique_ptr<StrategyExchange> exchange(new StrategyExchange(std::move(group), layout));
   SYNCOPATE_RETURN_IF_ERROR(options.servers == 0 ? exchange->connect_allreduce(name, options)
                                                  : exchange->connect_servers(name, options, started));
+  exchange->has_one_rate_ = options.optimizer.kind == OptimizerKind::kFtrl;
   const bool outlives_ranks = options.elastic && options.servers > 0;
   exchange->interrupted_by_loss_.emplace(
       *exchange->group_, [&each = *exchange] { each.interrupt(); },
@@ -167,7 +168,15 @@ Status StrategyExchange::join() {
   return Status();
 }
 
+Status StrategyExchange::check_rate(double learning_rate) const {
+  SYNCOPATE_RETURN_IF_ERROR(check_learning_rate(learning_rate));
+  if (!has_one_rate_ || rate_.value_or(learning_rate) == learning_rate) return Status();
+  return Status::invalid_argument(
+      fmt::format("a learning rate of {}, after one of {}: ftrl has one rate in all steps", learning_rate, *rate_));
+}
+
 void StrategyExchange::begin_step(double learning_rate) {
+  rate_ = learning_rate;
   in_step_ = true;
   release_->begin();
   strategy_->begin_step({.step = step_, .learning_rate = learning_rate});

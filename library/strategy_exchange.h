@@ -59,6 +59,8 @@ class StrategyExchange final : public GradientExchange {
   Result<std::int64_t> save(const TensorMemories& memories);
 
   const Group& group() const override { return *group_; }
+  // Fails also for another rate than that of the steps before, under a rule that has one alone (ftrl).
+  Status check_rate(double learning_rate) const override;
   void begin_step(double learning_rate) override;
   bool has(std::size_t tensor) const override { return release_->is_ready(tensor); }
   // Copies the gradient. One that is absent counts as zeros.
@@ -98,7 +100,9 @@ class StrategyExchange final : public GradientExchange {
   std::optional<GradientRelease> release_;   // from join on
   std::optional<WeightWatch> weight_watch_;  // where servers make updates, from join on
   std::int64_t step_ = 0;
-  bool in_step_ = false;  // or in join: others may be waited for
+  bool has_one_rate_ = false;
+  std::optional<double> rate_;  // of the last step
+  bool in_step_ = false;        // or in join: others may be waited for
 };
 
 }  // namespace syncopate::library

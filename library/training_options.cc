@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "common/group_limits.h"
+#include "common/optimizer/update_rules.h"
+#include "common/text/list_text.h"
 
 namespace syncopate::library {
 namespace {
@@ -24,55 +26,22 @@ Status read(std::string_view name, std::string_view text, Number& number) {
   return Status::invalid_argument(fmt::format("{}='{}': must be a number", name, text));
 }
 
-// A number of update rules: where it goes, and what it may be. At most the largest float, if there is no other limit.
-struct RuleNumber {
-  std::string_view name;
-  float OptimizerConfig::*member;
-  bool is_below_one;
-};
-
-constexpr RuleNumber kMomentum{"momentum", &OptimizerConfig::momentum, false};
-constexpr RuleNumber kBeta1{"beta1", &OptimizerConfig::beta1, true};
-constexpr RuleNumber kBeta2{"beta2", &OptimizerConfig::beta2, true};
-constexpr RuleNumber kEpsilon{"epsilon", &OptimizerConfig::epsilon, false};
-constexpr RuleNumber kWeightDecay{"weight_decay", &OptimizerConfig::weight_decay, false};
-constexpr RuleNumber kInitial{"initial_accumulator", &OptimizerConfig::initial_accumulator, false};
-constexpr const RuleNumber* kNumbers[] = {&kMomentum, &kBeta1, &kBeta2, &kEpsilon, &kWeightDecay, &kInitial};
-
-struct UpdateRule {
-  std::string_view name;
-  OptimizerKind kind;
-  bool nesterov;
-  std::vector<const RuleNumber*> numbers;  // that mean something to it
-};
-
-const std::vector<UpdateRule>& update_rules() {
-  static const std::vector<UpdateRule> rules = {
-      {"sgd", OptimizerKind::kSgd, false, {&kWeightDecay}},
-      {"momentum", OptimizerKind::kMomentum, false, {&kMomentum, &kWeightDecay}},
-      {"nesterov", OptimizerKind::kMomentum, true, {&kMomentum, &kWeightDecay}},
-      {"adam", OptimizerKind::kAdam, false, {&kBeta1, &kBeta2, &kEpsilon, &kWeightDecay}},
-      {"adamw", OptimizerKind::kAdamW, false, {&kBeta1, &kBeta2, &kEpsilon, &kWeightDecay}},
-      {"adagrad", OptimizerKind::kAdagrad, false, {&kEpsilon, &kInitial, &kWeightDecay}},
-  };
-  return rules;
-}
-
 const UpdateRule& rule_of(const OptimizerConfig& config) {
-  return *std::ranges::find_if(update_rules(), [&](const UpdateRule& rule) {
+  return *std::ranges::find_if(kUpdateRules, [&](const UpdateRule& rule) {
     return rule.kind == config.kind && rule.nesterov == config.nesterov;
   });
 }
 
 Status read_rule(std::string_view text, OptimizerConfig& config) {
-  for (const UpdateRule& rule : update_rules()) {
-    if (rule.name != text) continue;
+  std::vector<std::string> names;
+  for (const UpdateRule& rule : kUpdateRules) {
+    names.emplace_back(rule.name);
+    if (text != rule.name) continue;
     config.kind = rule.kind;
     config.nesterov = rule.nesterov;
     return Status();
   }
-  return Status::invalid_argument(
-      fmt::format("optimizer='{}': must be sgd, momentum, nesterov, adam, adamw or adagrad", text));
+  return Status::invalid_argument(fmt::format("optimizer='{}': must be {}", text, list_text(names, "or")));
 }
 
 Status read_rule_number(const RuleNumber& number, std::string_view text, OptimizerConfig& config) {
@@ -86,11 +55,13 @@ Status read_rule_number(const RuleNumber& number, std::string_view text, Optimiz
 
 // Fails for numbers that were given and that the rule does not know.
 Status check_numbers(const OptionTexts& texts, const UpdateRule& rule) {
-  for (const RuleNumber* number : kNumbers) {
+  for (const RuleNumber* number : kRuleNumbers) {
     const auto given = texts.find(std::string(number->name));
-    if (given == texts.end() || std::ranges::find(rule.numbers, number) != rule.numbers.end()) continue;
+    if (given == texts.end() || number->is_of(rule.kind)) continue;
     std::vector<std::string_view> known;
-    for (const RuleNumber* each : rule.numbers) known.push_back(each->name);
+    for (const RuleNumber* each : kRuleNumbers) {
+      if (each->is_of(rule.kind)) known.push_back(each->name);
+    }
     return Status::invalid_argument(fmt::format("{}={} means nothing to {}, which has {}: leave it out", number->name,
                                                 given->second, rule.name, fmt::join(known, ", ")));
   }
@@ -138,7 +109,7 @@ Status read_option(const std::string& name, const std::string& text, TrainingOpt
   }
   if (name == "servers") return read(name, text, options.servers);
   if (name == "bucket_bytes") return read(name, text, options.bucket_bytes);
-  for (const RuleNumber* number : kNumbers) {
+  for (const RuleNumber* number : kRuleNumbers) {
     if (name == number->name) return read_rule_number(*number, text, optimizer);
   }
   if (name == "groups") return read_groups(text, optimizer);
@@ -184,8 +155,8 @@ OptionTexts TrainingOptions::texts() const {
   OptionTexts texts{{"optimizer", std::string(rule.name)},
                     {"compress", to_string(codec)},
                     {"bucket_bytes", std::to_string(bucket_bytes)}};
-  for (const RuleNumber* number : rule.numbers) {
-    texts[std::string(number->name)] = fmt::format("{}", optimizer.*number->member);
+  for (const RuleNumber* number : kRuleNumbers) {
+    if (number->is_of(rule.kind)) texts[std::string(number->name)] = fmt::format("{}", optimizer.*number->member);
   }
   if (optimizer.groups != nullptr) {
     std::string& groups = texts["groups"];

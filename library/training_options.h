@@ -24,11 +24,10 @@ struct TrainingOptions {
   std::size_t bucket_bytes = 1 << 20;  // under parameter servers, the most that a chunk holds
 
   // Reads "elastic" ("1"), "servers", "consistency" ("bounded:4"), "compress" ("topk:0.01"), "bucket_bytes",
-  // "optimizer" (sgd, momentum, nesterov, adam, adamw, adagrad) and its numbers "momentum", "beta1", "beta2",
-  // "epsilon", "weight_decay", "initial_accumulator" and "groups" ("0:640:1:0.01,640:650:0.5:0": begin, end, factor of
-  // the rate and decay of ranges of the arena, ascending and disjoint); what is not given has its default. Fails with
-  // invalid argument for any other text, for an option that means nothing beside the others, and for what `workers`
-  // cannot do.
+  // "optimizer" and its numbers (common/optimizer/update_rules.h), and "groups" ("0:640:1:0.01,640:650:0.5:0": begin,
+  // end, factor of the rate and decay of ranges of the arena, ascending and disjoint); what is not given has its
+  // default. Fails with invalid argument for any other text, for an option that means nothing beside the others, and
+  // for what `workers` cannot do.
   static Result<TrainingOptions> parse(const OptionTexts& texts, int workers);
 
   // All that they come to, each option that means something with its value, for ranks to compare.

@@ -4,39 +4,38 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "common/optimizer/optimizer.h"
+#include "common/optimizer/update_rules.h"
 
 namespace syncopate::experiments {
 
 enum class OptimizerChoice { kSgd, kMomentum, kNesterov, kAdam, kAdamW, kAdagrad, kFtrl };
 
-struct OptimizerTraits {
+struct OptimizerTraits : UpdateRule {
   OptimizerChoice choice;
-  const char* name;
-  OptimizerKind kind;
-  bool nesterov = false;
   double usual_rate = 0;
   // A rate between those at which the weights of norms, which move least, hardly move and those at which training is
   // unstable: the one of compare's equality check.
   double equality_rate = 0;
 };
 
-// The usual rate of adam and adamw is that of Kingma and Ba 2015, section 2. The steps of adam, adamw and adagrad do
-// not shrink with the gradient: a tenth of the usual rate is right for the equality check.
+// In the order of kUpdateRules. The usual rate of adam and adamw is that of Kingma and Ba 2015, section 2. The steps of
+// adam, adamw and adagrad do not shrink with the gradient: a tenth of the usual rate is right for the equality check.
 inline constexpr OptimizerTraits kOptimizers[] = {
-    {OptimizerChoice::kSgd, "sgd", OptimizerKind::kSgd, false, 0.1, 0.1},
-    {OptimizerChoice::kMomentum, "momentum", OptimizerKind::kMomentum, false, 0.01, 0.03},
-    {OptimizerChoice::kNesterov, "nesterov", OptimizerKind::kMomentum, true, 0.01, 0.03},
-    {OptimizerChoice::kAdam, "adam", OptimizerKind::kAdam, false, 0.001, 0.001 / 10},
-    {OptimizerChoice::kAdamW, "adamw", OptimizerKind::kAdamW, false, 0.001, 0.001 / 10},
-    {OptimizerChoice::kAdagrad, "adagrad", OptimizerKind::kAdagrad, false, 0.01, 0.01 / 10},
-    {OptimizerChoice::kFtrl, "ftrl", OptimizerKind::kFtrl, false, 0.1, 0.2},
+    {kUpdateRules[0], OptimizerChoice::kSgd, 0.1, 0.1},
+    {kUpdateRules[1], OptimizerChoice::kMomentum, 0.01, 0.03},
+    {kUpdateRules[2], OptimizerChoice::kNesterov, 0.01, 0.03},
+    {kUpdateRules[3], OptimizerChoice::kAdam, 0.001, 0.001 / 10},
+    {kUpdateRules[4], OptimizerChoice::kAdamW, 0.001, 0.001 / 10},
+    {kUpdateRules[5], OptimizerChoice::kAdagrad, 0.01, 0.01 / 10},
+    {kUpdateRules[6], OptimizerChoice::kFtrl, 0.1, 0.2},
 };
+static_assert(std::size(kOptimizers) == std::size(kUpdateRules));
 
 constexpr const OptimizerTraits& traits_of(OptimizerChoice choice) {
   return *std::ranges::find(kOptimizers, choice, &OptimizerTraits::choice);
@@ -48,11 +47,11 @@ inline std::optional<OptimizerChoice> optimizer_named(std::string_view name) {
   return found == std::end(kOptimizers) ? std::nullopt : std::optional(found->choice);
 }
 
-constexpr bool has_momentum(const OptimizerTraits& traits) { return traits.kind == OptimizerKind::kMomentum; }
+// Whether a number means something to the rule.
+constexpr bool has(const OptimizerTraits& traits, const RuleNumber& number) { return number.is_of(traits.kind); }
+constexpr bool has_momentum(const OptimizerTraits& traits) { return has(traits, rule_number::kMomentum); }
 // First and second moments of the gradient.
-constexpr bool has_moments(const OptimizerTraits& traits) {
-  return traits.kind == OptimizerKind::kAdam || traits.kind == OptimizerKind::kAdamW;
-}
+constexpr bool has_moments(const OptimizerTraits& traits) { return has(traits, rule_number::kBeta1); }
 
 // Returns the names of the rows for which `holds`, in order.
 inline std::vector<std::string> optimizer_names(const std::function<bool(const OptimizerTraits&)>& holds) {

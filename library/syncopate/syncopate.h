@@ -110,13 +110,14 @@ enum class Mode { kAllReduce, kParameterServers };
 
 // An update rule, and its numbers, each with its usual value where none is given; none that the rule does not have.
 struct Optimizer {
-  std::string rule = "sgd";  // sgd, momentum, nesterov, adam, adamw, adagrad
+  std::string rule = "sgd";  // sgd, momentum, nesterov, adam, adamw, adagrad, ftrl
   std::optional<double> momentum = {};
   std::optional<double> beta1 = {};
   std::optional<double> beta2 = {};
   std::optional<double> epsilon = {};
   std::optional<double> weight_decay = {};
   std::optional<double> initial_accumulator = {};
+  std::optional<double> l1 = {}, l2 = {}, beta = {};  // of ftrl, which has one learning rate in all steps
 };
 
 // Alike on all ranks; what means nothing beside the others is refused.

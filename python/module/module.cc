@@ -389,7 +389,7 @@ NB_MODULE(_core, module) {
       .def(
           "begin_step",
           [](GradientExchange& self, double learning_rate) {
-            check(check_learning_rate(learning_rate));
+            check(self.check_rate(learning_rate));
             self.begin_step(learning_rate);
           },
           "learning_rate"_a)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/optimizer/update_rules.h"
 #include "library/syncopate/syncopate.h"
 
 namespace syncopate::api {
@@ -45,6 +46,48 @@ TEST_P(ApiStrategyTest, MakesTheUpdateOfEachStep) {
   const Status left = strategy->leave();
   EXPECT_TRUE(left.ok()) << left.message();
   EXPECT_TRUE(job->leave().ok());
+}
+
+void make_step(Strategy& strategy, double rate) {
+  strategy.begin_step(rate);
+  for (const std::size_t tensor : {0, 1}) {
+    for (float& gradient : strategy.gradients(tensor)) gradient = 0.5f;
+    strategy.gradient_ready(tensor);
+  }
+}
+
+TEST_P(ApiStrategyTest, HasEachRuleThatARunHas) {
+  for (const UpdateRule& rule : kUpdateRules) {
+    Result<Job> job = job_of_one();
+    ASSERT_TRUE(job.ok());
+    Result<Strategy> strategy = job->connect(small_layout(), {.mode = GetParam(), .optimizer = {.rule = rule.name}});
+    ASSERT_TRUE(strategy.ok()) << strategy.status().message();
+    ASSERT_TRUE(strategy->join().ok());
+    const ::syncopate::Optimizer optimizer({.kind = rule.kind, .nesterov = rule.nesterov});
+    OptimizerState state(rule.kind, 1);
+    float weight = 0;
+    const float gradient = 0.5f;
+    for (int step = 1; step <= 3; ++step) {
+      optimizer.apply({&weight, 1}, {&gradient, 1}, state, 0, {.learning_rate = 0.5, .number = step});
+      make_step(*strategy, 0.5);
+      ASSERT_TRUE(strategy->finish_step().ok());
+    }
+    EXPECT_THAT(strategy->weights(0), Each(weight)) << rule.name;
+    EXPECT_TRUE(strategy->leave().ok());
+  }
+}
+
+TEST_P(ApiStrategyTest, KeepsTheOneRateOfFtrl) {
+  Result<Job> job = job_of_one();
+  Result<Strategy> strategy =
+      job->connect(small_layout(), {.mode = GetParam(), .optimizer = {.rule = "ftrl", .l1 = 0.1, .beta = 2}});
+  ASSERT_TRUE(strategy.ok()) << strategy.status().message();
+  ASSERT_TRUE(strategy->join().ok());
+  make_step(*strategy, 0.5);
+  ASSERT_TRUE(strategy->finish_step().ok());
+  make_step(*strategy, 0.25);
+  EXPECT_EQ(strategy->finish_step().status().message(),
+            "a learning rate of 0.25, after one of 0.5: ftrl has one rate in all steps");
 }
 
 TEST_P(ApiStrategyTest, EndsAStepWithANanWhereThatIsAskedForAndNamesRankStepAndTensor) {
@@ -143,7 +186,8 @@ TEST(ApiStrategy, RefusesOptionsThatNoJobCanHave) {
   ParamLayout empty;
   empty.add("empty", {4, 0});
   EXPECT_THAT(refusal(empty, {}), HasSubstr("'empty' has a dimension of 0: each must be at least 1"));
-  EXPECT_THAT(refusal(small_layout(), {.optimizer = {.rule = "lion"}}), HasSubstr("optimizer='lion': must be sgd"));
+  EXPECT_THAT(refusal(small_layout(), {.optimizer = {.rule = "lion"}}),
+              HasSubstr("optimizer='lion': must be sgd, momentum, nesterov, adam, adamw, adagrad or ftrl"));
   EXPECT_THAT(refusal(small_layout(), {.compress = "zip"}), HasSubstr("zip"));
   EXPECT_THAT(refusal(small_layout(), {.on_nan = "skip"}), HasSubstr("on_nan='skip': must be stop or go-on"));
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .servers = 0}), HasSubstr("must be 1 to 1024"));
@@ -163,8 +207,9 @@ TEST(ApiStrategy, RefusesOptionsThatMeanNothing) {
   EXPECT_THAT(refusal({.consistency = "async"}), HasSubstr("allreduce is always synchronous"));
   EXPECT_THAT(refusal({.servers = 2}), HasSubstr("are for parameter servers"));
   EXPECT_THAT(refusal({.server_program = "/bin/true"}), HasSubstr("are for parameter servers"));
-  EXPECT_THAT(refusal({.optimizer = {.rule = "adam", .momentum = 0.9}}),
-              HasSubstr("momentum=0.9 means nothing to adam"));
+  EXPECT_THAT(
+      refusal({.optimizer = {.rule = "adam", .momentum = 0.9}}),
+      HasSubstr("momentum=0.9 means nothing to adam, which has beta1, beta2, epsilon, weight_decay: leave it out"));
   EXPECT_THAT(refusal({.optimizer = {.rule = "momentum", .momentum = -0.5}}), HasSubstr("momentum=-0.5: must be"));
 }
 

@@ -153,21 +153,21 @@ inline const Condition kDrawnData{
     [](const Run& r) { return generates_data(r) || r.dataset == "ratings" || has_own_data(r); }};
 
 // Training
-inline const Condition kMomentum{optimizers(has_momentum),
-                                 [](const Run& r) { return has_momentum(traits_of(r.optimizer)); }};
+// What a number of update rules needs to mean something.
+template <const RuleNumber& number>
+Condition of_rules() {
+  return {optimizers([](const OptimizerTraits& traits) { return has(traits, number); }),
+          [](const Run& r) { return has(traits_of(r.optimizer), number); }};
+}
+inline const Condition kMomentum = of_rules<rule_number::kMomentum>();
 inline const Condition kStaleMomentum{kStale.words + " and " + kMomentum.words,
                                       [](const Run& r) { return kStale.holds(r) && kMomentum.holds(r); }};
-inline const Condition kMoments{optimizers(has_moments),
-                                [](const Run& r) { return has_moments(traits_of(r.optimizer)); }};
-inline const Condition kAdagrad{"--optimizer=adagrad",
-                                [](const Run& r) { return r.optimizer == OptimizerChoice::kAdagrad; }};
-inline const Condition kFtrl{"--optimizer=ftrl", [](const Run& r) { return r.optimizer == OptimizerChoice::kFtrl; }};
-inline const Condition kEpsilon{optimizers([](const OptimizerTraits& traits) {
-                                  return has_moments(traits) || traits.choice == OptimizerChoice::kAdagrad;
-                                }),
-                                [](const Run& r) { return kMoments.holds(r) || kAdagrad.holds(r); }};
+inline const Condition kMoments = of_rules<rule_number::kBeta1>();
+inline const Condition kAdagrad = of_rules<rule_number::kInitialAccumulator>();
+inline const Condition kFtrl = of_rules<rule_number::kL1>();
+inline const Condition kEpsilon = of_rules<rule_number::kEpsilon>();
 inline const Condition kWeightDecay{"any --optimizer but ftrl, which has --l2",
-                                    [](const Run& r) { return !kFtrl.holds(r); }};
+                                    of_rules<rule_number::kWeightDecay>().holds};
 inline const Condition kDecays{"a --weight-decay above 0",
                                [](const Run& r) { return kWeightDecay.holds(r) && r.weight_decay > 0; }};
 // If the global batch size was given, recording that one reproduces the run.

@@ -377,7 +377,7 @@ Status validate_schedule(const ResolvedRun& config) {
 
 // A weight of ftrl is a function of all gradients so far and of one rate: another rate would change it at once.
 Status validate_ftrl(const ResolvedRun& config) {
-  if (config.optimizer != OptimizerChoice::kFtrl) return {};
+  if (!has(traits_of(config.optimizer), rule_number::kL1)) return {};
   const LearningRateSchedule& schedule = config.lr_schedule;
   if (schedule.shape != LearningRateSchedule::Shape::kConstant || schedule.warmup_epochs > 0) {
     return Status::invalid_argument(fmt::format(

@@ -29,7 +29,7 @@ class Strategy:
     shapes and options, and steps at the same rates: ranks that differ are told so.
 
     weights        float32 arrays by name; rank 0's values count
-    optimizer      "sgd", "momentum", "nesterov", "adam", "adamw" or "adagrad"
+    optimizer      "sgd", "momentum", "nesterov", "adam", "adamw", "adagrad" or "ftrl"
     mode           "allreduce": each rank makes the update with the mean of all ranks' gradients. "ps": parameter servers
                    make updates, as `consistency` says
     consistency    under ps: "sync", "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
@@ -37,7 +37,7 @@ class Strategy:
     compress       a codec for gradients on their way: "fp16", "int8", "topk:0.01" and others
     bucket_mb      gradients travel in buckets of about so many MB; None: 1, and under ps 0.25
     settings       of the optimizer, those that mean something to it: momentum, beta1, beta2, epsilon, weight_decay,
-                   initial_accumulator
+                   initial_accumulator, l1, l2, beta
 
     Raises ValueError, in one line that says what would be right, for what cannot work.
     """
