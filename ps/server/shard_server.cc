@@ -220,7 +220,7 @@ bool ShardServer::take_header(Message& message) {
   } else if (!is_tail && (!options_.group.is_worker(message.from()) || incoming_.origin() != 0)) {
     drop(message.from(), "not a worker");
   } else {
-    // Both homes decide by the same times.
+    // Both replicas decide by the same times.
     if (!is_tail) incoming_.set_arrived(clock_.now().time_since_epoch().count());
     if (is_tail) message = std::move(message).renumbered(static_cast<int>(incoming_.origin()) - 1);
     return true;

@@ -49,7 +49,7 @@ bool is_taking(TraceKind kind) {
   return kind == TraceKind::kPartTaken || kind == TraceKind::kPushTaken || kind == TraceKind::kAnswerTaken;
 }
 
-// The first of several that are alike counts: a push goes to both homes of a shard, and a network may repeat it.
+// The first of several that are alike counts: a push goes to both replicas of a shard, and a network may repeat it.
 std::map<MessageKey, Ends> ends_of(std::span<const std::vector<const TraceEvent*>> by_process) {
   std::map<MessageKey, Ends> messages;
   const auto is_first = [](const TraceEvent* known, const TraceEvent* event) {
