@@ -6,9 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <type_traits>
+
+#include "common/figure_bits.h"
 
 namespace syncopate {
 namespace {
@@ -22,39 +23,11 @@ constexpr Kind kind_of() {
   return std::is_integral_v<T> ? Kind::kCount : Kind::kDuration;
 }
 
-template <typename T>
-std::int64_t bits_of(const T& value) {
-  if constexpr (std::is_same_v<T, double>) {
-    return std::bit_cast<std::int64_t>(value);
-  } else if constexpr (std::is_same_v<T, TimePoint>) {
-    return value.time_since_epoch().count();
-  } else if constexpr (std::is_same_v<T, Duration>) {
-    return value.count();
-  } else if constexpr (std::is_same_v<T, std::optional<Duration>>) {
-    return value ? value->count() : -1;
-  } else {
-    return value;
-  }
-}
-
-template <typename T>
-void put(std::int64_t bits, T& value) {
-  if constexpr (std::is_same_v<T, double>) {
-    value = std::bit_cast<double>(bits);
-  } else if constexpr (std::is_same_v<T, std::optional<Duration>>) {
-    value = bits < 0 ? std::nullopt : std::optional(Duration(bits));
-  } else if constexpr (std::is_same_v<T, TimePoint>) {
-    value = TimePoint(Duration(bits));
-  } else {
-    value = static_cast<T>(bits);
-  }
-}
-
 template <auto member>
 constexpr StepField field(StepField field) {
   field.kind = kind_of<std::remove_cvref_t<decltype(StepRecord().*member)>>();
   field.get = [](const StepRecord& record) { return bits_of(record.*member); };
-  field.set = [](std::int64_t bits, StepRecord& record) { put(bits, record.*member); };
+  field.set = [](std::int64_t bits, StepRecord& record) { set_bits(bits, record.*member); };
   return field;
 }
 
@@ -62,7 +35,7 @@ template <auto member>
 constexpr StepField sync_field(StepField field) {
   field.kind = kind_of<std::remove_cvref_t<decltype(SyncStats().*member)>>();
   field.get = [](const StepRecord& record) { return bits_of(record.sync.*member); };
-  field.set = [](std::int64_t bits, StepRecord& record) { put(bits, record.sync.*member); };
+  field.set = [](std::int64_t bits, StepRecord& record) { set_bits(bits, record.sync.*member); };
   return field;
 }
 

@@ -41,82 +41,17 @@ struct WrittenEvaluation {
   double loss, accuracy, epoch;
 };
 
-struct WrittenServer {
-  static constexpr std::size_t kCounts = 9, kTimes = 0;
-  std::int64_t server, updates, pushes, dropped, busy, serving, bytes_in, bytes_out, core_wait;
-};
-
 // A part of a trace: this, and then events.
 struct WrittenTrace {
   static constexpr std::size_t kCounts = 2, kTimes = 0;
   std::int64_t server, dropped;
 };
 
-struct WrittenEvent {
-  static constexpr std::size_t kCounts = 8, kTimes = 2;
-  std::int64_t kind, membership, shard, peer, item, number, value, bytes, begin, end;
-};
-constexpr std::size_t kMostEventsOfAnEntry = (kMostBytesOfAnEntry - sizeof(WrittenTrace)) / sizeof(WrittenEvent);
+constexpr std::size_t kMostEventsOfAnEntry = (kMostBytesOfAnEntry - sizeof(WrittenTrace)) / sizeof(TraceNumbers);
 
-WrittenServer written(const ToldServer& told) {
-  return {.server = told.server,
-          .updates = told.updates,
-          .pushes = told.pushes,
-          .dropped = told.dropped,
-          .busy = told.busy.count(),
-          .serving = told.serving.count(),
-          .bytes_in = told.bytes_in,
-          .bytes_out = told.bytes_out,
-          .core_wait = told.core_wait.value_or(Duration(-1)).count()};
-}
-
-ToldServer read_server(const WrittenServer& server) {
-  return {.server = server.server,
-          .updates = server.updates,
-          .pushes = server.pushes,
-          .dropped = server.dropped,
-          .busy = Duration(server.busy),
-          .serving = Duration(server.serving),
-          .bytes_in = server.bytes_in,
-          .bytes_out = server.bytes_out,
-          .core_wait = server.core_wait < 0 ? std::nullopt : std::optional(Duration(server.core_wait))};
-}
-
-WrittenEvent written(const TraceEvent& event) {
-  return {.kind = static_cast<std::int64_t>(event.kind),
-          .membership = event.membership,
-          .shard = event.shard,
-          .peer = event.peer,
-          .item = event.item,
-          .number = event.number,
-          .value = event.value,
-          .bytes = event.bytes,
-          .begin = event.begin.time_since_epoch().count(),
-          .end = event.end.time_since_epoch().count()};
-}
+using ServerNumbers = std::array<std::int64_t, 1 + kServerFigures>;  // the server's, and its figures
 
 TimePoint time_of(std::int64_t nanoseconds) { return TimePoint(Duration(nanoseconds)); }
-
-// Whether it is an event that a process records: its small numbers are ones, and it does not end before it begins.
-bool is_event(const WrittenEvent& event) {
-  const auto is_small = [](std::int64_t number) { return number <= std::numeric_limits<std::int32_t>::max(); };
-  return event.kind >= 0 && event.kind <= static_cast<std::int64_t>(kLastTraceKind) && event.begin >= 0 &&
-         event.end >= event.begin && is_small(event.membership) && is_small(event.shard) && is_small(event.peer) &&
-         is_small(event.item);
-}
-
-TraceEvent read_event(const WrittenEvent& event) {
-  return {.kind = static_cast<TraceKind>(event.kind),
-          .membership = static_cast<std::int32_t>(event.membership),
-          .shard = static_cast<std::int32_t>(event.shard),
-          .peer = static_cast<std::int32_t>(event.peer),
-          .item = static_cast<std::int32_t>(event.item),
-          .number = event.number,
-          .value = event.value,
-          .bytes = event.bytes,
-          .begin = time_of(event.begin),
-          .end = time_of(event.end)};
-}
 
 void append(std::string& text, EntryKind kind, std::string_view payload) {
   const Header header{kind, static_cast<std::uint32_t>(payload.size())};
@@ -179,6 +114,20 @@ Result<Written> read_as(std::string_view payload) {
   return value;
 }
 
+void append(std::string& text, const ToldServer& told) {
+  ServerNumbers numbers{told.server};
+  std::ranges::copy(bits_of(told.figures), numbers.begin() + 1);
+  append(text, EntryKind::kServer, numbers);
+}
+
+Result<ToldServer> read_server(std::string_view payload) {
+  ServerNumbers numbers;
+  if (payload.size() != sizeof(numbers)) return Status::data_loss("an entry has the wrong size");
+  std::memcpy(&numbers, payload.data(), sizeof(numbers));
+  if (!std::ranges::all_of(numbers, can_be)) return Status::data_loss("an entry has a count or a time that cannot be");
+  return ToldServer{.server = numbers[0], .figures = server_figures_in(std::span(numbers).subspan(1))};
+}
+
 void append(std::string& text, const ToldTrace& told) {
   std::span<const TraceEvent> rest = told.events;
   std::int64_t dropped = told.dropped;  // said with the first part
@@ -187,8 +136,8 @@ void append(std::string& text, const ToldTrace& told) {
     const WrittenTrace head{.server = told.server, .dropped = std::exchange(dropped, 0)};
     std::string payload(reinterpret_cast<const char*>(&head), sizeof(head));
     for (const TraceEvent& event : part) {
-      const WrittenEvent value = written(event);
-      payload.append(reinterpret_cast<const char*>(&value), sizeof(value));
+      const TraceNumbers numbers = numbers_of(event);
+      payload.append(reinterpret_cast<const char*>(&numbers), sizeof(numbers));
     }
     append(text, EntryKind::kTrace, std::string_view(payload));
     rest = rest.subspan(part.size());
@@ -198,12 +147,14 @@ void append(std::string& text, const ToldTrace& told) {
 Result<ToldTrace> read_trace(std::string_view payload) {
   SYNCOPATE_ASSIGN_OR_RETURN(const WrittenTrace head, read_as<WrittenTrace>(payload.substr(0, sizeof(WrittenTrace))));
   ToldTrace told{.server = head.server, .events = {}, .dropped = std::max<std::int64_t>(head.dropped, 0)};
-  for (payload.remove_prefix(sizeof(head)); !payload.empty();
-       payload.remove_prefix(std::min(payload.size(), sizeof(WrittenEvent)))) {
-    SYNCOPATE_ASSIGN_OR_RETURN(const WrittenEvent event,
-                               read_as<WrittenEvent>(payload.substr(0, sizeof(WrittenEvent))));
-    if (!is_event(event)) return Status::data_loss("an event is none that a process records");
-    told.events.push_back(read_event(event));
+  payload.remove_prefix(sizeof(head));
+  if (payload.size() % sizeof(TraceNumbers) != 0) return Status::data_loss("an entry has the wrong size");
+  for (; !payload.empty(); payload.remove_prefix(sizeof(TraceNumbers))) {
+    TraceNumbers numbers;
+    std::memcpy(&numbers, payload.data(), sizeof(numbers));
+    const std::optional<TraceEvent> event = trace_event_in(numbers);
+    if (!event) return Status::data_loss("an event is none that a process records");
+    told.events.push_back(*event);
   }
   return told;
 }
@@ -229,8 +180,8 @@ Result<StepFileEntry> read_entry(EntryKind kind, std::string_view payload) {
           ToldFact{.name = std::string(payload.substr(0, end)), .value = std::string(payload.substr(end + 1))});
     }
     case EntryKind::kServer: {
-      SYNCOPATE_ASSIGN_OR_RETURN(const WrittenServer server, read_as<WrittenServer>(payload));
-      return StepFileEntry(read_server(server));
+      SYNCOPATE_ASSIGN_OR_RETURN(const ToldServer server, read_server(payload));
+      return StepFileEntry(server);
     }
     case EntryKind::kTrace: {
       SYNCOPATE_ASSIGN_OR_RETURN(ToldTrace told, read_trace(payload));
@@ -266,7 +217,7 @@ void StepFileWriter::add(const StepFileEntry& entry, TimePoint now) {
                              .accuracy = told->accuracy,
                              .epoch = told->epoch});
   } else if (const auto* server = std::get_if<ToldServer>(&entry)) {
-    append(kept_, EntryKind::kServer, written(*server));
+    append(kept_, *server);
   } else if (const auto* trace = std::get_if<ToldTrace>(&entry)) {
     append(kept_, *trace);
   } else if (const auto* fact = std::get_if<ToldFact>(&entry)) {

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/os/file_descriptor.h"
+#include "common/server_figures.h"
 #include "common/status.h"
 #include "common/step_record.h"
 #include "common/trace/trace_event.h"
@@ -33,15 +34,11 @@ struct ToldFact {
 inline constexpr const char* kParametersFact = "parameters";  // how many the model has
 inline constexpr const char* kRefusedFact = "refused";  // why the program cannot do what is asked; it makes no step
 
-// What a parameter server has had to do for steps, told when it has ended. A program may have several of one number,
-// one after the other or together.
+// What a parameter server has had to do, told when it has ended. A program may have several of one number, one after
+// the other or together.
 struct ToldServer {
   std::int64_t server = 0;  // its number
-  std::int64_t updates = 0, pushes = 0;
-  std::int64_t dropped = 0;                  // messages and connections that failed their checks
-  Duration busy{}, serving{};                // in which it worked on messages; from the first to the end of the last
-  std::int64_t bytes_in = 0, bytes_out = 0;  // payload
-  std::optional<Duration> core_wait = {};    // in which it was ready and had no core to run on; none: not known
+  ServerFigures figures;
 
   bool operator==(const ToldServer&) const = default;
 };

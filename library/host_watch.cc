@@ -1,7 +1,6 @@
 #include "library/host_watch.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "common/hash.h"
+#include "common/os/readiness.h"
 #include "common/text/printable_text.h"
 #include "common/transport/socket_links.h"
 
@@ -93,8 +93,7 @@ void HostWatch::loop() {
 void HostWatch::poll_peers(TimePoint until) {
   std::vector<pollfd> items{{wake_.get(), POLLIN, 0}};
   for (const Peer& peer : peers_) items.push_back({peer.is_over ? -1 : peer.stream->descriptor(), POLLIN, 0});
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.now());
-  poll(items.data(), items.size(), std::max(0, static_cast<int>(left.count())));
+  ready_before(until, items);
   eventfd_t count = 0;
   if (items[0].revents != 0) eventfd_read(wake_.get(), &count);
   std::size_t item = 1;

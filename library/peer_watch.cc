@@ -1,9 +1,7 @@
 #include "library/peer_watch.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,15 +13,9 @@
 #include "library/process_input.h"
 
 namespace syncopate::library {
-namespace {
-
-FileDescriptor open_pidfd(pid_t pid) { return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
-
-}  // namespace
-
 Result<std::unique_ptr<PeerWatch>> PeerWatch::start() {
-  if (!open_pidfd(getpid()).open()) {
-    return Status::internal(fmt::format("processes cannot be watched (pidfd_open: {})", std::strerror(errno)));
+  if (const Result<ProcessHandle> own = ProcessHandle::of(getpid()); !own.ok()) {
+    return own.status().in("watching processes");
   }
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.open()) return Status::resource_exhausted(fmt::format("eventfd: {}", std::strerror(errno)));
@@ -40,13 +32,11 @@ PeerWatch::~PeerWatch() {
 }
 
 Status PeerWatch::watch(const WatchedProcess& process) {
-  FileDescriptor pidfd = open_pidfd(process.pid);
+  Result<ProcessHandle> handle = ProcessHandle::of(process.pid);
   const std::lock_guard lock(mutex_);
-  if (!pidfd.open() && errno != ESRCH) {
-    return Status::resource_exhausted(fmt::format("watching {}: {}", process.name, std::strerror(errno)));
-  }
-  if (pidfd.open()) {
-    entries_.push_back({process, std::move(pidfd)});
+  if (!handle.ok() && handle.status().code() != Code::kNotFound) return handle.status().in("watching " + process.name);
+  if (handle.ok()) {
+    entries_.push_back({process, std::move(*handle)});
     wake();
   } else {
     note({process});
@@ -125,16 +115,15 @@ void PeerWatch::loop() {
       const std::lock_guard lock(mutex_);
       if (ends_) return;
       polled.assign(1, {wake_.get(), POLLIN, 0});
-      for (const Entry& entry : entries_) polled.push_back({entry.pidfd.get(), POLLIN, 0});
+      for (const Entry& entry : entries_) polled.push_back({entry.handle.descriptor(), POLLIN, 0});
     }
-    if (poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
+    ready_before(kNoDeadline, polled);
     eventfd_t count = 0;
     eventfd_read(wake_.get(), &count);
     // Entries may have changed meanwhile: they are asked again.
     const std::lock_guard lock(mutex_);
     std::erase_if(entries_, [this](const Entry& entry) {
-      pollfd item{entry.pidfd.get(), POLLIN, 0};
-      const bool has_ended = poll(&item, 1, 0) > 0;
+      const bool has_ended = entry.handle.has_ended();
       if (has_ended) note({entry.process});
       return has_ended;
     });

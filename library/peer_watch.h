@@ -19,6 +19,7 @@
 
 #include "common/clock.h"
 #include "common/os/file_descriptor.h"
+#include "common/os/process_handle.h"
 #include "common/status.h"
 
 namespace syncopate::library {
@@ -85,7 +86,7 @@ class PeerWatch {
   };
   struct Entry {
     WatchedProcess process;
-    FileDescriptor pidfd;
+    ProcessHandle handle;
   };
 
   explicit PeerWatch(FileDescriptor wake) : wake_(std::move(wake)), thread_([this] { loop(); }) {}

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/os/readiness.h"
 #include "common/os/socket_user.h"
 #include "common/os/tcp_socket.h"
 #include "common/text/log.h"
@@ -77,8 +77,7 @@ void RendezvousServer::loop() {
         due = std::min(due, each.due);
       }
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(due - clock_.now(), kFrameTime));
-    if (poll(items.data(), items.size(), std::max(0, static_cast<int>(left.count()))) < 0 && errno != EINTR) return;
+    ready_before(std::min(due, clock_.now() + kFrameTime), items);
     if (items[0].revents != 0) return;
     work(std::span(items).subspan(1), acceptor);
   }

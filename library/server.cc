@@ -1,11 +1,11 @@
 #include "library/server.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sodium.h>
 
 #include <charconv>
 #include <istream>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <ostream>
@@ -155,38 +155,25 @@ Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& others, std::istrea
   const std::optional<CoreWait> core_wait = CoreWait::of_this_thread();
   const Duration before = core_wait ? core_wait->total() : Duration::zero();
   SYNCOPATE_RETURN_IF_ERROR(server.serve());
-  const ps::ShardServerCounters counters = server.counters();
   if (tracer) {
     Tracer::Recorded recorded = tracer->take();
     traced = {.server = plan.server, .events = std::move(recorded.events), .dropped = recorded.dropped};
   }
+  const std::optional<Duration> waited = core_wait ? std::optional(core_wait->total() - before) : std::nullopt;
   const ToldServer told{.server = plan.server,
-                        .updates = counters.shard.updates,
-                        .pushes = counters.shard.pushes,
-                        .dropped = counters.dropped + rejections(transport.counters()),
-                        .busy = counters.load.busy,
-                        .serving = counters.load.serving,
-                        .bytes_in = counters.load.bytes_in,
-                        .bytes_out = counters.load.bytes_out,
-                        .core_wait = core_wait ? std::optional(core_wait->total() - before) : std::nullopt};
+                        .figures = ps::figures_of(server.counters(), transport.counters(), waited)};
   listening.wait_for_end();
   return told;
 }
 
 std::string served_line(const ToldServer& told) {
-  return fmt::format("served {} {} {} {} {} {} {} {} {}\n", told.server, told.updates, told.pushes, told.dropped,
-                     told.busy.count(), told.serving.count(), told.bytes_in, told.bytes_out,
-                     told.core_wait.value_or(Duration(-1)).count());
+  return fmt::format("served {} {}\n", told.server, fmt::join(bits_of(told.figures), " "));
 }
 
 std::string traced_lines(const ToldTrace& told) {
   std::string lines;
-  for (const TraceEvent& event : told.events) {
-    fmt::format_to(std::back_inserter(lines), "traced {} {} {} {} {} {} {} {} {} {}\n", static_cast<int>(event.kind),
-                   event.membership, event.shard, event.peer, event.item, event.number, event.value, event.bytes,
-                   event.begin.time_since_epoch().count(), event.end.time_since_epoch().count());
-  }
-  if (told.dropped > 0) fmt::format_to(std::back_inserter(lines), "untraced {}\n", told.dropped);
+  for (const TraceEvent& event : told.events) lines += fmt::format("traced {}\n", fmt::join(numbers_of(event), " "));
+  if (told.dropped > 0) lines += fmt::format("untraced {}\n", told.dropped);
   return lines;
 }
 

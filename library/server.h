@@ -59,11 +59,10 @@ class ParentRendezvous final : public Rendezvous {
 // What it has traced, if anything, is left in `traced`.
 Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders, ToldTrace& traced);
 
-// "served", and the members of ToldServer in their order: times in nanoseconds, -1 for what is not known.
+// "served", the server's number and bits_of() its figures.
 std::string served_line(const ToldServer& told);
 
-// For each event a line of "traced" and its members in their order, times in nanoseconds; and one of "untraced" and how
-// many more did not fit, if any.
+// For each event a line of "traced" and numbers_of() it; and one of "untraced" and how many more did not fit, if any.
 std::string traced_lines(const ToldTrace& told);
 
 }  // namespace syncopate::library

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,9 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/os/child_process.h"
 #include "library/process_input.h"
-
-extern char** environ;
 
 namespace syncopate::library {
 namespace {
@@ -86,18 +82,11 @@ Status ServerProcesses::start_one(const Group& group, const TcpRendezvous& rende
   const FileDescriptor theirs(ends[1]);
   SYNCOPATE_ASSIGN_OR_RETURN(server->rendezvous, rendezvous.another());
 
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDOUT_FILENO);
-  std::string name = "syncopate-server";
-  char* const arguments[] = {name.data(), nullptr};
-  const int error = posix_spawn(&server->pid, options.program.c_str(), &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    return Status::resource_exhausted(fmt::format("starting {}: {}", options.program, std::strerror(error)));
-  }
-  server->pidfd = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, server->pid, 0)));
+  Result<ChildProcess> child =
+      spawn({.command = {options.program}, .environment = {}, .input = theirs.get(), .output = theirs.get()});
+  if (!child.ok()) return child.status().in("starting " + options.program);
+  server->pid = child->pid;
+  server->handle = std::move(child->handle);
   Server& started = *servers_.emplace_back(std::move(server));
 
   SYNCOPATE_RETURN_IF_ERROR(group.give_secret(started.words.get()));
@@ -134,9 +123,7 @@ Status ServerProcesses::end(TimePoint deadline) {
   for (const std::unique_ptr<Server>& server : servers_) shutdown(server->words.get(), SHUT_WR);
   for (const std::unique_ptr<Server>& each : servers_) {
     Server& server = *each;
-    pollfd item{server.pidfd.get(), POLLIN, 0};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-    if (poll(&item, 1, std::max(0, static_cast<int>(left.count()))) <= 0) {
+    if (!server.handle.ends_before(deadline)) {
       return Status::deadline_exceeded(fmt::format("server {} has not ended after all ranks had left", server.number));
     }
     // Its relay may still name it: it ends first, since the other end of its socket is gone.

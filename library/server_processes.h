@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/os/file_descriptor.h"
+#include "common/os/process_handle.h"
 #include "library/group.h"
 #include "library/strategy_exchange.h"
 #include "library/tcp_rendezvous.h"
@@ -41,7 +42,7 @@ class ServerProcesses {
   struct Server {
     int number = 0;
     pid_t pid = 0;
-    FileDescriptor pidfd;
+    ProcessHandle handle;
     FileDescriptor words;  // a socket: its standard input and output
     std::unique_ptr<TcpRendezvous> rendezvous;
     std::thread relay;  // takes part in rendezvous in its place

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
 #include <sodium.h>
 #include <sys/socket.h>
 
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/os/readiness.h"
 #include "common/transport/acceptor.h"
 #include "common/transport/local_socket.h"
 
@@ -19,12 +19,6 @@ namespace syncopate::library {
 namespace {
 
 constexpr std::size_t kKeyCharacters = 64;  // of RunKeys::to_text
-
-// Waits for one of `items`, until `deadline`.
-bool wait_for_any(std::vector<pollfd>& items, TimePoint deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-  return left.count() > 0 && poll(items.data(), items.size(), static_cast<int>(left.count())) > 0;
-}
 
 }  // namespace
 
@@ -36,7 +30,7 @@ Status give_keys(const RunKeys& keys, FileDescriptor listener, int size, TimePoi
   while (!missing.empty()) {
     std::vector<pollfd> items{{acceptor.to_poll(), POLLIN, 0}};
     for (const FileDescriptor& caller : callers) items.push_back({caller.get(), POLLIN, 0});
-    if (!wait_for_any(items, deadline) && SteadyClock().now() >= deadline) {
+    if (!ready_before(deadline, items)) {
       return Status::deadline_exceeded(fmt::format("ranks {} have not come", fmt::join(missing, ", ")));
     }
     std::vector<FileDescriptor> silent;
@@ -64,7 +58,7 @@ Result<RunKeys> take_keys(const std::string& name, int rank, TimePoint deadline)
   const auto own = static_cast<std::int32_t>(rank);
   if (send(connection.get(), &own, sizeof(own), MSG_NOSIGNAL) < 0) return local_socket_failure("writing to");
   std::vector<pollfd> items{{connection.get(), POLLIN, 0}};
-  if (!wait_for_any(items, deadline)) return Status::deadline_exceeded("rank 0 does not answer");
+  if (!ready_before(deadline, items)) return Status::deadline_exceeded("rank 0 does not answer");
   std::array<char, kKeyCharacters> text{};
   const ssize_t count = recv(connection.get(), text.data(), text.size(), MSG_DONTWAIT);
   Result<RunKeys> keys = count == static_cast<ssize_t>(text.size())

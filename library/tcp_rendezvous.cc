@@ -1,7 +1,6 @@
 #include "library/tcp_rendezvous.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "common/os/readiness.h"
 #include "common/text/printable_text.h"
 #include "library/rendezvous_server.h"
 #include "library/socket_address.h"
@@ -130,16 +130,11 @@ Result<std::vector<std::string>> TcpRendezvous::receive(int socket, TimePoint de
 }
 
 Status TcpRendezvous::wait(int socket, short events, TimePoint deadline) const {
-  while (true) {
-    pollfd items[] = {{wake_.get(), POLLIN, 0}, {socket, events, 0}};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock_.now());
-    const int ready = poll(items, 2, std::max(0, static_cast<int>(left.count())));
-    if (ready < 0 && errno == EINTR) continue;
-    if (items[0].revents != 0) return Status::cancelled("interrupted");
-    if (ready > 0) return Status();
-    if (clock_.now() >= deadline)
-      return Status::deadline_exceeded(fmt::format("rank 0 at {} does not answer", address_));
+  pollfd items[] = {{wake_.get(), POLLIN, 0}, {socket, events, 0}};
+  if (!ready_before(deadline, items)) {
+    return Status::deadline_exceeded(fmt::format("rank 0 at {} does not answer", address_));
   }
+  return items[0].revents != 0 ? Status::cancelled("interrupted") : Status();
 }
 
 }  // namespace syncopate::library

@@ -1,7 +1,9 @@
 // TraceEvent: something that a process did in a traced step: when it began and ended, and what it was about.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "common/clock.h"
 
@@ -50,6 +52,12 @@ struct TraceEvent {
 
   bool operator==(const TraceEvent&) const = default;
 };
+
+// An event as numbers, in the order of its members, as it travels; times in nanoseconds.
+using TraceNumbers = std::array<std::int64_t, 10>;
+TraceNumbers numbers_of(const TraceEvent& event);
+// Returns none if they are none that a process records.
+std::optional<TraceEvent> trace_event_in(const TraceNumbers& numbers);
 
 // The steps that are traced, of each worker, as it counts its own.
 struct TraceSteps {

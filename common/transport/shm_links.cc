@@ -1,7 +1,6 @@
 #include "common/transport/shm_links.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sodium.h>
 #include <sys/socket.h>
 
@@ -9,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/os/readiness.h"
 #include "common/text/log.h"
 #include "common/transport/local_socket.h"
 #include "common/transport/waits.h"
@@ -27,11 +27,8 @@ Status check_time(const std::string& missing, const Rendezvous& rendezvous, Time
 }
 
 // Waits until one of them can be read, for a glance at most.
-Status glance_at(std::vector<pollfd>& items, TimePoint deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-  const auto glance = std::clamp(left, std::chrono::milliseconds(0), kLookUpEvery);
-  if (poll(items.data(), items.size(), static_cast<int>(glance.count())) >= 0 || errno == EINTR) return Status();
-  return local_socket_failure("waiting for");
+void glance_at(std::vector<pollfd>& items, TimePoint deadline) {
+  ready_before(std::min(deadline, SteadyClock().now() + kLookUpEvery), items);
 }
 
 }  // namespace
@@ -82,7 +79,7 @@ Status ShmLinks::accept_missing(Acceptor& acceptor, const Meeting& meeting) {
     SYNCOPATE_RETURN_IF_ERROR(check_time(who_is_missing() + acceptor.shortage(), meeting.rendezvous, meeting.deadline));
     std::vector<pollfd> items{{acceptor.to_poll(), POLLIN, 0}};
     for (const Silent& each : silent) items.push_back({each.connection.get(), POLLIN, 0});
-    SYNCOPATE_RETURN_IF_ERROR(glance_at(items, meeting.deadline));
+    glance_at(items, meeting.deadline);
     const TimePoint now = SteadyClock().now();
     for (std::size_t i = silent.size(); i > 0; --i) {
       const bool has_spoken = items[i].revents != 0;
@@ -133,7 +130,7 @@ Status ShmLinks::take_answer_of(int peer, const Meeting& meeting) {
   while (items[0].revents == 0) {
     SYNCOPATE_RETURN_IF_ERROR(
         check_time(fmt::format("peer {} has not answered", peer), meeting.rendezvous, meeting.deadline));
-    SYNCOPATE_RETURN_IF_ERROR(glance_at(items, meeting.deadline));
+    glance_at(items, meeting.deadline);
   }
   std::optional<ReceivedParcel> received = receive_parcel(link(peer).get(), MSG_DONTWAIT);
   if (!received || !is_hello_of(peer, received->parcel, meeting.options)) {
@@ -197,7 +194,7 @@ std::vector<int> ShmLinks::newly_lost() {
     polled_.push_back({lost_[peer] ? -1 : links_[peer].get(), POLLRDHUP, 0});
   }
   std::vector<int> peers;
-  if (poll(polled_.data(), polled_.size(), 0) <= 0) return peers;
+  if (!ready_before(TimePoint::min(), polled_)) return peers;
   for (std::size_t peer = 0; peer < polled_.size(); ++peer) {
     if ((polled_[peer].revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) continue;
     lost_[peer] = true;

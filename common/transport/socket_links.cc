@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <list>
 
+#include "common/os/readiness.h"
 #include "common/os/socket_address.h"
 #include "common/text/log.h"
 #include "common/transport/acceptor.h"
@@ -108,11 +108,11 @@ class Meeting {
       SYNCOPATE_RETURN_IF_ERROR(advance());
       if (missing_ == 0) return std::move(links_);
       if (rendezvous.is_off()) return Status::cancelled(who_is_missing());
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-      if (left.count() <= 0) return Status::deadline_exceeded(who_is_missing());
+      const TimePoint now = SteadyClock().now();
+      if (now >= deadline) return Status::deadline_exceeded(who_is_missing());
       std::vector<pollfd> items{{acceptor_.to_poll(), POLLIN, 0}};
       for (const auto& [handshake, due] : begun_) items.push_back({handshake.descriptor(), handshake.events(), 0});
-      poll(items.data(), items.size(), static_cast<int>(std::min(left, kLookUpEvery).count()));
+      ready_before(std::min(deadline, now + kLookUpEvery), items);
       if (items[0].revents != 0) accept_all();
     }
   }

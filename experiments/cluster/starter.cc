@@ -1,17 +1,14 @@
 #include "experiments/cluster/starter.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 
-#include "common/os/file_descriptor.h"
+#include "common/os/process_handle.h"
 #include "experiments/cluster/exit_code.h"
 
 namespace syncopate::experiments {
@@ -30,10 +27,8 @@ pid_t starter() {
 
 // Also returns true for a process that is dead, but whose parent has not collected its status yet.
 bool has_ended(pid_t pid) {
-  const FileDescriptor handle(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!handle.open()) return errno == ESRCH;
-  pollfd item{.fd = handle.get(), .events = POLLIN, .revents = 0};
-  return poll(&item, 1, 0) > 0;
+  const Result<ProcessHandle> process = ProcessHandle::of(pid);
+  return process.ok() ? process->has_ended() : process.status().code() == Code::kNotFound;
 }
 
 }  // namespace

@@ -19,6 +19,18 @@ constexpr std::int64_t kLoggedDrops = 10;
 
 }  // namespace
 
+ServerFigures figures_of(const ShardServerCounters& counters, const TransportCounters& transport,
+                         const std::optional<Duration>& core_wait) {
+  return {.updates = counters.shard.updates,
+          .pushes = counters.shard.pushes,
+          .dropped = counters.dropped + rejections(transport),
+          .busy = counters.load.busy,
+          .serving = counters.load.serving,
+          .bytes_in = counters.load.bytes_in,
+          .bytes_out = counters.load.bytes_out,
+          .core_wait = core_wait};
+}
+
 ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const Clock& clock)
     : options_(std::move(options)),
       transport_(transport),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/server_figures.h"
 #include "common/status.h"
 #include "common/trace/tracer.h"
 #include "common/training_state.h"
@@ -62,6 +63,10 @@ struct ShardServerCounters {
   ShardLoad load;
   std::int64_t dropped = 0;  // messages that failed the checks
 };
+
+// Returns what a shard has done, over an endpoint that has counted so; `core_wait` is of the thread that served.
+ServerFigures figures_of(const ShardServerCounters& counters, const TransportCounters& transport,
+                         const std::optional<Duration>& core_wait);
 
 class ShardServer {
  public:

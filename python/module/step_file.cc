@@ -81,20 +81,16 @@ void begin_traced_step(StepFile& file, std::int64_t step) {
   if (step > file.tracer->steps().last + 1) end_trace(file);
 }
 
-void add_server_trace(StepFile& file, std::int64_t server, const std::vector<std::array<std::int64_t, 10>>& events,
+void add_server_trace(StepFile& file, std::int64_t server, const std::vector<TraceNumbers>& events,
                       std::int64_t dropped) {
   ToldTrace told{.server = server, .events = {}, .dropped = dropped};
-  for (const auto& [kind, membership, shard, peer, item, number, value, bytes, begin, end] : events) {
-    told.events.push_back({.kind = static_cast<TraceKind>(kind),
-                           .membership = static_cast<std::int32_t>(membership),
-                           .shard = static_cast<std::int32_t>(shard),
-                           .peer = static_cast<std::int32_t>(peer),
-                           .item = static_cast<std::int32_t>(item),
-                           .number = number,
-                           .value = value,
-                           .bytes = bytes,
-                           .begin = TimePoint(Duration(begin)),
-                           .end = TimePoint(Duration(end))});
+  for (const TraceNumbers& numbers : events) {
+    const std::optional<TraceEvent> event = trace_event_in(numbers);
+    if (event) {
+      told.events.push_back(*event);
+    } else {
+      ++told.dropped;
+    }
   }
   tell_trace(file, std::move(told));
 }
@@ -142,18 +138,8 @@ void add_fact(StepFile& file, const std::string& name, const std::string& value)
   file.writer.add(ToldFact{name, value}, SteadyClock().now());
 }
 
-void add_server(StepFile& file, const std::array<std::int64_t, 9>& figures) {
-  const auto [server, updates, pushes, dropped, busy, serving, bytes_in, bytes_out, core_wait] = figures;
-  file.writer.add(ToldServer{.server = server,
-                             .updates = updates,
-                             .pushes = pushes,
-                             .dropped = dropped,
-                             .busy = Duration(busy),
-                             .serving = Duration(serving),
-                             .bytes_in = bytes_in,
-                             .bytes_out = bytes_out,
-                             .core_wait = core_wait < 0 ? std::nullopt : std::optional(Duration(core_wait))},
-                  SteadyClock().now());
+void add_server(StepFile& file, std::int64_t server, const std::vector<std::int64_t>& figures) {
+  file.writer.add(ToldServer{.server = server, .figures = server_figures_in(figures)}, SteadyClock().now());
 }
 
 }  // namespace
@@ -175,7 +161,7 @@ void define_step_file(nb::module_& module) {
            "exchanged(); -1 if that is not known.")
       .def("evaluation", &add_evaluation, "step"_a, "taken"_a, "loss"_a, "accuracy"_a, "epoch"_a)
       .def("fact", &add_fact, "name"_a, "value"_a)
-      .def("server", &add_server, "figures"_a, "What a server, which has ended, has done: ToldServer, in its order.")
+      .def("server", &add_server, "server"_a, "figures"_a, "What a server, which has ended, says that it has done.")
       .def("phase", &add_phase, "phase"_a, "step"_a, "begin"_a, "end"_a,
            "Records a part of the step that is under way, if that is traced.")
       .def("begin_step", &begin_traced_step, "step"_a, "The step before has ended, and is recorded.")

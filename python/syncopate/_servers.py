@@ -25,7 +25,7 @@ class Servers:
             raise SyncopateError(f"{program} is missing: install the package again, with pip install .")
         self._processes: Dict[int, subprocess.Popen] = {}
         self._meeting: Dict[int, threading.Thread] = {}
-        # Of each that has ended well: the members of the core's ToldServer, in their order.
+        # Of each that has ended well: its number, and the core's ServerFigures as it says them.
         self.figures: List[Tuple[int, ...]] = []
         # Of each that has traced: its number, the members of TraceEvent in their order, and how many more did not fit.
         self.traces: List[Tuple[int, List[Tuple[int, ...]], int]] = []

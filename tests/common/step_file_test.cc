@@ -85,14 +85,14 @@ TEST_F(StepFileTest, WhatIsWrittenIsReadBackWhole) {
   writer.add(some_step(4), at(1));
   writer.add(ToldEvaluation{.step = 5, .taken = at(40), .loss = 0.1, .accuracy = kUnknown, .epoch = 2}, at(2));
   const ToldServer server{.server = 1,
-                          .updates = 2,
-                          .pushes = 3,
-                          .dropped = 4,
-                          .busy = Duration(5),
-                          .serving = Duration(6),
-                          .bytes_in = 7,
-                          .bytes_out = 8,
-                          .core_wait = Duration(9)};
+                          .figures = {.updates = 2,
+                                      .pushes = 3,
+                                      .dropped = 4,
+                                      .busy = Duration(5),
+                                      .serving = Duration(6),
+                                      .bytes_in = 7,
+                                      .bytes_out = 8,
+                                      .core_wait = Duration(9)}};
   writer.add(server, at(2));
   writer.add(ToldServer{}, at(2));
   ASSERT_TRUE(writer.flush().ok());

@@ -73,7 +73,7 @@ CommandProcess::~CommandProcess() {
 
 void CommandProcess::add_handles(std::vector<pollfd>& items) const {
   if (has_ended_) return;
-  items.push_back({.fd = child_.handle.get(), .events = POLLIN, .revents = 0});
+  items.push_back({.fd = child_.handle.descriptor(), .events = POLLIN, .revents = 0});
   if (relay_) items.push_back({.fd = relay_->handle(), .events = POLLIN, .revents = 0});
 }
 

@@ -1,7 +1,6 @@
 #include "experiments/cluster/command/command_run.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "common/os/readiness.h"
 #include "common/transport/run_keys.h"
 #include "experiments/cluster/command/command_monitor.h"
 #include "experiments/cluster/command/command_process.h"
@@ -19,7 +19,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr int kTickMs = 100;
+constexpr std::chrono::milliseconds kTick{100};
 // What the others may take beyond their own deadline to see that one has failed, and to end.
 constexpr Duration kPatience = std::chrono::seconds(10);
 // What relays may take to end what they have started, before their remote shells are killed.
@@ -161,7 +161,7 @@ class CommandRun {
   void wait() {
     std::vector<pollfd> items = {{.fd = interrupts_.handle(), .events = POLLIN, .revents = 0}};
     for (const Worker& worker : workers_) worker.process->add_handles(items);
-    poll(items.data(), items.size(), kTickMs);
+    ready_before(clock_.now() + kTick, items);
   }
 
   void take_interrupts() {
@@ -235,17 +235,11 @@ class CommandRun {
           Status::data_loss(fmt::format("worker {} tells of server {} of {}", rank, told.server, config_.servers)),
           clock_.now());
     }
-    ServerFigures& figures = outcome_.servers[static_cast<int>(told.server)];
-    figures.updates += told.updates;
-    figures.pushes += told.pushes;
-    figures.dropped += told.dropped;
-    figures.busy += told.busy;
-    figures.serving += told.serving;
-    figures.bytes_in += told.bytes_in;
-    figures.bytes_out += told.bytes_out;
-    if (told.core_wait) figures.core_wait = figures.core_wait.value_or(Duration::zero()) + *told.core_wait;
-    outcome_.server_updates += told.updates;
-    if (told.dropped > 0) outcome_.rejected_connections[fmt::format("server {}", told.server)] += told.dropped;
+    add_time(told.figures, outcome_.servers[static_cast<int>(told.server)]);
+    outcome_.server_updates += told.figures.updates;
+    if (told.figures.dropped > 0) {
+      outcome_.rejected_connections[fmt::format("server {}", told.server)] += told.figures.dropped;
+    }
   }
 
   // Each process may tell as many events as one keeps.

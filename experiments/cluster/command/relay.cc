@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -23,6 +22,7 @@
 #include "common/clock.h"
 #include "common/os/file_descriptor.h"
 #include "common/os/local_address.h"
+#include "common/os/readiness.h"
 #include "common/os/signal_actions.h"
 #include "common/status.h"
 #include "common/transport/run_keys.h"
@@ -40,7 +40,7 @@ namespace {
 
 constexpr int kWordsBefore = 3;  // the program, --relay-command, --run
 constexpr Duration kSecretWithin = std::chrono::seconds(30);
-constexpr int kBetweenLooksMs = 100;
+constexpr std::chrono::milliseconds kBetweenLooks{100};
 // What waits to be sent, beyond which nothing more is read: the program waits when it prints.
 constexpr std::size_t kMostWaiting = std::size_t{1} << 18;
 constexpr std::size_t kMostLine = 256;
@@ -116,7 +116,7 @@ class Relay {
                                    pollfd{.fd = -1, .events = POLLOUT, .revents = 0}};
     if (has_space()) items[2].fd = output_.get();  // ignored while it is -1
     if (!waiting_.empty()) items[3].fd = STDOUT_FILENO;
-    poll(items.data(), items.size(), program_ > 0 ? kBetweenLooksMs : -1);
+    ready_before(program_ > 0 ? clock_.now() + kBetweenLooks : kNoDeadline, items);
     has_orders_ = items[1].revents != 0;
   }
 

@@ -215,9 +215,9 @@ class Client final : public ControlClient {
 
   void finished(const ServerFigures& figures) override {
     ToCoordinator message;
-    control::ServerFacts& server = *message.mutable_finished()->mutable_server();
-    server = to_wire(figures);
-    server.set_dropped(figures.dropped + dropped_.load());
+    ServerFigures all = figures;
+    all.dropped += dropped_.load();
+    *message.mutable_finished() = to_wire(all);
     message.mutable_finished()->set_peak_memory(peak_memory_bytes());
     channel_.post_records();
     channel_.post(std::move(message));

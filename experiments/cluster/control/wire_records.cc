@@ -42,28 +42,14 @@ std::optional<LinkFault> from_wire(control::ImpairLinks::Fault fault) {
   return static_cast<LinkFault>(fault);
 }
 
-control::ServerFacts to_wire(const ServerFigures& figures) {
-  control::ServerFacts facts;
-  facts.set_updates(figures.updates);
-  facts.set_pushes(figures.pushes);
-  facts.set_dropped(figures.dropped);
-  facts.set_busy(figures.busy.count());
-  facts.set_serving(figures.serving.count());
-  facts.set_bytes_in(figures.bytes_in);
-  facts.set_bytes_out(figures.bytes_out);
-  if (figures.core_wait) facts.set_core_wait(figures.core_wait->count());
-  return facts;
+control::Finished to_wire(const ServerFigures& figures) {
+  control::Finished finished;
+  for (const std::int64_t bits : bits_of(figures)) finished.add_figures(bits);
+  return finished;
 }
 
-ServerFigures from_wire(const control::ServerFacts& facts) {
-  return {.updates = facts.updates(),
-          .pushes = facts.pushes(),
-          .dropped = facts.dropped(),
-          .busy = Duration(facts.busy()),
-          .serving = Duration(facts.serving()),
-          .bytes_in = facts.bytes_in(),
-          .bytes_out = facts.bytes_out(),
-          .core_wait = facts.has_core_wait() ? std::optional(Duration(facts.core_wait())) : std::nullopt};
+ServerFigures from_wire(const control::Finished& finished) {
+  return server_figures_in(std::span(finished.figures().data(), static_cast<std::size_t>(finished.figures_size())));
 }
 
 control::Collective to_wire(const allreduce::CollectiveState& state) {

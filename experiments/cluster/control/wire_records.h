@@ -8,6 +8,7 @@
 
 #include "allreduce/collective/collective_activity.h"
 #include "common/activity.h"
+#include "common/server_figures.h"
 #include "common/status.h"
 #include "common/step_record.h"
 #include "common/transport/link_faults.h"
@@ -15,15 +16,15 @@
 #include "experiments/cluster/control/collective_report.h"
 #include "experiments/cluster/control/control.pb.h"
 #include "experiments/cluster/control/membership_epoch.h"
-#include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
 #include "worker/not_finite.h"
 
 namespace syncopate::experiments {
 
-control::ServerFacts to_wire(const ServerFigures& figures);
-ServerFigures from_wire(const control::ServerFacts& facts);
+// Without the sender's peak memory.
+control::Finished to_wire(const ServerFigures& figures);
+ServerFigures from_wire(const control::Finished& finished);
 
 control::Collective to_wire(const allreduce::CollectiveState& state);
 CollectiveReport from_wire(const control::Collective& collective);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -321,12 +322,11 @@ class Coordinator {
   }
 
   void on_finished(std::size_t process, const control::Finished& finished, TimePoint now) {
-    outcome_.server_updates += finished.server().updates();
-    if (finished.server().pushes() > 0) {
-      outcome_.servers.insert_or_assign(plan_.processes[process].rank, from_wire(finished.server()));
-    }
+    const ServerFigures figures = from_wire(finished);
+    outcome_.server_updates += figures.updates;
+    if (figures.pushes > 0) outcome_.servers.insert_or_assign(plan_.processes[process].rank, figures);
     const std::string name = plan_.processes[process].name();
-    if (finished.server().dropped() > 0) outcome_.rejected_connections[name] += finished.server().dropped();
+    if (figures.dropped > 0) outcome_.rejected_connections[name] += figures.dropped;
     outcome_.peak_memory[name] = finished.peak_memory();
     monitor_.on_finished(process, now);
   }

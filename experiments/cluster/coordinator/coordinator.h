@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "common/server_figures.h"
 #include "common/step_record.h"
 #include "common/trace/trace_event.h"
 #include "experiments/checkpoint/checkpoint_keeper.h"
-#include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/control/weights_snapshot.h"
 #include "experiments/cluster/coordinator/cluster_runtime.h"

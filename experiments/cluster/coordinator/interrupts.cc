@@ -44,14 +44,14 @@ std::optional<int> Interrupts::take() {
   return std::nullopt;
 }
 
-int ask_to_end(int handle, int signal) {
+int ask_to_end(const ProcessHandle& process, int signal) {
   siginfo_t info{};
   info.si_signo = signal;
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_uid = getuid();
   info.si_value.sival_int = kAsked;
-  return syscall(SYS_pidfd_send_signal, handle, signal, &info, 0) == 0 ? 0 : errno;
+  return syscall(SYS_pidfd_send_signal, process.descriptor(), signal, &info, 0) == 0 ? 0 : errno;
 }
 
 }  // namespace syncopate::experiments

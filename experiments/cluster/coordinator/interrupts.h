@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "common/os/file_descriptor.h"
+#include "common/os/process_handle.h"
 
 namespace syncopate::experiments {
 
@@ -28,8 +29,8 @@ class Interrupts {
   FileDescriptor handle_;
 };
 
-// Has the process that `handle` (a pidfd) is of, which has Interrupts, end as if by `signal`, whether it ignores that
-// or not. Returns an errno; 0: it has been sent.
-int ask_to_end(int handle, int signal);
+// Has a process that has Interrupts end as if by `signal`, whether it ignores that or not. Returns an errno; 0: it has
+// been sent.
+int ask_to_end(const ProcessHandle& process, int signal);
 
 }  // namespace syncopate::experiments

@@ -1,9 +1,7 @@
 #include "experiments/cluster/coordinator/process_table.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,11 +13,6 @@
 
 namespace syncopate::experiments {
 namespace {
-
-bool readable(const FileDescriptor& handle) {
-  pollfd item{.fd = handle.get(), .events = POLLIN, .revents = 0};
-  return poll(&item, 1, 0) > 0;
-}
 
 bool descends_from(pid_t pid, pid_t ancestor) {
   while (pid > 1 && pid != ancestor) pid = parent_of(pid);
@@ -47,11 +40,11 @@ bool ProcessTable::is_carried(std::size_t process) const {
 
 // The handle is opened first: as long as it does not report an end, the pid still belongs to this process.
 bool ProcessTable::watch_carried(std::size_t process, pid_t pid) {
-  FileDescriptor handle(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
+  Result<ProcessHandle> handle = ProcessHandle::of(pid);
   const auto is_below = [&](const StartedChild& child) { return descends_from(pid, child.pid); };
-  if (!handle.open() || std::ranges::none_of(children_, is_below) || readable(handle)) return false;
+  if (!handle.ok() || std::ranges::none_of(children_, is_below) || handle->has_ended()) return false;
   carried_pids_[process] = pid;
-  carried_handles_[process] = std::move(handle);
+  carried_handles_[process] = std::move(*handle);
   watch(carried_handles_[process]);
   return true;
 }
@@ -66,19 +59,19 @@ void ProcessTable::add(StartedChild child) {
   watch(children_.back().handle);
 }
 
-void ProcessTable::watch(const FileDescriptor& handle) {
+void ProcessTable::watch(const ProcessHandle& handle) {
   epoll_event event{.events = EPOLLIN, .data = {}};
-  epoll_ctl(ends_.get(), EPOLL_CTL_ADD, handle.get(), &event);
+  epoll_ctl(ends_.get(), EPOLL_CTL_ADD, handle.descriptor(), &event);
 }
 
 // Closing it would not do: somebody else may have a copy of it.
-void ProcessTable::forget(const FileDescriptor& handle) {
-  epoll_ctl(ends_.get(), EPOLL_CTL_DEL, handle.get(), nullptr);
+void ProcessTable::forget(const ProcessHandle& handle) {
+  epoll_ctl(ends_.get(), EPOLL_CTL_DEL, handle.descriptor(), nullptr);
 }
 
 std::vector<EndedChild> ProcessTable::take_ended() {
   std::vector<EndedChild> ended, carriers;
-  if (!readable(ends_)) return ended;
+  if (!is_readable(ends_.get())) return ended;
   std::erase_if(children_, [&](const StartedChild& child) {
     int status = 0;
     if (waitpid(child.pid, &status, WNOHANG) != child.pid) return false;
@@ -89,10 +82,10 @@ std::vector<EndedChild> ProcessTable::take_ended() {
     return true;
   });
   for (std::size_t process : carried_) {
-    FileDescriptor& handle = carried_handles_[process];
-    if (!handle.open() || !readable(handle)) continue;
+    ProcessHandle& handle = carried_handles_[process];
+    if (!handle.open() || !handle.has_ended()) continue;
     forget(handle);
-    handle = FileDescriptor();
+    handle = ProcessHandle();
     ended.push_back({process, {}, {}, {}});  // only its parent knows how it ended
   }
   ended.insert(ended.end(), std::make_move_iterator(carriers.begin()), std::make_move_iterator(carriers.end()));
@@ -101,7 +94,7 @@ std::vector<EndedChild> ProcessTable::take_ended() {
 
 void ProcessTable::kill_process(std::size_t process) {
   if (carried_handles_[process].open()) {
-    syscall(SYS_pidfd_send_signal, carried_handles_[process].get(), SIGKILL, nullptr, 0);
+    (void)carried_handles_[process].send(SIGKILL);
     return;
   }
   for (StartedChild& child : children_) {
@@ -111,7 +104,7 @@ void ProcessTable::kill_process(std::size_t process) {
 
 std::optional<pid_t> ProcessTable::signal_process(std::size_t process, int signal) {
   if (carried_handles_[process].open()) {
-    const bool sent = syscall(SYS_pidfd_send_signal, carried_handles_[process].get(), signal, nullptr, 0) == 0;
+    const bool sent = carried_handles_[process].send(signal) == 0;
     return sent ? std::optional(carried_pids_[process]) : std::nullopt;
   }
   const auto child = std::ranges::find(children_, process, &StartedChild::process);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/os/file_descriptor.h"
+#include "common/os/process_handle.h"
 #include "experiments/cluster/coordinator/cluster_runtime.h"
 #include "experiments/cluster/host/control_group.h"
 #include "experiments/cluster/launcher/launcher.h"
@@ -54,15 +55,15 @@ class ProcessTable {
   void kill_children();
 
  private:
-  void watch(const FileDescriptor& handle);
-  void forget(const FileDescriptor& handle);
+  void watch(const ProcessHandle& handle);
+  void forget(const ProcessHandle& handle);
 
   FileDescriptor ends_;                 // epoll: readable once one of the handles below is
   std::vector<StartedChild> children_;  // still running
   OomKills oom_kills_;
   std::vector<std::size_t> carried_;
-  std::vector<FileDescriptor> carried_handles_;  // pidfds, by process; open while one is watched
-  std::vector<pid_t> carried_pids_;              // their pids
+  std::vector<ProcessHandle> carried_handles_;  // by process; open while one is watched
+  std::vector<pid_t> carried_pids_;             // their pids
 };
 
 }  // namespace syncopate::experiments

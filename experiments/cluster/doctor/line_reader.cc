@@ -1,11 +1,12 @@
 #include "experiments/cluster/doctor/line_reader.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+
+#include "common/os/readiness.h"
 
 namespace syncopate::experiments {
 
@@ -17,11 +18,7 @@ Result<std::string> LineReader::next(TimePoint deadline) {
       return line;
     }
     if (rest_.size() > kMostLine) return Status::data_loss("a line that does not end");
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-    pollfd item{.fd = descriptor_, .events = POLLIN, .revents = 0};
-    const int ready = poll(&item, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000)));
-    if (ready == 0) return Status::deadline_exceeded("no answer in time");
-    if (ready < 0 && errno == EINTR) continue;
+    if (!ready_before(deadline, descriptor_)) return Status::deadline_exceeded("no answer in time");
     char bytes[4096];
     const ssize_t count = read(descriptor_, bytes, sizeof(bytes));
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
 
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "experiments/cluster/launcher/remote_question.h"
@@ -46,7 +46,7 @@ Status wait_for_hosts(const RemoteShell& shell, std::vector<std::string> hosts, 
     }
     hosts.clear();
     for (const auto& [host, why] : missing) hosts.push_back(host);
-    poll(nullptr, 0, static_cast<int>(kPause.count()));
+    std::this_thread::sleep_for(kPause);
   }
 }
 

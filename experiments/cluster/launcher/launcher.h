@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/os/child_process.h"
 #include "common/os/file_descriptor.h"
 #include "common/status.h"
 #include "common/transport/secret_text.h"
@@ -26,7 +27,7 @@ struct LaunchOptions {
 // A child of this process.
 struct StartedChild {
   pid_t pid = 0;
-  FileDescriptor handle;               // pidfd, readable once the child has ended
+  ProcessHandle handle;
   std::optional<std::size_t> process;  // index in the plan; none: it carries processes (mpirun)
   std::string name;                    // "worker 1", "mpirun"
   std::string log_file;
@@ -71,8 +72,7 @@ Status check_mpirun_allows(uid_t user);
 // additions; standard output and error go to `log_file`. It has no input, or `input` (less than 4 KiB, possibly empty),
 // which then stays open until StartedChild::input is closed. With `output`, a descriptor, standard output goes there,
 // and standard error alone to the file. Shared by the launchers.
-Result<StartedChild> start_child(const std::vector<std::string>& command,
-                                 const std::vector<std::pair<std::string, std::string>>& environment,
+Result<StartedChild> start_child(const std::vector<std::string>& command, const EnvironmentVariables& environment,
                                  const std::string& name, const std::string& log_file,
                                  std::optional<std::string_view> input = {}, std::optional<int> output = {});
 

@@ -1,9 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,39 +8,15 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/os/child_process.h"
 #include "common/os/resource_limits.h"
-#include "common/os/signal_actions.h"
 #include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/starter.h"
-
-extern char** environ;
 
 namespace syncopate::experiments {
 namespace {
 
-constexpr int kGuardEndsWithinMs = 10'000;
-
-// Returns texts in the form of C: pointers into `texts`, with a null at the end.
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-using EnvironmentVariables = std::vector<std::pair<std::string, std::string>>;
-
-std::vector<std::string> environment_with(const EnvironmentVariables& additions) {
-  std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    bool replaced = false;
-    for (const auto& [name, value] : additions) replaced |= text.starts_with(name + "=");
-    if (!replaced) all.emplace_back(text);
-  }
-  for (const auto& [name, value] : additions) all.push_back(name + "=" + value);
-  return all;
-}
+constexpr std::chrono::seconds kGuardEndsWithin{10};
 
 // A pipe that contains `text`.
 struct Input {
@@ -103,14 +76,9 @@ class LocalLauncher final : public Launcher {
 
 }  // namespace
 
-Result<StartedChild> start_child(const std::vector<std::string>& command,
-                                 const std::vector<std::pair<std::string, std::string>>& environment,
+Result<StartedChild> start_child(const std::vector<std::string>& command, const EnvironmentVariables& environment,
                                  const std::string& name, const std::string& log_file,
                                  std::optional<std::string_view> text, std::optional<int> output) {
-  std::vector<std::string> arguments = command;
-  EnvironmentVariables with_starter = environment;
-  with_starter.push_back(named_starter(getpid()));
-  std::vector<std::string> variables = environment_with(with_starter);
   Input input;
   if (text) {
     Result<Input> made = input_of(*text);
@@ -118,47 +86,24 @@ Result<StartedChild> start_child(const std::vector<std::string>& command,
     input = std::move(*made);
   }
 
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  if (!text) {
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  } else {
-    posix_spawn_file_actions_adddup2(&files, input.read_end.get(), STDIN_FILENO);
+  ChildOptions options{.command = command,
+                       .environment = environment,
+                       .input = text ? std::optional(input.read_end.get()) : std::nullopt,
+                       .error_file = log_file,
+                       .output = output,
+                       .own_group = true};
+  options.environment.push_back(named_starter(getpid()));
+  Result<ChildProcess> child = spawn(options);
+  if (!child.ok()) {
+    return Status(child.status().code(), fmt::format("cannot start {} ({}, output to {}): {}", name, command.front(),
+                                                     log_file, child.status().message()));
   }
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
-  posix_spawn_file_actions_adddup2(&files, output.value_or(STDERR_FILENO), STDOUT_FILENO);
-
-  // A child begins with no signal blocked and in a process group of its own.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  // A child such as a remote shell must end when its pipe is closed; this program must not.
-  const sigset_t defaults = default_in_programs();
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
-
-  StartedChild child{.name = name, .log_file = log_file, .input = std::move(input.write_end)};
-  const int error = posix_spawnp(&child.pid, arguments[0].c_str(), &files, &attributes, pointers_to(arguments).data(),
-                                 pointers_to(variables).data());
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    return Status(error == EAGAIN || error == ENOMEM ? Code::kResourceExhausted : Code::kInternal,
-                  fmt::format("cannot start {} ({}, output to {}): {}{}", name, arguments[0], log_file, strerror(error),
-                              limit_behind(error)));
-  }
-  child.handle = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
-  if (!child.handle.open()) {
-    const int reason = errno;
-    kill(child.pid, SIGKILL);
-    waitpid(child.pid, nullptr, 0);
-    return Status(reason == EMFILE ? Code::kResourceExhausted : Code::kInternal,
-                  fmt::format("cannot watch {} (pidfd_open): {}{}", name, strerror(reason), limit_behind(reason)));
-  }
-  return child;
+  return StartedChild{.pid = child->pid,
+                      .handle = std::move(child->handle),
+                      .process = {},
+                      .name = name,
+                      .log_file = log_file,
+                      .input = std::move(input.write_end)};
 }
 
 // A process that a remote shell has started ends with its input, even if others hold the shell's own end open.
@@ -168,8 +113,7 @@ void end_child(StartedChild& child) {
 }
 
 void reap(const StartedChild& child) {
-  pollfd item{.fd = child.handle.get(), .events = POLLIN, .revents = 0};
-  if (child.is_guard && poll(&item, 1, kGuardEndsWithinMs) <= 0) kill(child.pid, SIGKILL);
+  if (child.is_guard && !child.handle.ends_before(SteadyClock().now() + kGuardEndsWithin)) kill(child.pid, SIGKILL);
   waitpid(child.pid, nullptr, 0);
 }
 

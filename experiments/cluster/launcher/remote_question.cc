@@ -1,7 +1,6 @@
 #include "experiments/cluster/launcher/remote_question.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,9 +37,7 @@ RemoteQuestion::~RemoteQuestion() {
 
 Result<std::optional<int>> RemoteQuestion::status_before(TimePoint deadline) {
   SYNCOPATE_RETURN_IF_ERROR(failure_);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-  pollfd item{.fd = shell_->handle.get(), .events = POLLIN, .revents = 0};
-  if (poll(&item, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0))) <= 0) return std::optional<int>();
+  if (!shell_->handle.ends_before(deadline)) return std::optional<int>();
   int status = 0;
   waitpid(shell_->pid, &status, 0);
   shell_.reset();

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -18,6 +17,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "common/os/readiness.h"
 #include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/namespaces/namespace_plan.h"
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kNames = "/var/run/netns";  // where ip keeps them
 constexpr const char* kHostsFile = "/etc/hosts";
-constexpr int kToolEndsWithinMs = 10'000;
+constexpr std::chrono::seconds kToolEndsWithin{10};
 constexpr int kShellFailed = 255;  // as of ssh
 constexpr std::string_view kEnter = "--enter-namespace";
 
@@ -60,12 +60,11 @@ Status run_tool(const std::vector<std::string>& command, const std::string& scri
     return wrong(fmt::format("{} cannot be started; install it, as with apt-get install iproute2", tool));
   }
   child->input = FileDescriptor();
-  pollfd ended{.fd = child->handle.get(), .events = POLLIN, .revents = 0};
-  if (poll(&ended, 1, kToolEndsWithinMs) <= 0) {
+  if (!child->handle.ends_before(SteadyClock().now() + kToolEndsWithin)) {
     std::vector<StartedChild> late;
     late.push_back(std::move(*child));
     kill_and_reap(late);
-    return wrong(fmt::format("{} has not ended within {} s", tool, kToolEndsWithinMs / 1000));
+    return wrong(fmt::format("{} has not ended within {} s", tool, kToolEndsWithin.count()));
   }
   int status = 0;
   waitpid(child->pid, &status, 0);

@@ -1,10 +1,8 @@
 #include "experiments/cluster/process/guard.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include <string_view>
 
 #include "common/os/file_descriptor.h"
+#include "common/os/process_handle.h"
 #include "common/os/signal_actions.h"
 #include "experiments/cluster/process/descendants.h"
 #include "experiments/cluster/process/loopback_binds.h"
@@ -27,7 +26,7 @@
 namespace syncopate::experiments {
 namespace {
 
-constexpr int kGraceMs = 3'000;  // mpirun takes 1.5 s to end its processes and itself
+constexpr std::chrono::seconds kGrace{3};  // mpirun takes 1.5 s to end its processes and itself
 constexpr std::string_view kRemote = "--guard", kLocal = "--local-guard", kLoopback = "--loopback-guard";
 
 [[noreturn]] void become(char** command, int input, pid_t guard) {
@@ -38,12 +37,6 @@ constexpr std::string_view kRemote = "--guard", kLocal = "--local-guard", kLoopb
   execvp(command[0], command);
   std::fprintf(stderr, "cannot start %s: %s\n", command[0], std::strerror(errno));
   _exit(kNotStarted);
-}
-
-// Waits for the end of the process, for at most this long; a negative limit means forever.
-bool ends_within(const FileDescriptor& ended, int limit_ms) {
-  pollfd item{.fd = ended.get(), .events = POLLIN, .revents = 0};
-  return poll(&item, 1, limit_ms) > 0;
 }
 
 // Passes standard input on to `output`, but for orders to signal the process; returns false at its end. The process may
@@ -92,17 +85,22 @@ int guard_main(int argc, char** argv) {
   if (process == 0) become(argv + 2, input.get(), guard);
   if (process < 0) return kNotStarted;
   input = FileDescriptor();
-  const FileDescriptor ended(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
-  pollfd items[] = {{.fd = ended.get(), .events = POLLIN, .revents = 0},
+  const Result<ProcessHandle> handle = ProcessHandle::of(process);
+  if (!handle.ok()) {
+    std::fprintf(stderr, "cannot watch %s: %s\n", argv[2], handle.status().message().c_str());
+    kill(process, SIGKILL);
+    return kNotStarted;
+  }
+  pollfd items[] = {{.fd = handle->descriptor(), .events = POLLIN, .revents = 0},
                     {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
                     {.fd = binds ? binds->handle() : -1, .events = POLLIN, .revents = 0}};
   SignalOrders orders;
   while (items[0].revents == 0) {
-    if (poll(items, 3, -1) < 0) continue;
+    ready_before(kNoDeadline, items);
     if ((items[2].revents & POLLIN) != 0) binds->answer();
     if (items[1].revents == 0 || pass_on(output, orders, process)) continue;
     if (!is_of_run) kill(process, SIGTERM);
-    if (is_of_run || !ends_within(ended, kGraceMs)) kill(process, SIGKILL);
+    if (is_of_run || !handle->ends_before(SteadyClock().now() + kGrace)) kill(process, SIGKILL);
     break;
   }
   int status = 0;

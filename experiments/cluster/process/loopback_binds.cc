@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/os/process_handle.h"
 #include "common/os/socket_address.h"
 
 namespace syncopate::experiments {
@@ -82,9 +83,9 @@ pid_t process_of(pid_t thread) {
 
 // The kernel gives a socket that listens without a bind all interfaces: it is tied to the loopback device before.
 bool settle_listen(pid_t thread, int handle) {
-  const FileDescriptor process(static_cast<int>(syscall(SYS_pidfd_open, process_of(thread), 0)));
-  if (!process.open()) return false;
-  const FileDescriptor socket(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), handle, 0)));
+  const Result<ProcessHandle> process = ProcessHandle::of(process_of(thread));
+  if (!process.ok()) return false;
+  const FileDescriptor socket(static_cast<int>(syscall(SYS_pidfd_getfd, process->descriptor(), handle, 0)));
   if (!socket.open()) return errno == EBADF;  // as listen(2) itself says
   sockaddr_storage address{};
   socklen_t size = sizeof(address);

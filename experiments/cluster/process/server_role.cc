@@ -65,17 +65,10 @@ class ServerTotals {
 
 void ServerTotals::add(const ShardPlace& place) {
   const ps::ShardServerCounters counters = place.server->counters();
-  figures_.pushes += counters.shard.pushes;
+  add_shard(ps::figures_of(counters, place.transport->counters(), place.core_wait), figures_);
   late_ += counters.shard.late;
-  figures_.dropped += counters.dropped + rejections(place.transport->counters());
-  figures_.busy = std::max(figures_.busy, counters.load.busy);
-  figures_.serving = std::max(figures_.serving, counters.load.serving);
-  if (place.core_wait) figures_.core_wait = std::max(figures_.core_wait.value_or(Duration::zero()), *place.core_wait);
-  figures_.bytes_in += counters.load.bytes_in;
-  figures_.bytes_out += counters.load.bytes_out;
   rows_pulled_ += counters.shard.rows_pulled;
   rows_pushed_ += counters.shard.rows_pushed;
-  figures_.updates += counters.shard.updates;
   rows_made_ += counters.shard.rows_made;
   table_bytes_ += counters.shard.table_bytes;
 }

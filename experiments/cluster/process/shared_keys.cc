@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+
+#include "common/os/readiness.h"
 
 namespace syncopate::experiments {
 
@@ -65,10 +66,8 @@ Result<SecretText> shared_line() {
 Result<SecretText> line_on_stdin(TimePoint deadline) {
   Line line;
   while (!line.is_complete()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-    pollfd item{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    const int ready = poll(&item, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (ready <= 0) return Status::deadline_exceeded("the run's keys have not come on standard input");
+    if (!ready_before(deadline, STDIN_FILENO))
+      return Status::deadline_exceeded("the run's keys have not come on standard input");
     // Reads byte by byte, since what follows the line is not for us.
     if (line.room() == 0 || read(STDIN_FILENO, line.end(), 1) != 1) {
       return Status::peer_lost("standard input has ended before the run's keys came; a remote shell must pass it on");

@@ -1,14 +1,13 @@
 #include "experiments/cluster/tasks/launcher_watch.h"
 
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
-#include "common/os/file_descriptor.h"
+#include "common/os/process_handle.h"
 #include "experiments/cluster/coordinator/interrupts.h"
 
 namespace syncopate::experiments {
@@ -28,8 +27,8 @@ void watch(const std::stop_token& stop, pid_t launcher) {
     ended.wait_for(lock, stop, kLookEvery, [] { return false; });
   }
   if (stop.stop_requested()) return;
-  const FileDescriptor self(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
-  (void)ask_to_end(self.get(), SIGTERM);
+  const Result<ProcessHandle> self = ProcessHandle::of(getpid());
+  if (self.ok()) (void)ask_to_end(*self, SIGTERM);
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sodium.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "common/launch/rank_variables.h"
 #include "common/os/tcp_socket.h"
@@ -22,7 +22,7 @@ namespace syncopate::experiments {
 namespace {
 
 // Between two attempts to reach a task that is not there yet.
-constexpr int kRetryMilliseconds = 20;
+constexpr std::chrono::milliseconds kBetweenAttempts{20};
 
 constexpr std::string_view kNetwork = "tcp://";
 
@@ -112,7 +112,7 @@ Result<TaskConnection> connect_to_task(const std::string& address, const std::st
     if (task.ok() || task.status().code() != Code::kPeerLost) return task;
     reason = task.status().message();
     if (SteadyClock().now() >= deadline) return Status::deadline_exceeded(reason);
-    poll(nullptr, 0, kRetryMilliseconds);
+    std::this_thread::sleep_for(kBetweenAttempts);
   }
 }
 

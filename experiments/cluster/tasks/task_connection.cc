@@ -1,11 +1,12 @@
 #include "experiments/cluster/tasks/task_connection.h"
 
-#include <poll.h>
 #include <sodium.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+
+#include "common/os/readiness.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -22,12 +23,6 @@ constexpr std::size_t kPiece = std::size_t{16} << 10;
 
 Status gone() { return Status::peer_lost("the other end of the connection is gone"); }
 
-bool wait_for(int descriptor, short events, TimePoint deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-  pollfd item{.fd = descriptor, .events = events, .revents = 0};
-  return left.count() > 0 && poll(&item, 1, static_cast<int>(left.count())) >= 0;
-}
-
 }  // namespace
 
 Status TaskConnection::send(const TaskMessage& message, TimePoint deadline) {
@@ -42,7 +37,7 @@ Status TaskConnection::send(const TaskMessage& message, TimePoint deadline) {
     at += taken.value_or(0);
     if (!taken) {
       status = gone();
-    } else if ((*taken == 0 || stream_->holds_bytes()) && !wait_for(descriptor(), POLLOUT, deadline)) {
+    } else if ((*taken == 0 || stream_->holds_bytes()) && !ready_before(deadline, descriptor(), POLLOUT)) {
       status = Status::deadline_exceeded("the other end of the connection does not read");
     }
   }
@@ -83,7 +78,7 @@ Result<TaskMessage> TaskConnection::receive_by(TimePoint deadline) {
   while (true) {
     SYNCOPATE_ASSIGN_OR_RETURN(std::optional<TaskMessage> message, receive());
     if (message) return std::move(*message);
-    if (!wait_for(descriptor(), POLLIN, deadline)) return Status::deadline_exceeded("no answer has come");
+    if (!ready_before(deadline, descriptor(), POLLIN)) return Status::deadline_exceeded("no answer has come");
   }
 }
 

@@ -1,12 +1,12 @@
 #include "experiments/cluster/tasks/task_identity.h"
 
-#include <poll.h>
 #include <sodium.h>
 
 #include <utility>
 
 #include "common/hash.h"
 #include "common/launch/rank_variables.h"
+#include "common/os/readiness.h"
 #include "common/transport/run_keys.h"
 #include "common/transport/secret_file.h"
 
@@ -30,10 +30,9 @@ Result<TaskConnection> shake_hands(SocketHandshake handshake, TimePoint deadline
     if (state == SocketHandshake::State::kFailed) {
       return Status::peer_lost("nobody with the secret of these tasks answers there");
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock().now());
-    if (left.count() <= 0) return Status::deadline_exceeded("nobody answers there");
-    pollfd item{.fd = handshake.descriptor(), .events = handshake.events(), .revents = 0};
-    poll(&item, 1, static_cast<int>(left.count()));
+    if (!ready_before(deadline, handshake.descriptor(), handshake.events())) {
+      return Status::deadline_exceeded("nobody answers there");
+    }
   }
 }
 

@@ -1,13 +1,13 @@
 #include "experiments/cluster/tasks/task_main.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "experiments/cluster/tasks/task_server.h"
 #include "experiments/config/started_by/started_task.h"
@@ -20,10 +20,7 @@ bool leaves_the_word_to_another() {
   return ((*place)->one_host ? (*place)->rank : (*place)->local_rank) > 0;
 }
 
-void leave_the_word_to_the_first() {
-  constexpr int kMilliseconds = 1000;
-  poll(nullptr, 0, kMilliseconds);
-}
+void leave_the_word_to_the_first() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
 
 ExitCode task_main(const TaskPlace& place, Duration patience, Duration grace) {
   if (place.evaluates) {

@@ -1,16 +1,17 @@
 #include "experiments/cluster/tasks/task_meeting.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <list>
 #include <map>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "common/hash.h"
 #include "common/launch/rank_variables.h"
+#include "common/os/readiness.h"
 #include "common/os/socket_address.h"
 #include "common/os/tcp_socket.h"
 #include "experiments/cluster/tasks/task_address.h"
@@ -21,8 +22,8 @@ namespace {
 
 // Below those that kernels choose for connections.
 constexpr std::uint16_t kFirstPort = 20'000, kLastPort = 32'767;
-constexpr int kAwakeEveryMs = 250;
-constexpr int kRetryMs = 50;
+constexpr std::chrono::milliseconds kAwakeEvery{250};
+constexpr std::chrono::milliseconds kBetweenKnocks{50};
 // One attempt to reach the first task: a firewall may swallow it, and another program at the port may be mute.
 constexpr Duration kAttempt = std::chrono::seconds(2);
 
@@ -52,7 +53,7 @@ void wait(const TaskEntrance& entrance, const std::list<TaskConnection>& silent)
   std::vector<pollfd> items;
   entrance.add_to(items);
   for (const TaskConnection& task : silent) items.push_back({task.descriptor(), POLLIN, 0});
-  poll(items.data(), items.size(), kAwakeEveryMs);
+  ready_before(SteadyClock().now() + kAwakeEvery, items);
 }
 
 // Takes those of the silent who have said where they listen for tasks, and drops who says anything else.
@@ -96,7 +97,7 @@ Result<TaskConnection> reach_first_task(const TaskPlace& place, const SocketHand
   while (true) {
     Result<TaskConnection> first = try_to_reach(place, self, deadline);
     if (first.ok() || SteadyClock().now() >= deadline) return first;
-    poll(nullptr, 0, kRetryMs);
+    std::this_thread::sleep_for(kBetweenKnocks);
   }
 }
 

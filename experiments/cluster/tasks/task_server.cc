@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sodium.h>
 #include <sys/wait.h>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/os/readiness.h"
 #include "common/os/signal_actions.h"
 #include "common/text/number.h"
 #include "common/text/printable_text.h"
@@ -36,7 +36,7 @@ namespace {
 
 using Kind = TaskMessage::Kind;
 
-constexpr int kLookEveryMs = 250;
+constexpr std::chrono::milliseconds kAwakeAtLeastEvery{250};
 constexpr int kSignalled = 128;  // as in shells
 constexpr Duration kSendTimeout = std::chrono::seconds(5);
 // As long as Slurm and torchrun wait between SIGTERM and SIGKILL.
@@ -91,9 +91,9 @@ class TaskServer {
     for (const TaskConnection& newcomer : newcomers_) items.push_back({newcomer.descriptor(), POLLIN, 0});
     if (holder_) items.push_back({holder_->descriptor(), POLLIN, 0});
     if (shell_) items.push_back({shell_->descriptor(), POLLIN, 0});
-    if (process_) items.push_back({process_->handle.get(), POLLIN, 0});
+    if (process_) items.push_back({process_->handle.descriptor(), POLLIN, 0});
     if (output_.open()) items.push_back({output_.get(), POLLIN, 0});
-    poll(items.data(), items.size(), kLookEveryMs);
+    ready_before(clock_.now() + kAwakeAtLeastEvery, items);
   }
 
   // A connection is the coordinator's or a shell's, as its first message says.

@@ -1,7 +1,6 @@
 #include "experiments/cluster/tasks/task_shell.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sodium.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <string_view>
 
 #include "common/launch/rank_variables.h"
+#include "common/os/readiness.h"
 #include "common/os/signal_actions.h"
 #include "common/text/number.h"
 #include "experiments/cluster/plan/started_lines.h"
@@ -72,7 +72,7 @@ Result<int> follow(TaskConnection& task) {
   while (true) {
     SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<TaskMessage> message, task.receive());
     if (!message) {
-      poll(items, std::size(items), -1);
+      ready_before(kNoDeadline, items);
       if (items[1].revents != 0 && !pass_orders_on(task, orders)) items[1].fd = -1;
     } else if (message->kind == TaskMessage::Kind::kOutput) {
       (void)!write(STDOUT_FILENO, message->bytes.data(), message->bytes.size());

@@ -1,7 +1,6 @@
 #include "experiments/lab/board/http_server.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/os/readiness.h"
 #include "common/os/socket_address.h"
 #include "common/os/tcp_socket.h"
 
@@ -92,8 +92,7 @@ class Loop {
       if (lets_in) wishes.push_back({.fd = listener_.get(), .events = POLLIN, .revents = 0});
       const std::size_t first = wishes.size();
       for (const HttpConnection& connection : connections_) wishes.push_back(connection.wish());
-      const int ready = ::poll(wishes.data(), wishes.size(), milliseconds_left(now));
-      if (ready < 0 && errno != EINTR) return;
+      ready_before(next_deadline(now), wishes);
       if (wishes[0].revents != 0) return;
       go_on(std::span(wishes).subspan(first));
       if (lets_in && wishes[1].revents != 0) let_in();
@@ -101,12 +100,10 @@ class Loop {
   }
 
  private:
-  int milliseconds_left(TimePoint now) const {
-    TimePoint next = shut_until_ > now ? shut_until_ : TimePoint::max();
+  TimePoint next_deadline(TimePoint now) const {
+    TimePoint next = shut_until_ > now ? shut_until_ : kNoDeadline;
     for (const HttpConnection& connection : connections_) next = std::min(next, connection.deadline());
-    if (next == TimePoint::max()) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - now);
-    return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+    return next;
   }
 
   void go_on(std::span<const pollfd> wishes) {

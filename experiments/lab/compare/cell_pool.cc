@@ -1,12 +1,12 @@
 #include "experiments/lab/compare/cell_pool.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "common/os/readiness.h"
 #include "common/os/regular_file.h"
 #include "common/os/whole_file.h"
 #include "experiments/config/toml.h"
@@ -73,9 +73,9 @@ Status CellPool::begin_more() {
 bool CellPool::wait_for_one() {
   std::vector<pollfd> items = {{.fd = interrupts_.handle(), .events = POLLIN, .revents = 0}};
   for (const Cell& cell : running_) {
-    items.push_back({.fd = cell.process.handle.get(), .events = POLLIN, .revents = 0});
+    items.push_back({.fd = cell.process.handle.descriptor(), .events = POLLIN, .revents = 0});
   }
-  poll(items.data(), items.size(), -1);
+  ready_before(kNoDeadline, items);
   if (items.front().revents != 0 && interrupts_.take()) return false;
   std::size_t item = 1;
   for (auto cell = running_.begin(); cell != running_.end(); ++item) {

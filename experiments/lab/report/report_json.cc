@@ -152,12 +152,9 @@ constexpr auto kMachine = [](auto& in, auto& load) {
 };
 
 constexpr auto kServer = [](auto& in, auto& server) {
-  in("pushes", server.pushes);
-  in("busy_seconds", server.busy);
-  in("serving_seconds", server.serving);
-  in("bytes_in", server.bytes_in);
-  in("bytes_out", server.bytes_out);
-  in("core_wait_seconds", server.core_wait);
+  each_server_figure([&](const ServerFigure& figure, auto member) {
+    if (figure.key != nullptr) in(figure.key, server.*member);
+  });
 };
 
 constexpr auto kWindow = [](auto& in, auto& window) {

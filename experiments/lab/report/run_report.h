@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/server_figures.h"
 #include "common/step_record.h"
-#include "experiments/cluster/control/server_figures.h"
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/cluster/faults/fault_record.h"
 #include "experiments/lab/report/machine_state.h"

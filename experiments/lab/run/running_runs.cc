@@ -2,11 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/os/process_handle.h"
 #include "common/os/resource_limits.h"
 #include "common/text/printable_text.h"
 #include "experiments/cluster/coordinator/interrupts.h"
@@ -68,13 +67,6 @@ std::optional<RunningRun> run_in(const std::string& text) {
 bool is_called(const RunningRun& run, const std::string& which) {
   std::error_code none;
   return which == run.name() || which == std::to_string(run.pid) || fs::weakly_canonical(which, none) == run.results;
-}
-
-// Waits for the end of the process, for as long as `patience`.
-bool ends(const FileDescriptor& process, Duration patience) {
-  pollfd item{.fd = process.get(), .events = POLLIN, .revents = 0};
-  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(patience);
-  return poll(&item, 1, static_cast<int>(limit.count())) > 0;
 }
 
 }  // namespace
@@ -141,14 +133,14 @@ Result<RunningRun> RunningRuns::stop(const std::string& which, Duration patience
         fmt::format("{}: {} under way is called so; run_experiment ps lists them", printable(which),
                     runs.empty() ? "no run of yours that is" : "more than one run of yours that is"));
   }
-  const FileDescriptor process(static_cast<int>(syscall(SYS_pidfd_open, runs.front().pid, 0)));
+  const Result<ProcessHandle> process = ProcessHandle::of(runs.front().pid);
   // What holds the lock now is what the handle is of: a run that has ended meanwhile holds none.
   const std::vector<RunningRun> still = named();
-  if (!process.open() || still.size() != 1 || still.front().pid != runs.front().pid) return runs.front();
-  if (const int error = ask_to_end(process.get(), SIGINT); error != 0 && error != ESRCH) {
+  if (!process.ok() || still.size() != 1 || still.front().pid != runs.front().pid) return runs.front();
+  if (const int error = ask_to_end(*process, SIGINT); error != 0 && error != ESRCH) {
     return Status::invalid_argument(fmt::format("{}: {}", printable(which), std::strerror(error)));
   }
-  if (ends(process, patience)) return runs.front();
+  if (process->ends_before(SteadyClock().now() + patience)) return runs.front();
   return Status::deadline_exceeded(fmt::format("{} (pid {}) has been asked to end, and has not within {:g} s",
                                                printable(runs.front().name()), runs.front().pid, seconds(patience)));
 }

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "experiments/cluster/control/server_figures.h"
+#include "common/server_figures.h"
 #include "experiments/lab/report/machine_state.h"
 
 namespace syncopate::experiments {

@@ -212,8 +212,8 @@ class StepWatch:
 
     def served(self, servers: Iterable[Sequence[int]], traces: Iterable[tuple] = ()) -> None:
         """What servers, which have ended, have had to do, and what they have traced."""
-        for figures in servers:
-            self._file.server(list(figures))
+        for server, *figures in servers:
+            self._file.server(server, figures)
         for server, events, dropped in traces:
             self._file.server_trace(server, events, dropped)
 

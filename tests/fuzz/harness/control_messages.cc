@@ -27,7 +27,7 @@ void take_trace(const control::Trace& trace) {
   TraceInbox inbox(1, kCapacity);
   const TraceInbox::Batch batch = inbox.take(0, trace, Duration(trace.dropped()));
   require(batch.events.size() <= kCapacity, "no process sends more than it keeps");
-  require(batch.dropped >= trace.events_size() - static_cast<std::int64_t>(batch.events.size()),
+  require(batch.dropped >= trace.numbers_size() / 10 - static_cast<std::int64_t>(batch.events.size()),
           "what is left out is counted");
   for (const TraceEvent& event : batch.events) {
     require(event.begin <= event.end && event.kind <= kLastTraceKind && event.bytes >= 0, "what is taken is an event");

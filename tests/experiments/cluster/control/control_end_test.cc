@@ -116,7 +116,7 @@ TEST_F(Control, SendsItsLastWordsBeforeItIsDestroyed) {
   EXPECT_EQ(unpack_steps(steps->message.steps().packed())->front().record.step, 9);
   const std::optional<Received> finished = coordinator_.next(ToCoordinator::kFinished);
   ASSERT_TRUE(finished);
-  EXPECT_EQ(from_wire(finished->message.finished().server()), figures);
+  EXPECT_EQ(from_wire(finished->message.finished()), figures);
 }
 
 TEST_F(Control, SendsItsLastRecordsBeforeItIsDestroyedWhateverItSaidBefore) {

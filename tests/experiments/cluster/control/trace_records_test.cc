@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <utility>
+#include <vector>
 
 namespace syncopate::experiments {
 namespace {
@@ -35,7 +36,7 @@ TEST(TraceRecords, ArriveAsTheyWereRecorded) {
 TEST(TraceRecords, GoInBatchesOfWhichTheLastCountsWhatDidNotFit) {
   const std::vector<control::Trace> batches = to_wire(std::vector<TraceEvent>(2500), 3);
   ASSERT_THAT(batches, SizeIs(3));
-  EXPECT_EQ(batches[0].events_size() + batches[1].events_size() + batches[2].events_size(), 2500);
+  EXPECT_EQ(batches[0].numbers_size() + batches[1].numbers_size() + batches[2].numbers_size(), 25000);
   EXPECT_EQ(batches[0].dropped(), 0);
   EXPECT_EQ(batches[2].dropped(), 3);
 }
@@ -59,26 +60,24 @@ TEST(TraceInbox, TakesNoMoreOfAProcessThanItKeeps) {
 }
 
 TEST(TraceInbox, DropsWhatIsNoEvent) {
-  const std::function<void(control::TraceEvent&)> faults[] = {
-      [](auto& event) { event.set_kind(-1); },
-      [](auto& event) { event.set_kind(static_cast<int>(kLastTraceKind) + 1); },
-      [](auto& event) { event.set_shard(-2); },
-      [](auto& event) { event.set_peer(-2); },
-      [](auto& event) { event.set_item(-2); },
-      [](auto& event) { event.set_bytes(-1); },
-      [](auto& event) { event.set_begin(-1); },
-      [](auto& event) { event.set_begin(INT64_MAX); },
-      [](auto& event) { event.set_length(-1); },
-      [](auto& event) { event.set_length(INT64_MAX); },
-  };
-  for (const auto& fault : faults) {
+  // Place and value of what no event has.
+  const std::pair<int, std::int64_t> faults[] = {{0, -1},        {0, static_cast<int>(kLastTraceKind) + 1},
+                                                 {1, -2},        {2, -2},
+                                                 {3, -2},        {4, -2},
+                                                 {4, INT64_MAX}, {7, -1},
+                                                 {8, -1},        {8, INT64_MAX},
+                                                 {9, INT64_MAX}, {9, 999}};
+  for (const auto& [place, value] : faults) {
     control::Trace trace = to_wire(std::vector{kEvent}, 0)[0];
-    fault(*trace.mutable_events(0));
+    trace.set_numbers(place, value);
     TraceInbox inbox(1, 10);
     const TraceInbox::Batch batch = inbox.take(0, trace, {});
-    EXPECT_THAT(batch.events, IsEmpty()) << trace.events(0).DebugString();
+    EXPECT_THAT(batch.events, IsEmpty()) << place;
     EXPECT_EQ(batch.dropped, 1);
   }
+  control::Trace cut = to_wire(std::vector{kEvent, kEvent}, 0)[0];
+  cut.mutable_numbers()->RemoveLast();
+  EXPECT_EQ(TraceInbox(1, 10).take(0, cut, {}).dropped, 1);
   TraceInbox inbox(1, 10);
   EXPECT_THAT(inbox.take(0, to_wire(std::vector{kEvent}, 0)[0], Duration::max()).events, IsEmpty());
   EXPECT_THAT(inbox.take(0, to_wire(std::vector{kEvent}, 0)[0], Duration::min()).events, IsEmpty());

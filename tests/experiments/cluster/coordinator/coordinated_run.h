@@ -130,7 +130,7 @@ class SleepingProcesses final : public Launcher {
     Result<StartedChild> child = start_child({"cat", pipe}, {}, name, log);
     if (!child.ok()) return child;
     child->process = i;
-    children_[name] = {FileDescriptor(fcntl(child->handle.get(), F_DUPFD_CLOEXEC, 0)), pipe};
+    children_[name] = {FileDescriptor(fcntl(child->handle.descriptor(), F_DUPFD_CLOEXEC, 0)), pipe};
     return child;
   }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "experiments/cluster/control/packed_steps.h"
+#include "experiments/cluster/control/wire_records.h"
 #include "tests/experiments/cluster/coordinator/coordinated_run.h"
 
 namespace syncopate::experiments {
@@ -326,10 +327,7 @@ TEST(Coordinator, HearsWhatAProcessSaidBeforeItEndedInOrder) {
   finish(run.worker(0));
   finish(run.worker(1));
   ToCoordinator message;
-  message.mutable_finished()->mutable_server()->set_updates(12);
-  message.mutable_finished()->mutable_server()->set_dropped(3);
-  message.mutable_finished()->mutable_server()->set_pushes(20);
-  message.mutable_finished()->mutable_server()->set_bytes_in(4000);
+  *message.mutable_finished() = to_wire(ServerFigures{.updates = 12, .pushes = 20, .dropped = 3, .bytes_in = 4000});
   message.mutable_finished()->set_peak_memory(1000);
   run.server(0).say(message);
   EXPECT_TRUE(run.server(0).hear().first.has_stop());  // all is done

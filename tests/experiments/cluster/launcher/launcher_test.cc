@@ -42,7 +42,7 @@ class LauncherTest : public testing::Test {
 
   // The status that waitpid gives once the child's handle says that it has ended.
   static int end_of(const StartedChild& child) {
-    pollfd handle{child.handle.get(), POLLIN, 0};
+    pollfd handle{child.handle.descriptor(), POLLIN, 0};
     EXPECT_EQ(poll(&handle, 1, kDeadlineMs), 1);
     int status = 0;
     EXPECT_EQ(waitpid(child.pid, &status, 0), child.pid);

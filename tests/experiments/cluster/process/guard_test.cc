@@ -31,7 +31,7 @@ class GuardTest : public testing::Test {
 
   // Its exit code; -1 if it does not end.
   int end() {
-    pollfd item{guard_.handle.get(), POLLIN, 0};
+    pollfd item{guard_.handle.descriptor(), POLLIN, 0};
     if (poll(&item, 1, kDeadlineMs) != 1) {
       kill(guard_.pid, SIGKILL);
       ADD_FAILURE() << "the guard does not end";
@@ -161,7 +161,7 @@ TEST_F(GuardTest, OfAProcessOfARunLeavesSigtermToTheCoordinator) {
   guard_ = std::move(*guard);
   const pid_t below = process();
   kill(guard_.pid, SIGTERM);
-  pollfd item{.fd = guard_.handle.get(), .events = POLLIN, .revents = 0};
+  pollfd item{.fd = guard_.handle.descriptor(), .events = POLLIN, .revents = 0};
   EXPECT_EQ(poll(&item, 1, 100), 0) << "it has ended";
   guard_.input = FileDescriptor();
   EXPECT_EQ(end(), 128 + SIGKILL) << "at once: it would not end by SIGTERM";
