@@ -32,4 +32,7 @@ class ProcessHandle {
   FileDescriptor handle_;
 };
 
+// Returns which process has started another, as /proc shows it; 0 if it has no parent, or does not exist any more.
+pid_t parent_of(pid_t pid);
+
 }  // namespace syncopate

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/os/process_handle.h"
 #include "experiments/cluster/process/signal_orders.h"
-#include "experiments/cluster/process_parent.h"
 
 namespace syncopate::experiments {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <system_error>
 
-#include "experiments/cluster/process_parent.h"
+#include "common/os/process_handle.h"
 
 namespace syncopate::experiments {
 namespace {
