@@ -173,8 +173,9 @@ std::string ProcessRoster::describe(std::size_t process, TimePoint now) const {
   const std::string name = plan_.processes[process].name();
   if (!self.pid) return fmt::format("{} (host {})", name, self.host);
   const std::string pid = *self.pid == 0 ? "" : fmt::format(", pid {}", *self.pid);
-  return fmt::format("{} (host {}{}; {} at step {}, last heard {:.1f} s ago)", name, self.host, pid, self.operation,
-                     self.step, seconds(now - self.last_heard));
+  const std::string step = serves(plan_.processes[process].role) ? "" : fmt::format(" at step {}", self.step);
+  return fmt::format("{} (host {}{}; {}{}, last heard {:.1f} s ago)", name, self.host, pid, self.operation, step,
+                     seconds(now - self.last_heard));
 }
 
 }  // namespace syncopate::experiments

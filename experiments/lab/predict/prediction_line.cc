@@ -24,17 +24,22 @@
 namespace syncopate::experiments {
 namespace {
 
+// As people list them; another command line reads the last (convergence_run.h).
+std::string known_tables() {
+  return fmt::format("{}, all of them (all), and convergence, which trains",
+                     fmt::join(prediction::reproduction_names(), ", "));
+}
+
 Result<std::vector<prediction::Reproduction>> tables_named(const std::string& name) {
   std::vector<std::string> names = prediction::reproduction_names();
   std::vector<prediction::Reproduction> tables;
   for (const std::string& one : name == "all" ? names : std::vector{name}) {
     Result<prediction::Reproduction> table = prediction::reproduce(one);
     if (!table.ok()) {
-      names.push_back("convergence");  // which another command line reads (convergence_run.h)
+      names.insert(names.end(), {"all", "convergence"});
       const std::string nearest = nearest_name(one, names);
-      return nearest.empty()
-                 ? table.status()
-                 : Status::not_found(fmt::format("{}; did you mean {}?", table.status().message(), nearest));
+      return Status::not_found(fmt::format("{}: no such table; there are {}{}", one, known_tables(),
+                                           nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
     }
     tables.push_back(std::move(*table));
   }
@@ -46,8 +51,7 @@ Result<std::string> reproduce_text(const std::vector<std::string>& words) {
   const auto& [names, given] = read;
   if (names.size() != 1) {
     return Status::invalid_argument(
-        fmt::format("reproduce: needs the name of one table, or all; there are {}, and convergence, which trains",
-                    fmt::join(prediction::reproduction_names(), ", ")));
+        fmt::format("reproduce: needs the name of one table; there are {}", known_tables()));
   }
   if (given.contains("data-dir")) {
     return Status::invalid_argument("--data-dir: convergence alone has data; leave it out");

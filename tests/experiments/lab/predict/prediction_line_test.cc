@@ -32,8 +32,10 @@ TEST(PredictionLine, ShowsAllTablesAndThenTheirErrorsBesideTheirBars) {
 
 TEST(PredictionLine, ListsTheTablesWhereThereIsNoSuchName) {
   EXPECT_THAT(prediction_text({"reproduce", "piz-dain"}).status().message(),
-              AllOf(HasSubstr("piz-dain: no such table; there are ring, "), HasSubstr("did you mean piz-daint?")));
-  EXPECT_THAT(prediction_text({"reproduce"}).status().message(), HasSubstr("needs the name of one table, or all"));
+              AllOf(HasSubstr("piz-dain: no such table; there are ring, "),
+                    HasSubstr(", all of them (all), and convergence, which trains; did you mean piz-daint?")));
+  EXPECT_THAT(prediction_text({"reproduce", "convergance"}).status().message(), HasSubstr("did you mean convergence?"));
+  EXPECT_THAT(prediction_text({"reproduce"}).status().message(), HasSubstr("needs the name of one table; there are"));
   EXPECT_THAT(prediction_text({"reproduce", "ring", "x"}).status().message(), HasSubstr("needs the name of one table"));
 }
 

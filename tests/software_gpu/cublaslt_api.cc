@@ -1,0 +1,243 @@
+// The part of cuBLASLt that the product calls.
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+#include "tests/software_gpu/library_work.h"
+#include "tests/software_gpu/machine.h"
+#include "tests/software_gpu/settings.h"
+#include "tests/software_gpu/streams.h"
+
+using namespace software_gpu;
+
+namespace {
+
+struct Product {
+  cublasComputeType_t type;
+  cublasOperation_t of_a, of_b;
+  cublasLtEpilogue_t epilogue;
+  void* vector;
+};
+
+struct Layout {
+  std::uint64_t rows, columns;
+  std::int64_t stride;
+};
+
+// What cuBLASLt's own types, which are opaque, hold here.
+template <typename Held, typename Opaque>
+Held& in(Opaque* opaque) {
+  static_assert(sizeof(Held) <= sizeof(Opaque));
+  return *reinterpret_cast<Held*>(opaque);
+}
+
+constexpr std::uint64_t kAlgorithm = 5, kRefusedAlgorithm = 77;
+
+template <typename Value>
+cublasStatus_t take(const void* from, std::size_t bytes, Value& value) {
+  if (bytes != sizeof(value)) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&value, from, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+struct Shape {
+  std::size_t rows, columns, inner;
+};
+
+bool find_shape(const Product& product, const Layout& a, const Layout& b, const Layout& d, Shape& shape) {
+  const bool turns_a = product.of_a == CUBLAS_OP_T, turns_b = product.of_b == CUBLAS_OP_T;
+  shape = {.rows = d.rows, .columns = d.columns, .inner = turns_a ? a.rows : a.columns};
+  const bool fits = (turns_a ? a.columns : a.rows) == d.rows && (turns_b ? b.rows : b.columns) == d.columns &&
+                    (turns_b ? b.columns : b.rows) == shape.inner;
+  if (!fits) find_fault("cublasLtMatmul: shapes that do not fit");
+  return fits;
+}
+
+Lost lost_by(cublasComputeType_t type) {
+  if (type == CUBLAS_COMPUTE_32F_FAST_TF32) return Lost::kOfTf32;
+  return type == CUBLAS_COMPUTE_32F_FAST_16BF ? Lost::kOfBf16 : Lost::kNone;
+}
+
+// All matrices lie column by column.
+void add_vector(const Product& product, const Shape& shape, float* d, std::size_t stride) {
+  const auto* const vector = static_cast<const float*>(product.vector);
+  for (std::size_t column = 0; column < shape.columns; ++column) {
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+      float& value = d[column * stride + row];
+      value += vector[row];
+      if (product.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS) value = std::max(value, 0.0f);
+    }
+  }
+}
+
+void sum_columns(const Product& product, const Shape& shape, const float* b, std::size_t stride) {
+  auto* const sums = static_cast<float*>(product.vector);
+  for (std::size_t column = 0; column < shape.columns; ++column) {
+    double sum = 0;
+    for (std::size_t k = 0; k < shape.inner; ++k) {
+      sum += product.of_b == CUBLAS_OP_T ? b[k * stride + column] : b[column * stride + k];
+    }
+    sums[column] = static_cast<float>(sum);
+  }
+}
+
+std::size_t vector_size(const Product& product, const Shape& shape) {
+  if (product.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return 0;
+  return product.epilogue == CUBLASLT_EPILOGUE_BGRADB ? shape.columns : shape.rows;
+}
+
+}  // namespace
+
+extern "C" {
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = reinterpret_cast<cublasLtHandle_t>(new int(0));
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete reinterpret_cast<int*>(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+size_t cublasLtGetVersion() { return 130000; }
+
+const char* cublasLtGetStatusName(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+      return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "CUBLAS_STATUS_ALLOC_FAILED";
+    default:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+  }
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t type, cudaDataType_t) {
+  *description = new cublasLtMatmulDescOpaque_t{};
+  in<Product>(*description) = {type, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
+  delete description;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              size_t bytes) {
+  Product& product = in<Product>(description);
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return take(value, bytes, product.of_a);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return take(value, bytes, product.of_b);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return take(value, bytes, product.epilogue);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return take(value, bytes, product.vector);
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+  }
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType, uint64_t rows, uint64_t columns,
+                                          int64_t stride) {
+  *layout = new cublasLtMatrixLayoutOpaque_t{};
+  in<Layout>(*layout) = {rows, columns, stride};
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete layout;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = new cublasLtMatmulPreferenceOpaque_t{};
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete preference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
+                                                    size_t bytes) {
+  std::uint32_t alignment = 0;
+  if (attribute != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) return take(value, bytes, alignment);
+  return take(value, bytes, in<std::uint64_t>(preference));
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int most,
+                                              cublasLtMatmulHeuristicResult_t results[], int* returned) {
+  const Product& product = in<Product>(description);
+  *returned = 0;
+  if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !settings().fuses_epilogues()) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  Shape shape{};
+  if (!find_shape(product, in<Layout>(a), in<Layout>(b), in<Layout>(d), shape)) return CUBLAS_STATUS_INVALID_VALUE;
+  for (int i = 0; i < std::min(most, 2); ++i) {
+    cublasLtMatmulHeuristicResult_t& result = results[(*returned)++];
+    result = {};
+    result.state = CUBLAS_STATUS_SUCCESS;
+    result.algo.data[0] = settings().refuses_first_algorithm() && i == 0 ? kRefusedAlgorithm : kAlgorithm;
+    result.workspaceSize = std::min<std::size_t>(in<std::uint64_t>(preference), std::size_t{1} << 20);
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t layout_a, const void* b, cublasLtMatrixLayout_t layout_b,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
+                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                              size_t bytes, cudaStream_t stream) {
+  const std::lock_guard hold(machine_lock());
+  count("cublasLtMatmul");
+  if (algorithm->data[0] != kAlgorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const Product product = in<Product>(description);
+  const Layout of_a = in<Layout>(layout_a), of_b = in<Layout>(layout_b), of_d = in<Layout>(layout_d);
+  if (*static_cast<const float*>(alpha) != 1 || *static_cast<const float*>(beta) != 0 || c != d) {
+    find_fault("cublasLtMatmul: factors of the result that are not modelled");
+  }
+  if (sticky_error() != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
+  Shape shape{};
+  if (!find_shape(product, of_a, of_b, of_d, shape)) return CUBLAS_STATUS_INVALID_VALUE;
+  const std::size_t size_a = of_a.rows * of_a.columns, size_b = of_b.rows * of_b.columns;
+  const std::size_t size_d = of_d.rows * of_d.columns;
+  const bool are_there = are_on_device("cublasLtMatmul", {{a, size_a}, {b, size_b}, {d, size_d}}, workspace, bytes) &&
+                         (vector_size(product, shape) == 0 ||
+                          are_on_device("cublasLtMatmul", {{product.vector, vector_size(product, shape)}}, nullptr, 0));
+  if (!are_there || check_stream(stream) != cudaSuccess) return CUBLAS_STATUS_INVALID_VALUE;
+  give(stream, "cublasLtMatmul", [=] {
+    const Factors left(a, size_a, lost_by(product.type)), right(b, size_b, lost_by(product.type));
+    auto* const result = static_cast<float*>(d);
+    const auto stride_d = static_cast<std::size_t>(of_d.stride), stride_b = static_cast<std::size_t>(of_b.stride);
+    spoil_before(workspace, bytes, result, size_d);
+    // Column by column, D = op(A) op(B) is, row by row, D' = op(B)' op(A)'.
+    multiply(product.of_b == CUBLAS_OP_T, product.of_a == CUBLAS_OP_T, shape.columns, shape.rows, shape.inner,
+             right.data(), stride_b, left.data(), static_cast<std::size_t>(of_a.stride), 0, result, stride_d);
+    if (product.epilogue == CUBLASLT_EPILOGUE_BIAS || product.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS) {
+      add_vector(product, shape, result, stride_d);
+    }
+    if (product.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_columns(product, shape, right.data(), stride_b);
+    return true;
+  });
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,73 @@
+#include "tests/software_gpu/machine.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "tests/software_gpu/settings.h"
+
+namespace software_gpu {
+namespace {
+
+struct Counted {
+  std::uint64_t calls = 0, bytes = 0;
+};
+
+struct Machine {
+  std::recursive_mutex lock;
+  std::mt19937_64 dice{settings().seed * 7919};
+  std::map<std::string, Counted> counts;
+  std::set<std::string> faults;
+  cudaError_t sticky = cudaSuccess;
+};
+
+// Never destroyed: threads of the program may still call when it ends.
+Machine& machine() {
+  static Machine* const made = [] {
+    if (!settings().counts.empty()) {
+      std::atexit([] {
+        std::FILE* const file = std::fopen(settings().counts.c_str(), "a");
+        if (file == nullptr) return;
+        for (const auto& [call, counted] : machine().counts) {
+          std::fprintf(file, "%d %s %llu %llu\n", getpid(), call.c_str(),
+                       static_cast<unsigned long long>(counted.calls), static_cast<unsigned long long>(counted.bytes));
+        }
+        std::fclose(file);
+      });
+    }
+    return new Machine;
+  }();
+  return *made;
+}
+
+}  // namespace
+
+std::recursive_mutex& machine_lock() { return machine().lock; }
+
+std::mt19937_64& dice() { return machine().dice; }
+
+std::uint64_t draw(std::uint64_t below) { return below == 0 ? 0 : dice()() % below; }
+
+void find_fault(const std::string& text) {
+  const std::lock_guard hold(machine_lock());
+  if (!machine().faults.insert(text).second) return;
+  std::fprintf(stderr, "software GPU: FAULT: %s\n", text.c_str());
+  if (software_gpu_found != nullptr) return software_gpu_found(text.c_str());
+  std::abort();
+}
+
+void count(const std::string& call, std::uint64_t bytes) {
+  if (settings().counts.empty()) return;
+  const std::lock_guard hold(machine_lock());
+  Counted& counted = machine().counts[call];
+  ++counted.calls;
+  counted.bytes += bytes;
+}
+
+cudaError_t sticky_error() { return machine().sticky; }
+void fail_for_good(cudaError_t error) { machine().sticky = error; }
+
+}  // namespace software_gpu

@@ -1,0 +1,213 @@
+#include "tests/software_gpu/memory.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/software_gpu/machine.h"
+#include "tests/software_gpu/settings.h"
+
+namespace software_gpu {
+namespace {
+
+constexpr std::size_t kArena = std::size_t{64} << 30, kRedZone = 256;
+// Large allocations lie on huge pages, so that opening and closing them costs little.
+constexpr std::size_t kPage = 4096, kHugePage = std::size_t{2} << 20;
+constexpr int kSpoiled = 0xff;  // four of them are a NaN
+
+struct Allocation {
+  std::size_t bytes = 0;
+  std::size_t pages = 0;  // in bytes, with the red zone
+  bool is_live = true;
+};
+
+struct Memory {
+  char* arena = nullptr;
+  std::size_t end = 0;  // of what was ever given out
+  std::size_t in_use = 0;
+  int opened = 0;                                 // by how many OpenMemory
+  std::map<std::size_t, Allocation> allocations;  // by place in the arena
+  std::map<const char*, std::size_t> pinned;      // bytes, by address
+  std::set<void*> pinned_here;                    // allocated by allocate_pinned()
+};
+
+const char* what_runs = "code of the host";
+struct sigaction action_before;
+
+// Only what a handler of a signal may call.
+void say_wrong_address(int, siginfo_t* info, void*) {
+  char text[300];
+  const int size = std::snprintf(text, sizeof(text), "software GPU: FAULT: %s touches %p, which is not open to it\n",
+                                 what_runs, info->si_addr);
+  (void)!write(STDERR_FILENO, text, static_cast<std::size_t>(std::max(size, 0)));
+  sigaction(SIGSEGV, &action_before, nullptr);
+}
+
+Memory& memory_of_all() {
+  static Memory* const made = [] {
+    auto* const memory = new Memory;
+    auto* const mapped = static_cast<char*>(
+        mmap(nullptr, kArena + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    memory->arena = mapped + (kHugePage - reinterpret_cast<std::uintptr_t>(mapped) % kHugePage);
+    madvise(memory->arena, kArena, MADV_HUGEPAGE);
+    struct sigaction action {};
+    action.sa_sigaction = say_wrong_address;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, &action_before);
+    return memory;
+  }();
+  return *made;
+}
+
+// Neighbours in one call.
+void protect_live(int protection) {
+  Memory& memory = memory_of_all();
+  std::size_t begin = 0, end = 0;
+  const auto change = [&] {
+    if (end > begin) mprotect(memory.arena + begin, end - begin, protection);
+  };
+  for (const auto& [at, allocation] : memory.allocations) {
+    if (!allocation.is_live) continue;
+    if (at != end) {
+      change();
+      begin = at;
+    }
+    end = at + allocation.pages;
+  }
+  change();
+}
+
+void check_red_zone(std::size_t at, const Allocation& allocation) {
+  const OpenMemory open;
+  const auto* const red = reinterpret_cast<const unsigned char*>(memory_of_all().arena + at + allocation.bytes);
+  const auto* const end = red + (allocation.pages - allocation.bytes);
+  const auto* const wrong = std::find_if(red, end, [](unsigned char byte) { return byte != kSpoiled; });
+  if (wrong == end) return;
+  find_fault("something has written behind the end of " + std::to_string(allocation.bytes) +
+             " bytes of device memory, at +" + std::to_string(wrong - red));
+}
+
+}  // namespace
+
+OpenMemory::OpenMemory() {
+  if (memory_of_all().opened++ == 0) protect_live(PROT_READ | PROT_WRITE);
+}
+
+OpenMemory::~OpenMemory() {
+  if (--memory_of_all().opened == 0) protect_live(PROT_NONE);
+}
+
+void spoil(void* memory, std::size_t bytes) { std::memset(memory, kSpoiled, bytes); }
+
+cudaError_t allocate(void** address, std::size_t bytes) {
+  Memory& memory = memory_of_all();
+  const std::size_t page = bytes < kHugePage / 2 ? kPage : kHugePage;
+  const std::size_t pages = (bytes + kRedZone + page - 1) / page * page;
+  const bool is_there = bytes <= settings().memory && memory.in_use + bytes <= settings().memory;
+  if (!is_there || memory.end + pages > kArena) return remember(cudaErrorMemoryAllocation);
+  const std::size_t at = (memory.end + page - 1) / page * page;
+  memory.end = at + pages + (draw(4) == 0 ? kPage : 0);  // now and then a page that is nobody's
+  memory.in_use += bytes;
+  memory.allocations[at] = {.bytes = bytes, .pages = pages};
+  mprotect(memory.arena + at, pages, PROT_READ | PROT_WRITE);
+  spoil(memory.arena + at, pages);
+  if (memory.opened == 0) mprotect(memory.arena + at, pages, PROT_NONE);
+  *address = memory.arena + at;
+  return cudaSuccess;
+}
+
+cudaError_t release(void* address) {
+  Memory& memory = memory_of_all();
+  const auto found = memory.allocations.find(static_cast<std::size_t>(static_cast<char*>(address) - memory.arena));
+  if (found == memory.allocations.end() || !found->second.is_live) {
+    find_fault("cudaFree of what is no allocation");
+    return remember(cudaErrorInvalidValue);
+  }
+  auto& [at, allocation] = *found;
+  check_red_zone(at, allocation);
+  madvise(memory.arena + at, allocation.pages, MADV_DONTNEED);
+  mprotect(memory.arena + at, allocation.pages, PROT_NONE);
+  memory.in_use -= allocation.bytes;
+  allocation.is_live = false;
+  return sticky_error();
+}
+
+std::size_t device_bytes_from(const void* address) {
+  const Memory& memory = memory_of_all();
+  const char* const at = static_cast<const char*>(address);
+  if (at < memory.arena || at >= memory.arena + kArena) return 0;
+  const auto place = static_cast<std::size_t>(at - memory.arena);
+  const auto behind = memory.allocations.upper_bound(place);
+  if (behind == memory.allocations.begin()) return 0;
+  const auto& [begin, allocation] = *std::prev(behind);
+  return allocation.is_live && place - begin < allocation.bytes ? allocation.bytes - (place - begin) : 0;
+}
+
+std::size_t free_memory() { return settings().memory - memory_of_all().in_use; }
+
+cudaError_t allocate_pinned(void** address, std::size_t bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return remember(cudaErrorMemoryAllocation);
+  spoil(memory, bytes);
+  memory_of_all().pinned[static_cast<char*>(memory)] = bytes;
+  memory_of_all().pinned_here.insert(memory);
+  *address = memory;
+  return cudaSuccess;
+}
+
+cudaError_t release_pinned(void* address) {
+  Memory& memory = memory_of_all();
+  if (memory.pinned_here.erase(address) == 0) {
+    find_fault("cudaFreeHost of what is no allocation");
+    return remember(cudaErrorInvalidValue);
+  }
+  const auto pinned = memory.pinned.find(static_cast<char*>(address));
+  munmap(address, pinned->second);
+  memory.pinned.erase(pinned);
+  return sticky_error();
+}
+
+cudaError_t pin(void* address, std::size_t bytes) {
+  const char* const at = static_cast<const char*>(address);
+  for (const auto& [begin, size] : memory_of_all().pinned) {
+    if (at < begin + size && at + bytes > begin) return remember(cudaErrorHostMemoryAlreadyRegistered);
+  }
+  memory_of_all().pinned[at] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t unpin(void* address) {
+  const bool was_pinned = memory_of_all().pinned.erase(static_cast<char*>(address)) > 0;
+  return was_pinned ? sticky_error() : remember(cudaErrorHostMemoryNotRegistered);
+}
+
+bool is_pinned(const void* address, std::size_t bytes) {
+  const char* const at = static_cast<const char*>(address);
+  return std::ranges::any_of(memory_of_all().pinned, [&](const auto& range) {
+    return at >= range.first && at + bytes <= range.first + range.second;
+  });
+}
+
+void check_memory_at_end() {
+  const Memory& memory = memory_of_all();
+  const auto left = std::ranges::count_if(memory.allocations, [](const auto& each) { return each.second.is_live; });
+  if (left > 0) {
+    find_fault("leak: " + std::to_string(left) + " allocations of device memory, " + std::to_string(memory.in_use) +
+               " bytes");
+  }
+  if (!memory.pinned_here.empty()) {
+    find_fault("leak: " + std::to_string(memory.pinned_here.size()) + " allocations of pinned memory");
+  }
+}
+
+void running_now(const char* what) { what_runs = what; }
+
+}  // namespace software_gpu

@@ -1,0 +1,332 @@
+// The part of NCCL that the product calls. Calls on a communicator that does not block are really in progress: they are
+// given to the stream only after some looks at the communicator's state.
+#include <nccl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "tests/software_gpu/machine.h"
+#include "tests/software_gpu/memory.h"
+#include "tests/software_gpu/nccl_board.h"
+#include "tests/software_gpu/settings.h"
+#include "tests/software_gpu/streams.h"
+
+using namespace software_gpu;
+
+struct ncclComm {
+  std::string name;
+  int rank = 0, size = 1;
+  bool blocks = true;
+  bool is_ready = false;  // all ranks have come
+  bool is_finalized = false, is_gone = false;
+  std::unique_ptr<NcclBoard> board;
+  std::uint64_t given = 0, done = 0;        // operations
+  std::deque<std::function<void()>> later;  // what NCCL's own thread has still to give to streams
+  int looks = 0;                            // at the first of these
+  int splits = 0;
+  ncclComm* child = nullptr;  // of a split that is in progress, and where it will be told
+  ncclComm** child_place = nullptr;
+  ncclResult_t failure = ncclSuccess;
+};
+
+namespace {
+
+constexpr int kLooks = 3;
+
+thread_local std::string last_error;
+
+ncclResult_t fail(ncclComm& comm, ncclResult_t result, const std::string& why) {
+  last_error = why;
+  return comm.failure = result;
+}
+
+ncclResult_t look_at(ncclComm& comm);
+
+ncclResult_t look_at_child(ncclComm& comm) {
+  const ncclResult_t result = look_at(*comm.child);
+  if (result == ncclInProgress) return result;
+  if (result == ncclSuccess) *comm.child_place = comm.child;
+  comm.child = nullptr;
+  return comm.failure = result;
+}
+
+// The state of a communicator, after one more look at it.
+ncclResult_t look_at(ncclComm& comm) {
+  if (comm.failure != ncclSuccess) return comm.failure;
+  if (!comm.is_ready) {
+    if (!comm.board->all_have_come()) return ncclInProgress;
+    if (const std::string twice = comm.board->duplicates(); !twice.empty()) {
+      return fail(comm, ncclInvalidUsage, "Duplicate GPU detected : " + twice);
+    }
+    comm.board->take_name_away();
+    comm.is_ready = true;
+  }
+  if (comm.board->has_lost_a_rank()) return fail(comm, ncclRemoteError, "Connection closed by remote peer");
+  if (comm.child != nullptr) return look_at_child(comm);
+  if (!comm.later.empty()) {
+    if (++comm.looks < kLooks) return ncclInProgress;
+    comm.looks = 0;
+    comm.later.front()();
+    comm.later.pop_front();
+    return comm.later.empty() ? ncclSuccess : ncclInProgress;
+  }
+  return comm.is_finalized && comm.done < comm.given ? ncclInProgress : ncclSuccess;
+}
+
+ncclResult_t wait_for(ncclComm& comm) {
+  while (true) {
+    {
+      const std::lock_guard hold(machine_lock());
+      const ncclResult_t result = look_at(comm);
+      if (result != ncclInProgress || comm.is_gone) return result;
+      do_some(1);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+bool is_there(const ncclComm* comm, const char* call) {
+  if (comm != nullptr && !comm->is_gone) return true;
+  find_fault(std::string(call) + " on a communicator that is not there");
+  return false;
+}
+
+ncclComm* new_comm(const std::string& name, int rank, int size, const ncclConfig_t& config) {
+  auto* const comm = new ncclComm;  // kept for good: handles of ones that are gone must be known
+  comm->name = name;
+  comm->rank = rank;
+  comm->size = size;
+  comm->blocks = config.blocking != 0;
+  comm->board = std::make_unique<NcclBoard>(name, rank, size, device_of_thread());
+  return comm;
+}
+
+// As NCCL's log says which algorithm and wires it takes.
+void write_log(const ncclComm& comm, std::size_t bytes) {
+  const char* const named = std::getenv("NCCL_DEBUG_FILE");
+  if (named == nullptr || std::getenv("NCCL_DEBUG") == nullptr || comm.size == 1) return;
+  std::string path = named;
+  const std::string pid = std::to_string(getpid());
+  if (const std::size_t at = path.find("%p"); at != std::string::npos) path.replace(at, 2, pid);
+  std::FILE* const file = std::fopen(path.c_str(), "a");
+  if (file == nullptr) return;
+  const std::string line = "host:" + pid + ":" + pid + " [0] NCCL INFO ";
+  if (comm.given == 1) {
+    std::fprintf(file, "%sNCCL_ALGO set by environment to Ring\n", line.c_str());
+    std::fprintf(file, "%sChannel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0\n", line.c_str());
+  }
+  if (comm.rank == 0) {
+    std::fprintf(file, "%sAllReduce: %zu Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}\n", line.c_str(), bytes);
+  }
+  std::fclose(file);
+}
+
+struct Operation {
+  const char* name;
+  int root = -1;  // -1: the mean of all
+  const void* send;
+  void* receive;
+  std::size_t count;
+};
+
+void take_result(const ncclComm& comm, const Operation& operation) {
+  auto* const to = static_cast<float*>(operation.receive);
+  if (operation.root >= 0) {
+    std::copy_n(comm.board->slot(operation.root), operation.count, to);
+    return;
+  }
+  const float share = 1.0f / static_cast<float>(comm.size);
+  for (std::size_t i = 0; i < operation.count; ++i) {
+    float sum = 0;
+    for (int rank = 0; rank < comm.size; ++rank) sum += comm.board->slot(rank)[i] * share;
+    to[i] = sum;
+  }
+}
+
+// The work of an operation, which ends once all ranks have come to it.
+bool carry_out(ncclComm& comm, const Operation& operation, std::uint64_t number, bool& has_begun) {
+  const auto is_over = [&] { return comm.is_gone || comm.failure != ncclSuccess; };
+  if (!has_begun && !is_over()) {
+    // What others have sent last must have been taken.
+    for (int rank = 0; rank < comm.size; ++rank) {
+      if (comm.board->rank(rank).done + 1 < number) return false;
+    }
+    std::memcpy(comm.board->slot(comm.rank), operation.send, operation.count * sizeof(float));
+    comm.board->me().what = operation.count * 100 + static_cast<std::uint64_t>(operation.root + 1);
+    comm.board->me().begun = number;
+    has_begun = true;
+  }
+  for (int rank = 0; rank < comm.size && !is_over(); ++rank) {
+    if (comm.board->rank(rank).begun < number) return false;
+    if (comm.board->rank(rank).what != comm.board->me().what) {
+      find_fault(std::string(operation.name) + ": ranks call different operations");
+    }
+  }
+  if (!is_over()) take_result(comm, operation);
+  comm.board->me().done = number;
+  comm.done = number;
+  return true;
+}
+
+ncclResult_t operate(const Operation& operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+  const std::lock_guard hold(machine_lock());
+  count(operation.name, operation.count * sizeof(float));
+  if (!is_there(comm, operation.name)) return ncclInvalidArgument;
+  if (!comm->later.empty() || comm->child != nullptr || !comm->is_ready) {
+    find_fault(std::string(operation.name) + " while the communicator is still at another call");
+    return ncclInvalidUsage;
+  }
+  if (const ncclResult_t state = look_at(*comm); state != ncclSuccess) return state;
+  const std::size_t bytes = operation.count * sizeof(float);
+  if (type != ncclFloat32 || bytes > NcclBoard::kMostBytes || device_bytes_from(operation.send) < bytes ||
+      device_bytes_from(operation.receive) < bytes) {
+    find_fault(std::string(operation.name) + ": a buffer is not of device memory, or ends too early");
+    return ncclInvalidArgument;
+  }
+  if (check_stream(stream) != cudaSuccess) return ncclInvalidArgument;
+  const std::uint64_t number = ++comm->given;
+  write_log(*comm, bytes);
+  const auto give_it = [comm, operation, number, stream] {
+    give(stream, operation.name, [comm, operation, number, has_begun = false]() mutable {
+      return carry_out(*comm, operation, number, has_begun);
+    });
+  };
+  if (comm->blocks) {
+    give_it();
+    return ncclSuccess;
+  }
+  comm->later.push_back(give_it);
+  return ncclInProgress;
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  static std::atomic<int> made = 0;
+  std::memset(id, 0, sizeof(*id));
+  std::snprintf(id->internal, sizeof(id->internal), "%d-%d-%lld", getpid(), ++made,
+                static_cast<long long>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  return ncclSuccess;
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess:
+      return "no error";
+    case ncclInProgress:
+      return "NCCL operation in progress";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    case ncclInvalidUsage:
+      return "invalid usage";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    default:
+      return "unknown result code";
+  }
+}
+
+const char* ncclGetLastError(ncclComm_t) { return last_error.c_str(); }
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* result) {
+  const std::lock_guard hold(machine_lock());
+  if (!is_there(comm, "ncclCommGetAsyncError")) return ncclInvalidArgument;
+  do_some(1);
+  *result = look_at(*comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* place, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
+  {
+    const std::lock_guard hold(machine_lock());
+    constexpr unsigned kInitialised = 0xcafebeef;
+    if (config->magic != kInitialised) {
+      find_fault("ncclCommInitRankConfig: an ncclConfig_t that is not initialised");
+      return ncclInvalidArgument;
+    }
+    if (size > NcclBoard::kMostRanks) return ncclInvalidArgument;
+    const std::string name(id.internal, strnlen(id.internal, sizeof(id.internal)));
+    *place = new_comm(name, rank, size, *config);
+  }
+  return (*place)->blocks ? wait_for(**place) : ncclInProgress;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* place, ncclConfig_t* config) {
+  ncclComm* child = nullptr;
+  {
+    const std::lock_guard hold(machine_lock());
+    if (!is_there(comm, "ncclCommSplit")) return ncclInvalidArgument;
+    const std::string name = comm->name + "." + std::to_string(++comm->splits) + "." + std::to_string(color);
+    child = new_comm(name, key, comm->size, *config);
+    if (!comm->blocks) {
+      comm->child = child;
+      comm->child_place = place;
+      return ncclInProgress;
+    }
+  }
+  *place = child;
+  return wait_for(*child);
+}
+
+ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t operation,
+                           ncclComm_t comm, cudaStream_t stream) {
+  if (operation != ncclAvg) find_fault("ncclAllReduce: an operation that is not modelled");
+  return operate({.name = "ncclAllReduce", .send = send, .receive = receive, .count = count}, type, comm, stream);
+}
+
+ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return operate({.name = "ncclBroadcast", .root = root, .send = send, .receive = receive, .count = count}, type, comm,
+                 stream);
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  {
+    const std::lock_guard hold(machine_lock());
+    if (!is_there(comm, "ncclCommFinalize")) return ncclInvalidArgument;
+    if (comm->is_finalized) {
+      find_fault("ncclCommFinalize for the second time");
+      return ncclInvalidUsage;
+    }
+    comm->is_finalized = true;
+  }
+  return comm->blocks ? wait_for(*comm) : ncclInProgress;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  const std::lock_guard hold(machine_lock());
+  if (!is_there(comm, "ncclCommDestroy")) return ncclInvalidArgument;
+  if (comm->done < comm->given) find_fault("ncclCommDestroy while work is under way");
+  comm->board->leave();
+  comm->is_gone = true;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  const std::lock_guard hold(machine_lock());
+  if (!is_there(comm, "ncclCommAbort")) return ncclInvalidArgument;
+  comm->later.clear();
+  comm->board->take_name_away();
+  comm->is_gone = true;
+  return ncclSuccess;
+}
+
+}  // extern "C"
