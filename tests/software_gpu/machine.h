@@ -21,6 +21,8 @@ std::uint64_t draw(std::uint64_t below);  // 0 if `below` is
 // A fault of the program that uses the GPU. In a test of GoogleTest's it fails the test (finding_listener.cc); any
 // other program says it and ends with SIGABRT.
 void find_fault(const std::string& text);
+// From now on the program ends: a fault ends it with SIGABRT, since no test can fail any more.
+void expect_the_end();
 
 // Counts a call, for SOFTWARE_GPU_COUNTS.
 void count(const std::string& call, std::uint64_t bytes = 0);
