@@ -19,13 +19,16 @@ namespace {
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int device = 0;
 
+void check_the_end() {
+  const std::lock_guard hold(machine_lock());
+  expect_the_end();
+  check_streams_at_end();
+  check_memory_at_end();
+}
+
 // Has what was left behind found when the program ends.
 void check_at_end() {
-  static const bool is_asked = std::atexit([] {
-                                 const std::lock_guard hold(machine_lock());
-                                 check_streams_at_end();
-                                 check_memory_at_end();
-                               }) == 0;
+  static const bool is_asked = std::atexit(check_the_end) == 0;
   (void)is_asked;
 }
 
