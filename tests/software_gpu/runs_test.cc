@@ -1,0 +1,140 @@
+// Whole runs with --device=cuda, as the software GPU lets them be tried: models, precisions, codecs, four GPUs, a
+// checkpoint that goes on elsewhere, and ends that no GPU gives on request.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+
+#include "tests/support/run_program.h"
+#include "tests/support/weights_distance.h"
+
+namespace syncopate::experiments {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::Program;
+using testing_support::ProgramEnd;
+using testing_support::relative_distance;
+using testing_support::operator+;
+using Flags = std::vector<std::string>;
+
+// One of the software GPU's settings, for the runs that a test starts.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Setting() { unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+Flags training(const std::string& model, int steps) {
+  return {"--model=" + model, fmt::format("--steps={}", steps), "--train-samples=1024", "--test-samples=128"};
+}
+
+struct Job {
+  const char* name;
+  const char* model;
+  Flags mode;
+  double same_curve = 1e-2;  // as far as weights may be from the processor's, in lengths of their way
+};
+
+void PrintTo(const Job& job, std::ostream* out) { *out << job.name; }
+
+class SoftwareGpuRun : public testing::TestWithParam<Job> {};
+
+// Factors that are rounded to 8 or 11 bits, and codecs that take the largest values, go other ways.
+const Job kJobs[] = {
+    {"Resnet", "resnet20", {"--mode=local"}},
+    {"Gpt", "gpt:2-2-32", {"--mode=local", "--dataset=grammar", "--context=16"}},
+    {"GptInTf32", "gpt:2-2-32", {"--mode=local", "--dataset=grammar", "--context=16", "--precision=tf32"}, 0.1},
+    {"LenetInBf16", "lenet", {"--mode=local", "--precision=bf16"}, 0.3},
+    {"Int8OverTheRing", "mlp", {"--mode=allreduce", "--workers=2", "--collective=ring", "--compress=int8"}, 0.1},
+    {"TopKUnderPs", "mlp", {"--mode=ps", "--consistency=sync", "--workers=2", "--compress=topk:0.05"}, 0.1},
+    {"AsyncUnderPs", "mlp", {"--mode=ps", "--workers=2", "--servers=2"}, 1.0},
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, SoftwareGpuRun, testing::ValuesIn(kJobs), [](const auto& job) { return job.param.name; });
+
+TEST_P(SoftwareGpuRun, ComesToWhatTheProcessorComesTo) {
+  const Flags flags =
+      training(GetParam().model, 12) + GetParam().mode + Flags{"--batch-size=8", "--optimizer=momentum"};
+  const bool is_shared = GetParam().mode.front() != "--mode=local";
+  Flags on_cpu = flags + Flags{"--device=cpu"};
+  std::erase_if(on_cpu, [](const std::string& flag) { return flag.starts_with("--precision"); });
+  Program cpu(on_cpu), gpu(flags + Flags{"--device=cuda"} + (is_shared ? Flags{"--share-gpu"} : Flags()));
+  ASSERT_EQ(cpu.wait().exit_code, 0);
+  const ProgramEnd end = gpu.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const double distance = relative_distance(cpu.weights(), gpu.weights());
+  EXPECT_LT(distance, GetParam().same_curve);
+  fmt::print("{}: relative distance {:.2g}\n", GetParam().name, distance);
+}
+
+TEST(SoftwareGpuRun, TrainsAlikeOnFourGpusAndOnOne) {
+  const Setting devices("SOFTWARE_GPU_DEVICES", "4");
+  const Flags flags = training("mlp", 20) + Flags{"--mode=allreduce", "--workers=4"};
+  Program cpu(flags + Flags{"--device=cpu", "--collective=ring"}), gpus(flags + Flags{"--device=cuda"});
+  ASSERT_EQ(cpu.wait().exit_code, 0);
+  const ProgramEnd end = gpus.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_LT(relative_distance(cpu.weights(), gpus.weights()), 1e-3);
+}
+
+TEST(SoftwareGpuRun, GoesOnFromItsCheckpointOnAProcessor) {
+  const Flags flags = training("mlp", 30) + Flags{"--mode=local", "--optimizer=momentum"};
+  Program whole(flags + Flags{"--device=cpu"});
+  ASSERT_EQ(whole.wait().exit_code, 0);
+  Program first(flags +
+                Flags{"--device=cuda", "--checkpoint-every=20", "--straggler=0:+50", "--fault=kill:worker0@step29"});
+  EXPECT_EQ(first.wait().exit_code, 5);
+  Program rest(flags + Flags{"--resume=" + first.output().string(), "--device=cpu"});
+  const ProgramEnd end = rest.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_LT(relative_distance(whole.weights(), rest.weights()), 1e-3);
+}
+
+TEST(SoftwareGpuRun, NamesARankOfNcclThatIsKilled) {
+  const Setting devices("SOFTWARE_GPU_DEVICES", "2");
+  Program program(training("mlp", 100000) + Flags{"--mode=allreduce", "--workers=2", "--device=cuda"});
+  ASSERT_TRUE(program.wait_until_training(2));
+  kill(program.process("worker", 1), SIGKILL);
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("worker 1"));
+  EXPECT_THAT(program.processes(), IsEmpty());
+}
+
+TEST(SoftwareGpuRun, EndsInOrderAtCtrlC) {
+  const Setting devices("SOFTWARE_GPU_DEVICES", "2");
+  Program program(training("mlp", 100000) + Flags{"--mode=allreduce", "--workers=2", "--device=cuda"});
+  ASSERT_TRUE(program.wait_until_training(2));
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait().exit_code, 130);
+  EXPECT_THAT(program.errors(), testing::Not(HasSubstr("FAULT")));
+}
+
+TEST(SoftwareGpuRun, NamesTheGpuWhoseMemoryFails) {
+  const Setting fails("SOFTWARE_GPU_FAILS_AT", "400");
+  Program program(training("mlp", 1000) + Flags{"--mode=local", "--device=cuda"});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 1) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("GPU 0"), HasSubstr("cudaErrorECCUncorrectable")));
+}
+
+TEST(SoftwareGpuRun, SaysWhatDoesNotFit) {
+  const Setting memory("SOFTWARE_GPU_MEMORY_MIB", "70");
+  Program program(training("resnet20", 2) + Flags{"--batch-size=256", "--mode=local", "--device=cuda"});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 4) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("no room for"));
+}
+
+}  // namespace
+}  // namespace syncopate::experiments
