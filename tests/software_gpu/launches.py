@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rewrites a .cu's launches so that a compiler of C++ takes them: launches.py SOURCE OUTPUT
 
-kernel<<<grid, block, shared, stream>>>(arguments) becomes a call of software_gpu::launcher (include/cuda_runtime.h); all
+kernel<<<grid, block, shared, stream>>>(arguments) becomes a call of software_gpu::launcher (headers/cuda_runtime.h); all
 else stays, and keeps its file and lines."""
 
 import re
