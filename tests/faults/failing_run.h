@@ -58,9 +58,10 @@ inline std::string name_of_process(const std::string& role, int rank) {
   return role == "evaluator" ? role : fmt::format("{} {}", role, rank);
 }
 
-// How a verdict names a process: role and rank, host and process, what it did in which step, when it was last heard.
+// How a verdict names a process: role and rank, host and process, what it did, in which step if it makes any, when it
+// was last heard.
 inline std::string naming_at(const std::string& name, const std::string& place) {
-  return fmt::format("{} \\(host {}; [a-z ]+ at step [0-9]+, last heard [0-9.]+ s ago\\) ", name, place);
+  return fmt::format("{} \\(host {}; [a-z ]+( at step [0-9]+)?, last heard [0-9.]+ s ago\\) ", name, place);
 }
 inline std::string naming(const std::string& name, pid_t pid) {
   char host[256] = {};

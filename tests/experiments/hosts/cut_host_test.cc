@@ -27,7 +27,7 @@ constexpr const char* kNeeded = "; (stalled for .*; )?this mode needs every work
 
 std::string silence_of(const std::string& name) {
   return fmt::format(
-      "{} \\(host {}, pid [0-9]+; [a-z ]+ at step [0-9]+, last heard [0-9.]+ s ago\\) has stopped "
+      "{} \\(host {}, pid [0-9]+; [a-z ]+( at step [0-9]+)?, last heard [0-9.]+ s ago\\) has stopped "
       "answering",
       name, kB);
 }

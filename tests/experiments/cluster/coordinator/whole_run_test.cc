@@ -150,7 +150,7 @@ TEST(RunMonitor, NamesTheServerThatDoesNotFinishAfterAllWorkers) {
   run.finish(run.server(0));
   run.pass(kTimeout);
   EXPECT_EQ(run.verdict(), ExitCode::kTimeout);
-  EXPECT_THAT(run.line(), StartsWith("server 1 (host box, pid 101; training at step 7"));
+  EXPECT_THAT(run.line(), StartsWith("server 1 (host box, pid 101; training, last heard"));
   EXPECT_THAT(run.line(), EndsWith("has not finished, 10 s after all workers"));
 }
 
