@@ -271,7 +271,7 @@ REFUSED = [
     (["--mode=ps"], "backend", DDP, "run_experiment asks for mode='ps', and DistributedDataParallel is allreduce: use DistributedOptimizer"),
     (["--mode=ps"], "by-hand", DDP, "run_experiment asks for mode='ps'"),
     (["--mode=allreduce", "--compress=int8"], "backend", DDP, "asks for compress='int8', which DistributedDataParallel cannot"),
-    (["--mode=allreduce", "--bucket-bytes=4194304"], "backend", DDP, "give it bucket_cap_mb=4"),
+    (["--mode=allreduce", "--bucket-bytes=4MiB"], "backend", DDP, "give it bucket_cap_mb=4"),
     (["--mode=allreduce", "--elastic"], "backend", DDP, "asks for elastic=True"),
     (["--mode=allreduce"], "alone", DDP, "an optimizer makes a step, and nothing of it goes by Syncopate"),
     (["--mode=ps"], "hook", SCRIPTS / "launched.py", "the hook of DistributedDataParallel is allreduce: use DistributedOptimizer"),
