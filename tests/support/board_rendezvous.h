@@ -1,11 +1,15 @@
 // A rendezvous of processes that this one forks: a board in memory that they share.
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "common/rendezvous.h"
 
 namespace syncopate::testing_support {
 
-// One group, once, of up to 64 members with values of less than 1 KiB. Made before the fork; works in all processes.
+// One group of up to 64 members with values of less than 1 KiB, which exchange them in turns. Made before the fork;
+// works in all processes.
 class BoardRendezvous final : public Rendezvous {
  public:
   BoardRendezvous();
@@ -17,8 +21,11 @@ class BoardRendezvous final : public Rendezvous {
                                             TimePoint deadline) override;
 
  private:
+  static constexpr int kMostRanks = 64;
+
   struct Board;
   Board* const board_;
+  std::array<std::uint32_t, kMostRanks> exchanges_{};  // of each rank of this process, so far
 };
 
 }  // namespace syncopate::testing_support
