@@ -7,6 +7,7 @@
 //   repeat:
 //     begin_step(step)
 //     gradient_ready(bucket) ...         inside backward, in one fixed order; never blocks
+//     gradients_complete()               never blocks; a strategy for a device enqueues the rest of the step
 //     finish_step() -> SyncStats         returns when the weights are those of the next forward pass, or
 //     weights_needed(range) ...          when a strategy lets them arrive during that pass
 //   leave()                              drains, and agrees to stop
@@ -14,6 +15,9 @@
 // Each step names the rows of a table (param_layout.h) that it touches: row keys[i] is the i-th in the table's range of
 // the arena. Their weights are valid once weights_needed has returned for that range. The gradients of these rows are
 // pushed with the table's bucket; a row that is not touched does not change, whatever the update rule.
+//
+// A strategy that runs_ahead() only enqueues all of this on a device. Then finish_step waits for the oldest step that
+// is not finished, and as many as kStepsUnderWay may be begun before the oldest is finished.
 //
 // All calls are made on the worker's compute thread. After any call has failed, only Resumable::save and the
 // destructor may follow.
@@ -39,6 +43,10 @@ struct ParamArenas {
   std::span<float> weights;
   std::span<float> gradients;
 };
+
+// How many steps of a worker may be under way at once on a device. They take turns at what each needs a copy of.
+inline constexpr int kStepsUnderWay = 2;
+inline std::size_t turn_of(std::int64_t step) { return static_cast<std::size_t>(step % kStepsUnderWay); }
 
 struct StepContext {
   std::int64_t step = 0;     // 0 for the first
@@ -129,7 +137,14 @@ class SyncStrategy {
   // and reported by finish_step.
   virtual void gradient_ready(std::size_t bucket) = 0;
 
+  // All gradients of the step have been handed over. Failures are kept and reported by finish_step.
+  virtual void gradients_complete() {}
+
   virtual Result<SyncStats> finish_step() = 0;
+
+  // Whether the weights are updated on a device, in the order of its work, so that the next step can be enqueued before
+  // this one is done.
+  virtual bool runs_ahead() const { return false; }
 
   // Returns when `range` of the arena holds the weights of this step's forward pass. Call it before they are read: in
   // forward for each layer's range, and before weights are read between steps.

@@ -1,9 +1,10 @@
 // DeviceLocalStrategy: LocalStrategy for a model that computes on a device; the optimizer runs there as well.
 #pragma once
 
+#include <array>
 #include <memory>
 
-#include "common/device/device.h"
+#include "common/device/device_replica.h"
 #include "common/sync_strategy.h"
 
 namespace syncopate::worker {
@@ -12,33 +13,38 @@ class DeviceLocalStrategy final : public SyncStrategy, public Resumable {
  public:
   // `device` and `clock` must outlive the strategy. `timeout` bounds the wait for the end of a step.
   DeviceLocalStrategy(const OptimizerConfig& optimizer, Device& device, const Clock& clock, Duration timeout)
-      : optimizer_(optimizer), device_(device), clock_(clock), timeout_(timeout) {}
+      : device_(device), clock_(clock), timeout_(timeout), replica_(optimizer, device) {}
 
   Resumable* resumable() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
-  Status restore(const TrainingState& state) override;
+  Status restore(const TrainingState& state) override { return replica_.restore(state, deadline()); }
   Result<std::vector<Range>> join() override;
-  std::int64_t first_step() const override { return first_step_; }
-  void begin_step(const StepContext& step) override { step_ = step; }
+  std::int64_t first_step() const override { return replica_.first_step(); }
+  bool runs_ahead() const override { return true; }
+  void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t /*bucket*/) override {}
+  void gradients_complete() override;
   // Times are the device's.
   Result<SyncStats> finish_step() override;
   Status leave() override { return {}; }
-  Status save(TrainingState& state) const override;
+  Status save(TrainingState& state) const override { return replica_.save(state, deadline()); }
 
  private:
-  const OptimizerConfig optimizer_;
+  // Around a step's update.
+  struct Events {
+    std::unique_ptr<Event> begin;
+    std::unique_ptr<Event> end;
+  };
+
+  TimePoint deadline() const { return clock_.now() + timeout_; }
+
   Device& device_;
   const Clock& clock_;
   const Duration timeout_;
-  ParamArenas arenas_;
-  std::vector<Range> undecayed_;
-  DeviceOptimizerState state_;
-  std::unique_ptr<Event> begin_;  // of the update
-  std::unique_ptr<Event> end_;
-  StepContext step_;
-  std::int64_t first_step_ = 0;
-  std::int64_t steps_done_ = 0;
+  DeviceReplica replica_;
+  std::array<Events, kStepsUnderWay> events_;  // by turn
+  std::int64_t begun_ = 0;                     // the last step that was begun
+  std::int64_t unfinished_ = 0;                // the oldest step that is not finished
 };
 
 }  // namespace syncopate::worker

@@ -7,6 +7,15 @@ std::optional<NotFinite> HealthCheck::found(double loss, const ParamArenas& aren
   return is_found_ ? std::optional(describe(loss, arenas, batch)) : std::nullopt;
 }
 
+std::optional<NotFinite> HealthCheck::found_in_loss(const StepContext& step, double loss) const {
+  const bool is_rate = !std::isfinite(step.learning_rate);
+  if (!options_ || (!is_rate && std::isfinite(loss))) return std::nullopt;
+  return NotFinite{.step = step.step,
+                   .quantity = is_rate ? NotFinite::Quantity::kRate : NotFinite::Quantity::kLoss,
+                   .value = is_rate ? step.learning_rate : loss,
+                   .loss = loss};
+}
+
 NotFinite HealthCheck::describe(double loss, const ParamArenas& arenas, const BatchView& batch) const {
   using Quantity = NotFinite::Quantity;
   const auto what = [&](Quantity quantity, double value, std::string tensor = {}) {
@@ -14,7 +23,6 @@ NotFinite HealthCheck::describe(double loss, const ParamArenas& arenas, const Ba
         .step = step_.step, .quantity = quantity, .tensor = std::move(tensor), .value = value, .loss = loss};
   };
   if (!std::isfinite(step_.learning_rate)) return what(Quantity::kRate, step_.learning_rate);
-  if (!reads_gradients()) return what(Quantity::kLoss, loss);
   if (const auto found = tensor_not_finite(layout_, arenas.weights, step_.rows)) {
     return what(Quantity::kWeights, found->value, found->name);
   }

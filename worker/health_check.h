@@ -49,9 +49,11 @@ class HealthCheck {
   bool skips() const { return options_ && options_->on_nan == OnNan::kSkip; }
   bool reads_gradients() const { return options_ && options_->reads_gradients; }
 
-  // Call it once the step's loss is known. Returns what was the first in this step that is not finite, if anything:
-  // before the update, `arenas` are those of the step.
+  // Where gradients are read. Call it once the step's loss is known. Returns what was the first in this step that is
+  // not finite, if anything: before the update, `arenas` are those of the step.
   std::optional<NotFinite> found(double loss, const ParamArenas& arenas, const BatchView& batch);
+  // Where they are not: whether the loss of `step`, whichever was begun since, or its learning rate is not finite.
+  std::optional<NotFinite> found_in_loss(const StepContext& step, double loss) const;
 
  private:
   NotFinite describe(double loss, const ParamArenas& arenas, const BatchView& batch) const;

@@ -61,8 +61,10 @@ class Model {
   virtual void before_reading(std::function<void(Range)> before) = 0;
   virtual void backward(std::span<const float> weights, std::span<float> gradients,
                         const std::function<void(std::size_t)>& tensor_ready) = 0;
-  // Returns the loss of the last forward pass. On a device it waits for it.
-  virtual LossAndCorrect loss() = 0;
+  // Returns the loss of the last forward pass; on a device, of the last in that turn (ComputeBackend::begin_turn), for
+  // which it waits.
+  virtual LossAndCorrect loss(std::size_t turn) = 0;
+  LossAndCorrect loss() { return loss(0); }
   // The scores of the last forward pass, by sample: the higher, the likelier label 1 is. Only for models that tell two
   // classes apart by one logit; empty otherwise.
   virtual std::span<const float> scores() { return {}; }

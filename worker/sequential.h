@@ -28,7 +28,7 @@ class Sequential final : public Model {
   void before_reading(std::function<void(Range)> before) override { chain_.before_reading(std::move(before)); }
   void backward(std::span<const float> weights, std::span<float> gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override;
-  LossAndCorrect loss() override { return backend_.loss(); }
+  LossAndCorrect loss(std::size_t turn) override { return backend_.loss(turn); }
   std::span<const float> logits() override { return backend_.host_view(logits_); }
 
  private:

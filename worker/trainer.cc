@@ -1,6 +1,7 @@
 #include "worker/trainer.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -49,6 +50,17 @@ class TracedStep {
   TraceSpan span_;
 };
 
+// A step whose work has been given to the backend. On a device it may not be done yet.
+struct GivenStep {
+  StepRecord record;  // what is known before its end
+  StepContext context;
+  Duration straggled_forward{}, straggled_backward{};
+  // What its loss is of.
+  double weight = 1;
+  double labels = 0;
+  bool is_regression = false;
+};
+
 // One run of the loop: what is the same in every step, and where it stands.
 class Training {
  public:
@@ -63,6 +75,7 @@ class Training {
         progress_(parts.model.layout(), buckets),
         health_(options.health, parts.model.layout()),
         tensor_ready_([this](std::size_t tensor) { take_gradient(tensor); }),
+        settle_([this] { return settled_ = settled_.ok() ? settle_all() : settled_; }),
         step_(parts.strategy.first_step()),
         step_end_(parts.clock.now()),
         core_wait_(parts.core_wait ? parts.core_wait() : Duration::zero()) {
@@ -74,21 +87,22 @@ class Training {
     std::optional<std::int64_t> under_way;  // epoch
     while (true) {
       SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<std::int64_t> position, work_.next(step_));
-      if (!position) break;
+      if (!position) return settle_all();
       position_ = *position;
       const std::int64_t epoch = global_batch() / options_.steps_per_epoch;
       if (!under_way || epoch > *under_way) {
         under_way = epoch;
+        SYNCOPATE_RETURN_IF_ERROR(settle_all());
         SYNCOPATE_ASSIGN_OR_RETURN(const bool wanted, hooks_.next_epoch ? hooks_.next_epoch(epoch) : true);
         if (!wanted) return {};
       }
       SYNCOPATE_RETURN_IF_ERROR(run_step(epoch));
       ++step_;
       job_steps_ = std::max(job_steps_, global_batch() + 1);
-      if (hooks_.step_done) SYNCOPATE_RETURN_IF_ERROR(hooks_.step_done(step_));
+      if (hooks_.step_done) SYNCOPATE_RETURN_IF_ERROR(hooks_.step_done(step_, settle_));
+      SYNCOPATE_RETURN_IF_ERROR(settled_);
       if (hooks_.evaluation_due && job_steps_ < options_.total_steps) SYNCOPATE_RETURN_IF_ERROR(hand_out());
     }
-    return {};
   }
 
   // Does nothing for a model without local state.
@@ -108,6 +122,7 @@ class Training {
   // What is to be evaluated now, if anything.
   Status hand_out() {
     const EvaluationShare due = hooks_.evaluation_due(job_steps_);
+    if (due.state || due.weights) SYNCOPATE_RETURN_IF_ERROR(settle_all());
     if (due.state) SYNCOPATE_RETURN_IF_ERROR(tell_local_state(false));
     if (!due.weights || !hooks_.snapshot) return {};
     const std::span<const float> agreed = parts_.strategy.job_weights().values;
@@ -152,11 +167,13 @@ class Training {
   }
 
   Status run_step(std::int64_t epoch) {
-    StepRecord record;
+    GivenStep given;
+    StepRecord& record = given.record;
     record.step = step_;
     record.epoch = epoch;
     record.position = position_;
     const TracedStep traced_step(parts_.tracer, step_);
+    SYNCOPATE_RETURN_IF_ERROR(settle_beyond(steps_ahead()));
     Lap lap(parts_.clock);
     TraceSpan phase(parts_.tracer, {.kind = TraceKind::kData, .number = step_});
 
@@ -164,21 +181,25 @@ class Training {
     const BatchView batch = parts_.batches.next();
     SYNCOPATE_RETURN_IF_ERROR(parts_.batches.status());
     record.samples = parts_.model.batch_size() - batch.empty_places;
+    given.weight = batch.weight;
+    given.labels = static_cast<double>(batch.labels.size());
+    given.is_regression = !batch.targets.empty();
     record.data = lap.split();
     phase.next(TraceKind::kForward);
 
     parts_.activity.set("forward", step_);
     if (parts_.straggling != nullptr) parts_.straggling->begin_step(step_);
-    const StepContext step{step_, learning_rate(), parts_.model.touched_rows(batch), epoch};
-    parts_.strategy.begin_step(step);
-    health_.begin_step(step);
+    given.context = {step_, learning_rate(), parts_.model.touched_rows(batch), epoch};
+    parts_.backend.begin_turn(turn_of(step_));
+    parts_.strategy.begin_step(given.context);
+    health_.begin_step(given.context);
     plants_nan_ = hooks_.plants_nan && hooks_.plants_nan();
     begin(Phase::kForward);
     parts_.model.forward(arenas_.weights, batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);
     straggle("forward");
-    const Duration straggled_forward = straggled();
-    record.forward = lap.split() - straggled_forward;
+    given.straggled_forward = straggled();
+    record.forward = lap.split() - given.straggled_forward;
     phase.next(TraceKind::kBackward);
 
     parts_.activity.set("backward", step_);
@@ -188,8 +209,8 @@ class Training {
     SYNCOPATE_RETURN_IF_ERROR(judge_gradient(batch, record.samples > 0));
     straggle("backward");
     record.straggle = straggled();
-    const Duration straggled_backward = record.straggle - straggled_forward;
-    record.backward = lap.split() - straggled_backward;
+    given.straggled_backward = record.straggle - given.straggled_forward;
+    record.backward = lap.split() - given.straggled_backward;
     if (parts_.core_wait) record.compute_core_wait = parts_.core_wait() - core_wait_;
     if (parts_.straggling != nullptr && parts_.straggling->interrupted()) {
       return Status::cancelled("told to stop");
@@ -198,24 +219,61 @@ class Training {
     phase.next(TraceKind::kSynchronise);
     parts_.activity.set("synchronising", step_);
     begin(Phase::kSynchronise);
-    const Result<SyncStats> stats = parts_.strategy.finish_step();
-    SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
-    if (!stats.ok()) return stats.status();
-    record.sync = *stats;
-    record.forward -= stats->forward_wait;
-    SYNCOPATE_RETURN_IF_ERROR(record_learning(batch, record));
-    SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<DeviceTimes> device, device_times());
-    if (device) {
-      record.launch = record.forward + record.backward;
-      // The device stood idle during the waits.
-      record.forward = std::max(Duration::zero(), device->forward - straggled_forward);
-      record.backward = std::max(Duration::zero(), device->backward - straggled_backward);
+    parts_.strategy.gradients_complete();
+    if (!parts_.strategy.runs_ahead()) {
+      const Result<SyncStats> stats = parts_.strategy.finish_step();
+      SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
+      if (!stats.ok()) return stats.status();
+      record.sync = *stats;
     }
-
+    if (PhaseTimer* const timer = parts_.backend.phase_timer()) timer->end_step();
     if (parts_.core_wait) {
       const Duration before = std::exchange(core_wait_, parts_.core_wait());
       record.core_wait = core_wait_ - before;
     }
+    given_.push_back(std::move(given));
+    return settle_beyond(steps_ahead());
+  }
+
+  // How many steps may be given and not done when the next one begins. None where each is looked at by itself.
+  std::size_t steps_ahead() const {
+    const bool is_traced = parts_.tracer != nullptr && parts_.tracer->in_step();
+    const bool runs_ahead = parts_.strategy.runs_ahead() && parts_.straggling == nullptr && !is_traced;
+    return runs_ahead ? kStepsUnderWay - 1 : 0;
+  }
+
+  Status settle_all() { return settle_beyond(0); }
+  Status settle_beyond(std::size_t left) {
+    while (given_.size() > left) {
+      SYNCOPATE_RETURN_IF_ERROR(settle(given_.front()));
+      given_.pop_front();
+    }
+    return {};
+  }
+
+  // Waits for the end of the oldest step that was given, and records it.
+  Status settle(GivenStep& given) {
+    StepRecord& record = given.record;
+    const std::size_t turn = turn_of(record.step);
+    if (parts_.strategy.runs_ahead()) {
+      parts_.activity.set("synchronising", record.step);
+      const Result<SyncStats> stats = parts_.strategy.finish_step();
+      SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
+      if (!stats.ok()) return stats.status();
+      record.sync = *stats;
+    }
+    record.forward -= record.sync.forward_wait;
+    SYNCOPATE_RETURN_IF_ERROR(record_learning(given, turn));
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<DeviceTimes> device, device_times(turn));
+    if (device) {
+      record.launch = record.forward + record.backward;
+      // The device stood idle during the waits.
+      record.forward = std::max(Duration::zero(), device->forward - given.straggled_forward);
+      record.backward = std::max(Duration::zero(), device->backward - given.straggled_backward);
+      // A batch that is waited for while the device works costs no time.
+      if (device->idle) record.data = std::min(record.data, *device->idle);
+    }
+
     record.end = parts_.clock.now();
     record.total = record.end - std::exchange(step_end_, record.end);
     parts_.records.add(record);
@@ -223,18 +281,19 @@ class Training {
   }
 
   // The model's loss is the mean over the batch's places, times its weight; the record's is that over its samples.
-  Status record_learning(const BatchView& batch, StepRecord& record) {
+  Status record_learning(GivenStep& given, std::size_t turn) {
+    StepRecord& record = given.record;
     if (record.samples == 0) return {};
-    const LossAndCorrect learnt = parts_.model.loss();
+    const LossAndCorrect learnt = parts_.model.loss(turn);
     const double full = static_cast<double>(record.samples) / parts_.model.batch_size();
-    record.loss = learnt.loss / (batch.weight * full);
-    if (!batch.targets.empty()) {
+    record.loss = learnt.loss / (given.weight * full);
+    if (given.is_regression) {
       record.accuracy = std::numeric_limits<double>::quiet_NaN();  // regression has none
-    } else if (!batch.labels.empty()) {
-      record.accuracy = static_cast<double>(learnt.correct) / (full * static_cast<double>(batch.labels.size()));
+    } else if (given.labels > 0) {
+      record.accuracy = static_cast<double>(learnt.correct) / (full * given.labels);
     }
     if (health_.reads_gradients() || !hooks_.not_finite) return {};
-    const auto found = health_.found(record.loss, arenas_, batch);
+    const auto found = health_.found_in_loss(given.context, record.loss);
     return found ? hooks_.not_finite(*found) : Status();
   }
 
@@ -242,9 +301,9 @@ class Training {
     if (PhaseTimer* const timer = parts_.backend.phase_timer()) timer->begin(phase);
   }
   // Returns nothing on the CPU.
-  Result<std::optional<DeviceTimes>> device_times() {
+  Result<std::optional<DeviceTimes>> device_times(std::size_t turn) {
     PhaseTimer* const timer = parts_.backend.phase_timer();
-    return timer != nullptr ? timer->times() : std::optional<DeviceTimes>();
+    return timer != nullptr ? timer->times(turn) : std::optional<DeviceTimes>();
   }
 
   // Inside forward: the first failure is kept for after it.
@@ -285,12 +344,15 @@ class Training {
   HealthCheck health_;
   bool plants_nan_ = false;  // in this step's gradient
   std::function<void(std::size_t)> tensor_ready_;
-  std::int64_t step_;           // of this worker
-  std::int64_t position_ = 0;   // in the job
-  std::int64_t job_steps_ = 0;  // of the job, that have been begun and are done as far as this worker knows
-  TimePoint step_end_;          // of the last step
-  Duration core_wait_{};        // until then, and in the delays since
-  Status weights_;              // of those that forward has asked for
+  const std::function<Status()> settle_;  // for step_done
+  Status settled_;                        // what it has come to
+  std::deque<GivenStep> given_;           // not recorded yet, the oldest first
+  std::int64_t step_;                     // of this worker
+  std::int64_t position_ = 0;             // in the job
+  std::int64_t job_steps_ = 0;            // of the job, that have been begun and are done as far as this worker knows
+  TimePoint step_end_;                    // of the last step
+  Duration core_wait_{};                  // until then, and in the delays since
+  Status weights_;                        // of those that forward has asked for
 };
 
 }  // namespace

@@ -45,8 +45,9 @@ struct TrainerHooks {
   // Called before the first step of epoch `epoch` on this worker (also if training begins in the middle of an epoch).
   // False ends the training, on every worker after the same epoch. Epochs are the job's: a slow worker may skip some.
   std::function<Result<bool>(std::int64_t epoch)> next_epoch;
-  // Called after each step; `steps_done` includes it.
-  std::function<Status(std::int64_t steps_done)> step_done;
+  // Called after each step; `steps_done` includes it. On a device the last of them may still be under way: `settle`
+  // waits until they are done and recorded. Its failure ends the training, too.
+  std::function<Status(std::int64_t steps_done, const std::function<Status()>& settle)> step_done;
   // Called after each step but the job's last, after step_done: returns what is to be evaluated now, for which the next
   // two are then called. Here and below `steps_done` counts steps of the job, by this worker's position in it.
   std::function<EvaluationShare(std::int64_t steps_done)> evaluation_due;
@@ -57,7 +58,7 @@ struct TrainerHooks {
   // of the strategy's tables.
   std::function<Status(std::int64_t steps_done, std::span<const float> weights)> snapshot;
   // Called in a step in which something is not a finite number, before the others see it, unless the step's loss on a
-  // device was the first sign.
+  // device was the first sign, which is seen once the next step is under way.
   std::function<Status(const NotFinite& what)> not_finite;
   // Returns whether the next gradient is to hold a NaN, which a person has asked for. Called once a step.
   std::function<bool()> plants_nan;

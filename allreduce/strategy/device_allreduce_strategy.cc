@@ -2,37 +2,25 @@
 
 #include <fmt/format.h>
 
-#include "common/device/device_state.h"
-#include "common/optimizer/decay_parts.h"
-
 namespace syncopate::allreduce {
 
 Result<ParamArenas> DeviceAllReduceStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   layout_ = layout;
-  for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
-    SYNCOPATE_ASSIGN_OR_RETURN(*arena, allocate_floats(device_, layout.size()));
-  }
-  if (options_.optimizer.weight_decay != 0 && !options_.optimizer.decay_all) undecayed_ = undecayed_ranges(layout);
-  SYNCOPATE_ASSIGN_OR_RETURN(state_, allocate_state(device_, options_.optimizer.kind, layout.size()));
-  return arenas_;
-}
-
-Status DeviceAllReduceStrategy::restore(const TrainingState& state) {
-  first_step_ = steps_done_ = state.step;
-  return restore_to_device(device_, state, arenas_.weights, state_, deadline());
+  return replica_.allocate(layout);
 }
 
 Status DeviceAllReduceStrategy::save(TrainingState& state) const {
-  state.step = steps_done_;
-  return save_from_device(device_, arenas_.weights, state_, deadline(), state);
+  if (!failure_.ok()) return Status::invalid_argument("a step that has failed on a device cannot be undone");
+  return replica_.save(state, deadline());
 }
 
 Result<std::vector<Range>> DeviceAllReduceStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(prove_same_layout());
   SYNCOPATE_RETURN_IF_ERROR(prepare());
+  unfinished_ = first_step();
   SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Event> there, device_.make_event());
-  SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(arenas_.weights, 0, device_.compute()).in("join"));
+  SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(replica_.arenas().weights, 0, device_.compute()).in("join"));
   device_.compute().record(*there);
   SYNCOPATE_RETURN_IF_ERROR(collective_.wait(*there, deadline()).in("join: the initial weights"));
   std::vector<Range> ranges;
@@ -58,61 +46,75 @@ Status DeviceAllReduceStrategy::prepare() {
   SYNCOPATE_ASSIGN_OR_RETURN(communication_, device_.make_stream());
   for (const Range& range : buckets_in_backward_order(layout_, options_.bucket_bytes)) {
     Bucket& bucket = buckets_.emplace_back(Bucket{.range = range});
-    for (std::unique_ptr<Event>* event :
-         {&bucket.ready, &bucket.begin, &bucket.reduced, &bucket.update_begin, &bucket.update_end}) {
-      SYNCOPATE_ASSIGN_OR_RETURN(*event, device_.make_event());
+    for (Events& events : bucket.events) {
+      for (std::unique_ptr<Event>* event :
+           {&events.ready, &events.begin, &events.reduced, &events.update_begin, &events.update_end}) {
+        SYNCOPATE_ASSIGN_OR_RETURN(*event, device_.make_event());
+      }
     }
   }
   return {};
 }
 
+void DeviceAllReduceStrategy::begin_step(const StepContext& step) {
+  begun_ = step.step;
+  replica_.begin_step(step);
+}
+
 void DeviceAllReduceStrategy::gradient_ready(std::size_t index) {
-  const Bucket& bucket = buckets_[index];
-  device_.compute().record(*bucket.ready);
-  if (options_.overlap) reduce(index, *bucket.ready);
+  const Events& events = events_of(buckets_[index]);
+  device_.compute().record(*events.ready);
+  if (options_.overlap) reduce(index, *events.ready);
 }
 
 void DeviceAllReduceStrategy::reduce(std::size_t index, const Event& gradients) {
   if (!failure_.ok()) return;
-  const Bucket& bucket = buckets_[index];
+  const Events& events = events_of(buckets_[index]);
   communication_->wait_for(gradients);
-  communication_->record(*bucket.begin);
-  failure_ = collective_.all_reduce_mean(slice(arenas_.gradients, bucket.range), *communication_)
-                 .in(fmt::format("step {}, bucket {}", step_.step, index));
-  communication_->record(*bucket.reduced);
+  communication_->record(*events.begin);
+  failure_ = collective_.all_reduce_mean(slice(replica_.arenas().gradients, buckets_[index].range), *communication_)
+                 .in(fmt::format("step {}, bucket {}", begun_, index));
+  communication_->record(*events.reduced);
+}
+
+void DeviceAllReduceStrategy::gradients_complete() {
+  if (!options_.overlap) {
+    for (std::size_t index = 0; index < buckets_.size(); ++index) reduce(index, *events_of(buckets_.back()).ready);
+  }
+  if (!failure_.ok()) return;
+  Stream& compute = device_.compute();
+  replica_.begin_updates();
+  for (const Bucket& bucket : buckets_) {
+    const Events& events = events_of(bucket);
+    compute.wait_for(*events.reduced);
+    compute.record(*events.update_begin);
+    replica_.update(bucket.range);
+    compute.record(*events.update_end);
+  }
 }
 
 Result<SyncStats> DeviceAllReduceStrategy::finish_step() {
-  if (!options_.overlap) {
-    for (std::size_t index = 0; index < buckets_.size(); ++index) reduce(index, *buckets_.back().ready);
-  }
   SYNCOPATE_RETURN_IF_ERROR(failure_);
-  const UpdateStep update{step_.learning_rate, 1.0f, step_.step + 1};
-  Stream& compute = device_.compute();
-  for (const Bucket& bucket : buckets_) {
-    compute.wait_for(*bucket.reduced);
-    compute.record(*bucket.update_begin);
-    update_range(compute, options_.optimizer, undecayed_, bucket.range, arenas_.weights, arenas_.gradients, state_,
-                 update);
-    compute.record(*bucket.update_end);
-  }
-  SYNCOPATE_RETURN_IF_ERROR(
-      collective_.wait(*buckets_.back().update_end, deadline()).in(fmt::format("step {}", step_.step)));
-  steps_done_ = step_.step + 1;
-  return stats();
+  const std::size_t turn = turn_of(unfinished_);
+  failure_ =
+      collective_.wait(*buckets_.back().events[turn].update_end, deadline()).in(fmt::format("step {}", unfinished_));
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  ++unfinished_;
+  return stats(turn);
 }
 
-SyncStats DeviceAllReduceStrategy::stats() const {
+SyncStats DeviceAllReduceStrategy::stats(std::size_t turn) const {
   SyncStats stats;
   for (const Bucket& bucket : buckets_) {
-    stats.communication += device_.between(*bucket.begin, *bucket.reduced);
-    stats.optimizer += device_.between(*bucket.update_begin, *bucket.update_end);
+    const Events& events = bucket.events[turn];
+    stats.communication += device_.between(*events.begin, *events.reduced);
+    stats.optimizer += device_.between(*events.update_begin, *events.update_end);
   }
   // Backward ends where its last gradients are ready; what follows is the update and the wait for it.
-  const Bucket& last = buckets_.back();
+  const Events& last = buckets_.back().events[turn];
   stats.exposed_wait = std::max(Duration::zero(), device_.between(*last.ready, *last.update_end) - stats.optimizer);
   const auto size = static_cast<std::int64_t>(collective_.size());
-  const auto bytes = static_cast<std::int64_t>(arenas_.gradients.size_bytes());
+  const auto bytes = static_cast<std::int64_t>(replica_.arenas().gradients.size_bytes());
   stats.bytes_out = stats.bytes_in = 2 * (size - 1) * bytes / size;
   return stats;
 }

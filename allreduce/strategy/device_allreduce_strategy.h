@@ -2,14 +2,15 @@
 //
 // As soon as backward has finished a bucket, its mean over all workers is enqueued on a communication stream, after an
 // event, while backward goes on (or, without overlap, after the end of backward); the update of a bucket follows its
-// mean. The host enqueues the work and waits for its end once per step.
+// mean. The host only enqueues the work: it waits for the end of a step when the next one is enqueued.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "allreduce/device_collective.h"
-#include "common/device/device.h"
+#include "common/device/device_replica.h"
 #include "common/rendezvous.h"
 #include "common/sync_strategy.h"
 
@@ -27,17 +28,24 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
   // All arguments must outlive the strategy. At `rendezvous` the ranks check that they train the same layout.
   DeviceAllReduceStrategy(DeviceCollective& collective, Device& device, Rendezvous& rendezvous,
                           const DeviceAllReduceOptions& options, const Clock& clock)
-      : collective_(collective), device_(device), rendezvous_(rendezvous), options_(options), clock_(clock) {}
+      : collective_(collective),
+        device_(device),
+        rendezvous_(rendezvous),
+        options_(options),
+        clock_(clock),
+        replica_(options.optimizer, device) {}
 
   Resumable* resumable() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   // All ranks must restore the same state.
-  Status restore(const TrainingState& state) override;
+  Status restore(const TrainingState& state) override { return replica_.restore(state, deadline()); }
   // Fails with invalid argument, naming a rank whose layout differs.
   Result<std::vector<Range>> join() override;
-  std::int64_t first_step() const override { return first_step_; }
-  void begin_step(const StepContext& step) override { step_ = step; }
+  std::int64_t first_step() const override { return replica_.first_step(); }
+  bool runs_ahead() const override { return true; }
+  void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
+  void gradients_complete() override;
   // Times are the device's. Bytes are those of a ring (2·(n-1)/n of the gradients, each way), since the library reports
   // none.
   Result<SyncStats> finish_step() override;
@@ -46,21 +54,27 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
   Status save(TrainingState& state) const override;
 
  private:
-  struct Bucket {
-    Range range;
+  // One step's points of a bucket.
+  struct Events {
     std::unique_ptr<Event> ready;  // on the compute stream: the gradients are complete
     std::unique_ptr<Event> begin;  // on the communication stream
     std::unique_ptr<Event> reduced;
     std::unique_ptr<Event> update_begin;  // on the compute stream
     std::unique_ptr<Event> update_end;
   };
+  struct Bucket {
+    Range range;
+    std::array<Events, kStepsUnderWay> events;  // by turn
+  };
 
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   Status prove_same_layout();
   Status prepare();
+  // The bucket's points of the step that was begun last.
+  const Events& events_of(const Bucket& bucket) const { return bucket.events[turn_of(begun_)]; }
   // Enqueues the bucket's mean on the communication stream, after the event `gradients`.
   void reduce(std::size_t index, const Event& gradients);
-  SyncStats stats() const;
+  SyncStats stats(std::size_t turn) const;
 
   DeviceCollective& collective_;
   Device& device_;
@@ -68,15 +82,12 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
   const DeviceAllReduceOptions options_;
   const Clock& clock_;
   ParamLayout layout_;
-  ParamArenas arenas_;
-  std::vector<Range> undecayed_;
-  DeviceOptimizerState state_;
+  DeviceReplica replica_;
   std::unique_ptr<Stream> communication_;
   std::vector<Bucket> buckets_;
-  StepContext step_;
-  std::int64_t first_step_ = 0;
-  std::int64_t steps_done_ = 0;
-  Status failure_;  // the first failure of this step
+  std::int64_t begun_ = 0;       // the last step that was begun
+  std::int64_t unfinished_ = 0;  // the oldest step that is not finished
+  Status failure_;               // the first of what was enqueued
 };
 
 }  // namespace syncopate::allreduce

@@ -1,7 +1,5 @@
 #include "common/device/device.h"
 
-#include "common/optimizer/decay_parts.h"
-
 namespace syncopate {
 
 Result<std::span<float>> allocate_floats(Device& device, std::size_t elements) {
@@ -16,18 +14,6 @@ Result<DeviceOptimizerState> allocate_state(Device& device, OptimizerKind rule, 
     SYNCOPATE_ASSIGN_OR_RETURN(*part, allocate_floats(device, elements));
   }
   return state;
-}
-
-void update_range(Stream& stream, const OptimizerConfig& rule, std::span<const Range> undecayed, Range range,
-                  std::span<float> weights, std::span<const float> gradients, const DeviceOptimizerState& state,
-                  const UpdateStep& step) {
-  OptimizerConfig without_decay = rule;
-  without_decay.weight_decay = 0;
-  for_each_decay_part(undecayed, range, [&](Range part, bool decays) {
-    const auto of = [part](std::span<float> memory) { return memory.empty() ? memory : slice(memory, part); };
-    stream.update(decays ? rule : without_decay, slice(weights, part), slice(gradients, part),
-                  {of(state.first), of(state.second)}, step);
-  });
 }
 
 }  // namespace syncopate

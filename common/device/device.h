@@ -19,6 +19,10 @@
 
 namespace syncopate {
 
+namespace update_rule {
+struct UpdateConstants;
+}
+
 // A point in a stream's work, once it is recorded there. It may be recorded again and again.
 class Event {
  public:
@@ -41,20 +45,15 @@ class Stream {
   virtual void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) = 0;
 
   // Applies the rule as Optimizer::apply does, on device memory, with the same rounding, and with weight decay for all
-  // of these weights. `state` is that of these weights, beginning with the first.
+  // of these weights. `state` is that of these weights, beginning with the first. `constants` are read, from device
+  // memory, when the update is made.
   virtual void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-                      const DeviceOptimizerState& state, const UpdateStep& step) = 0;
+                      const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) = 0;
 
   virtual void record(Event& event) = 0;
   // Work enqueued on this stream from now on begins after the event's current point.
   virtual void wait_for(const Event& event) = 0;
 };
-
-// Does Optimizer::apply on device memory: updates `range` of the whole arenas. Weight decay leaves out the ranges
-// `undecayed` (decay_parts.h).
-void update_range(Stream& stream, const OptimizerConfig& rule, std::span<const Range> undecayed, Range range,
-                  std::span<float> weights, std::span<const float> gradients, const DeviceOptimizerState& state,
-                  const UpdateStep& step);
 
 // Host memory that is pinned for the life of this object, so that copies run beside the host's work.
 class PinnedRange {

@@ -90,6 +90,7 @@ Result<SyncStats> StagedStrategy::finish_step() {
     SYNCOPATE_RETURN_IF_ERROR(device_.wait(*buckets_[handed_over_].copied, deadline()).in("gradients from the device"));
     inner_.gradient_ready(handed_over_++);
   }
+  inner_.gradients_complete();
   Result<SyncStats> stats = inner_.finish_step();
   if (!stats.ok()) return stats;
   SYNCOPATE_RETURN_IF_ERROR(inner_.weights_needed({0, host_.weights.size()}));

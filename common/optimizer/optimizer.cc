@@ -213,4 +213,14 @@ void Optimizer::apply_rows(std::span<float* const> rows, std::span<const float> 
   });
 }
 
+namespace update_rule {
+
+UpdateConstants constants_of(const OptimizerConfig& config, const UpdateStep& step) {
+  return {.momentum = momentum_constants(config, step),
+          .adam = adam_constants(config, step),
+          .adagrad = adagrad_constants(config, step),
+          .ftrl = ftrl_constants(config, step)};
+}
+
+}  // namespace update_rule
 }  // namespace syncopate

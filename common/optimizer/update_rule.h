@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/optimizer/optimizer.h"
+#include "common/optimizer/update_constants.h"
 
 #ifdef __CUDACC__
 #define SYNCOPATE_ANYWHERE __host__ __device__
@@ -13,31 +14,6 @@
 #endif
 
 namespace syncopate::update_rule {
-
-struct MomentumConstants {
-  float scale, weight_decay, momentum, learning_rate;
-};
-
-struct AdamConstants {
-  float scale;
-  float coupled_decay;  // added to the gradient
-  float keep;           // 1 - rate · decoupled decay
-  float beta1, one_minus_beta1, beta2, one_minus_beta2;
-  float step_size;        // rate / (1 - beta1^t)
-  float root_correction;  // 1 / sqrt(1 - beta2^t)
-  float epsilon;
-};
-
-struct AdagradConstants {
-  float scale, weight_decay, learning_rate, initial, epsilon;
-};
-
-struct FtrlConstants {
-  float scale;
-  float one_over_alpha;
-  float beta_over_alpha_and_l2;
-  float l1;
-};
 
 inline bool takes_momentum(const OptimizerConfig& config, std::int64_t number) {
   return config.takes_momentum && config.frozen_after > 0 && number > config.frozen_after;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
@@ -56,6 +57,12 @@ Streams& streams() {
   return *made;
 }
 
+// Told when there is a function of the host's. Waits for it hold the machine's lock.
+std::condition_variable_any& given() {
+  static auto* const made = new std::condition_variable_any;
+  return *made;
+}
+
 Stream* stream_of(cudaStream_t handle) {
   const auto found = streams().by_handle.find(handle == nullptr ? cudaStreamLegacy : handle);
   return found == streams().by_handle.end() ? nullptr : found->second.get();
@@ -68,15 +75,22 @@ std::shared_ptr<Event> event_of(cudaEvent_t handle, const char* call) {
   return nullptr;
 }
 
+// Whether a function of the host's is behind work: somebody waits for it to be called.
+bool is_awaited() {
+  return std::ranges::any_of(streams().all, [](const auto& stream) {
+    return std::ranges::any_of(stream->pieces, [](const Piece& piece) { return piece.of_host != nullptr; });
+  });
+}
+
 // A child of fork() has no such thread.
 void watch() {
   if (streams().watched == getpid()) return;
   streams().watched = getpid();
   std::thread([] {
-    while (true) {
-      std::this_thread::sleep_for(kAtLast / 2);
-      const std::lock_guard hold(machine_lock());
-      if (streams().is_over) return;
+    std::unique_lock hold(machine_lock());
+    while (!streams().is_over) {
+      const bool has_moved = is_awaited() && do_some(64);
+      if (!has_moved) given().wait_for(hold, is_awaited() ? std::chrono::microseconds(50) : kAtLast / 2);
       if (Clock::now() - streams().last_done > kAtLast) do_some(4);
     }
   }).detach();
@@ -160,6 +174,7 @@ void give(cudaStream_t stream, std::string name, Work work) { add(stream, {std::
 
 void give_host_function(cudaStream_t stream, std::function<void()> function) {
   add(stream, {"a function of the host", {}, std::move(function)});
+  given().notify_one();
 }
 
 cudaError_t create_stream(cudaStream_t* handle) {

@@ -42,6 +42,7 @@ class FaultyStrategy final : public SyncStrategy {
     if (fault_.gradients) fault_.gradients(rank_, bucket, slice(arenas_.gradients, buckets_[bucket]));
     inner_.gradient_ready(bucket);
   }
+  void gradients_complete() override { inner_.gradients_complete(); }
   Result<SyncStats> finish_step() override {
     Result<SyncStats> stats = inner_.finish_step();
     const std::vector<float> fresh = late();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/optimizer/update_constants.h"
 #include "tests/support/shadow_update.h"
 
 namespace syncopate::testing_support {
@@ -65,13 +66,16 @@ class ShadowDevice::ShadowStream final : public Stream {
     device_.copy(queue_, host, device, host);
   }
   void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-              const DeviceOptimizerState& state, const UpdateStep& step) override {
+              const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) override {
     const std::span<const float> parts[] = {weights, gradient, state.first, state.second};
     for (const std::span<const float> part : parts) {
       if (!device_.is_device(std::as_bytes(part))) ADD_FAILURE() << "an update of what is not device memory";
     }
     if (gradient.size() != weights.size()) ADD_FAILURE() << "an update with a gradient of another length";
-    device_.push(queue_, [=] { shadow_update(rule, weights, gradient, state, step); }, {});
+    if (!device_.is_device(std::as_bytes(std::span(constants, 1)))) {
+      ADD_FAILURE() << "an update whose constants are not device memory";
+    }
+    device_.push(queue_, [=] { shadow_update(rule, weights, gradient, state, *constants); }, {});
   }
   void record(Event& event) override {
     if (!device_.failure_.ok()) return;

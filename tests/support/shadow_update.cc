@@ -10,12 +10,9 @@
 namespace syncopate::testing_support {
 
 void shadow_update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-                   const DeviceOptimizerState& state, const UpdateStep& step) {
+                   const DeviceOptimizerState& state, const update_rule::UpdateConstants& constants) {
   const FlushDenormals flush;
-  const update_rule::MomentumConstants plain = update_rule::momentum_constants(rule, step);
-  const update_rule::AdamConstants adam = update_rule::adam_constants(rule, step);
-  const update_rule::AdagradConstants adagrad = update_rule::adagrad_constants(rule, step);
-  const update_rule::FtrlConstants ftrl = update_rule::ftrl_constants(rule, step);
+  const auto& [plain, adam, adagrad, ftrl] = constants;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     switch (rule.kind) {
       case OptimizerKind::kSgd:

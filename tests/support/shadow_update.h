@@ -10,6 +10,6 @@ namespace syncopate::testing_support {
 
 // As Stream::update, done on return.
 void shadow_update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-                   const DeviceOptimizerState& state, const UpdateStep& step);
+                   const DeviceOptimizerState& state, const update_rule::UpdateConstants& constants);
 
 }  // namespace syncopate::testing_support

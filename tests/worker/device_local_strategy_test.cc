@@ -57,6 +57,7 @@ TEST(DeviceLocalStrategy, EndsInTimeWhereTheDeviceHangs) {
   ASSERT_TRUE(strategy.join().ok());
   device.hang(true);
   strategy.begin_step({0, 0.1});
+  strategy.gradients_complete();
   EXPECT_EQ(strategy.finish_step().status().code(), Code::kDeadlineExceeded);
   device.hang(false);
 }

@@ -39,6 +39,8 @@ class FakeStrategy final : public SyncStrategy {
     learning_rates.push_back(step.learning_rate);
   }
   void gradient_ready(std::size_t bucket) override { note("gradient_ready " + std::to_string(bucket)); }
+  void gradients_complete() override { note("gradients_complete"); }
+  bool runs_ahead() const override { return is_ahead; }
   Result<SyncStats> finish_step() override {
     note("finish_step");
     clock_.advance(std::chrono::milliseconds(7));
@@ -59,6 +61,7 @@ class FakeStrategy final : public SyncStrategy {
   }
 
   std::string fails_in;
+  bool is_ahead = false;
   bool found_initial_weights = false;
   std::vector<double> learning_rates;
   std::vector<Range> needed;
@@ -141,11 +144,62 @@ TEST_F(TrainerTest, CallsTheStrategyInItsOrderAndSaysWhatItIsDoing) {
     for (const char* bucket : {"0", "1", "2", "3"}) {
       expected.push_back(std::string("gradient_ready ") + bucket + " [backward]");
     }
+    expected.push_back("gradients_complete [synchronising]");
     expected.push_back("finish_step [synchronising]");
   }
   expected.insert(expected.end(), {"leave [leaving]", "final_weights"});
   EXPECT_EQ(calls_, expected);
   EXPECT_EQ(activity_.step(), 2);
+}
+
+TEST_F(TrainerTest, GivesTheNextStepBeforeItWaitsForOneOfADevice) {
+  options_.total_steps = 3;
+  options_.steps_per_epoch = 100;
+  strategy_.is_ahead = true;
+  std::vector<std::size_t> recorded;  // steps, by the step that is done
+  hooks_.step_done = [&](std::int64_t steps_done, const std::function<Status()>& settle) -> Status {
+    recorded.push_back(records_.all.size());
+    if (steps_done == 2) SYNCOPATE_RETURN_IF_ERROR(settle());
+    recorded.push_back(records_.all.size());
+    return {};
+  };
+  ASSERT_TRUE(run(strategy_).ok());
+  Calls order;
+  for (const std::string& call : calls_) {
+    if (call.starts_with("begin_step") || call.starts_with("finish_step")) order.push_back(call.substr(0, 12));
+  }
+  EXPECT_EQ(order,
+            (Calls{"begin_step 0", "begin_step 1", "finish_step ", "finish_step ", "begin_step 2", "finish_step "}));
+  EXPECT_EQ(recorded, (std::vector<std::size_t>{0, 0, 1, 2, 2, 2}));
+  EXPECT_EQ(records_.all.size(), 3u);
+}
+
+TEST_F(TrainerTest, SettlesAllStepsBeforeAnEpochAndAnEvaluation) {
+  options_.total_steps = 6;
+  options_.steps_per_epoch = 3;
+  strategy_.is_ahead = true;
+  std::vector<std::size_t> at_epochs, at_points;
+  hooks_.next_epoch = [&](std::int64_t) -> Result<bool> {
+    at_epochs.push_back(records_.all.size());
+    return true;
+  };
+  hooks_.evaluation_due = [](std::int64_t steps_done) { return EvaluationShare{.weights = steps_done == 2}; };
+  hooks_.snapshot = [&](std::int64_t, std::span<const float>) -> Status {
+    at_points.push_back(records_.all.size());
+    return {};
+  };
+  ASSERT_TRUE(run(strategy_).ok());
+  EXPECT_EQ(at_epochs, (std::vector<std::size_t>{0, 3}));
+  EXPECT_EQ(at_points, (std::vector<std::size_t>{2}));
+  EXPECT_EQ(records_.all.size(), 6u);
+}
+
+TEST_F(TrainerTest, EndsWhereAStepThatWasGivenFails) {
+  options_.total_steps = 100;
+  strategy_.is_ahead = true;
+  strategy_.fails_in = "finish_step";
+  EXPECT_EQ(run(strategy_).message(), "rank 1 is gone");
+  EXPECT_EQ(activity_.step(), 0) << "the step that has failed, and not the one that was given since";
 }
 
 TEST_F(TrainerTest, OnlyTheChiefInitialises) {
@@ -330,10 +384,10 @@ TEST_F(TrainerTest, OfAStragglerHandsOverNoGradientBeforeItIsDue) {
     return true;
   });
   ASSERT_TRUE(run(strategy_, &straggling).ok());
-  EXPECT_EQ(calls_,
-            (Calls{"allocate [joining]", "join [joining]", "begin_step 0 [forward]", "wait [straggling]",
-                   "gradient_ready 0 [backward]", "gradient_ready 1 [backward]", "gradient_ready 2 [backward]",
-                   "gradient_ready 3 [backward]", "finish_step [synchronising]", "leave [leaving]", "final_weights"}));
+  EXPECT_EQ(calls_, (Calls{"allocate [joining]", "join [joining]", "begin_step 0 [forward]", "wait [straggling]",
+                           "gradient_ready 0 [backward]", "gradient_ready 1 [backward]", "gradient_ready 2 [backward]",
+                           "gradient_ready 3 [backward]", "gradients_complete [synchronising]",
+                           "finish_step [synchronising]", "leave [leaving]", "final_weights"}));
   const StepRecord& record = records_.all.front();
   EXPECT_EQ(record.straggle, std::chrono::milliseconds(40));
   EXPECT_EQ(record.total, std::chrono::milliseconds(50));

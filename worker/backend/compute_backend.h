@@ -174,8 +174,13 @@ class ComputeBackend {
   // The squared error of one output a sample: stores (output - target)^2, times the weight, in the mean over the batch,
   // and writes its gradient unless `doutputs` is empty. Labels below 0, and devices, as above; nothing is correct.
   virtual void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) = 0;
-  // Returns the result of the last of these two. Waits for it.
-  virtual LossAndCorrect loss() = 0;
+  // Returns the result of the last of these two that was enqueued in that turn (begin_turn). Waits for it.
+  virtual LossAndCorrect loss(std::size_t turn) = 0;
+  LossAndCorrect loss() { return loss(0); }
+
+  // On a device several steps may be under way, which take turns (turn_of, sync_strategy.h): what is enqueued from now
+  // on is of a step whose turn it is. Until then, and on the CPU always, it is turn 0.
+  virtual void begin_turn(std::size_t /*turn*/) {}
 
   // Returns what times the phases of a step on the device; null on the CPU. It lives as long as the backend.
   virtual PhaseTimer* phase_timer() { return nullptr; }

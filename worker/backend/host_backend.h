@@ -18,7 +18,7 @@ class HostBackend : public ComputeBackend {
   void upload(In host, Out tensor) override { std::ranges::copy(host, tensor.begin()); }
   In host_view(In tensor) override { return tensor; }
   Status status() const override { return {}; }
-  LossAndCorrect loss() override { return loss_; }
+  LossAndCorrect loss(std::size_t /*turn*/) override { return loss_; }
   void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) override {
     loss_ = {};
     const double share = weight / static_cast<double>(labels.size());

@@ -2,6 +2,7 @@
 // takes the time itself.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "common/clock.h"
@@ -15,6 +16,8 @@ enum class Phase { kForward, kBackward, kSynchronise };
 struct DeviceTimes {
   Duration forward{};
   Duration backward{};
+  // Since the end of the step before; none for the first step.
+  std::optional<Duration> idle = {};
 };
 
 class PhaseTimer {
@@ -23,9 +26,11 @@ class PhaseTimer {
 
   // Ends the phase before. The new one begins after all operations enqueued so far.
   virtual void begin(Phase phase) = 0;
-  // Ends the step's last phase. Waits for the beginning of that phase, which has passed when the step's work is done.
-  // Returns nothing before all three phases of a step were begun.
-  virtual Result<std::optional<DeviceTimes>> times() = 0;
+  // Ends the step after all operations enqueued so far.
+  virtual void end_step() = 0;
+  // Returns the times of the last step of that turn (ComputeBackend::begin_turn). Waits for its end. Returns nothing if
+  // not all of its phases have begun and ended.
+  virtual Result<std::optional<DeviceTimes>> times(std::size_t turn) = 0;
 };
 
 }  // namespace syncopate::worker

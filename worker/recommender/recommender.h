@@ -45,7 +45,7 @@ class Recommender : public Model {
   void before_reading(std::function<void(Range)> before) override;
   void backward(std::span<const float> weights, std::span<float> gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override;
-  LossAndCorrect loss() override { return loss_; }
+  LossAndCorrect loss(std::size_t /*turn*/) override { return loss_; }
   std::span<const float> scores() override { return logit_.values; }
 
  protected:

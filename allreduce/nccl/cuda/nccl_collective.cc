@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <sstream>
@@ -15,6 +16,9 @@
 
 namespace syncopate::allreduce {
 namespace {
+
+// How often NCCL is asked, while its work is waited for, whether a peer is lost.
+constexpr Duration kAskNccl = std::chrono::milliseconds(10);
 
 std::string version_text() {
   int version = 0;
@@ -71,15 +75,14 @@ class NcclCollective final : public DeviceCollective {
 
   Status wait(const Event& event, TimePoint deadline) override {
     const TimePoint begin = clock_.now();
-    Patience patience;
     while (true) {
       SYNCOPATE_RETURN_IF_ERROR(communicator_.failure());
       if (interrupted_) return communicator_.give_up(Status::cancelled("interrupted in NCCL"));
-      if (device_.done(event)) return device_.status();
-      SYNCOPATE_RETURN_IF_ERROR(communicator_.check());
       const TimePoint now = clock_.now();
+      const Status waited = device_.wait(event, std::min(deadline, now + kAskNccl));
+      if (waited.code() != Code::kDeadlineExceeded) return waited;
+      SYNCOPATE_RETURN_IF_ERROR(communicator_.check());
       if (now >= deadline) return communicator_.give_up(no_answer("NCCL", now - begin));
-      patience.pause();
     }
   }
 

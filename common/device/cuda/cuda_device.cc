@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/device/cuda/cuda_handles.h"
@@ -17,10 +20,39 @@
 namespace syncopate {
 namespace {
 
-// CUDA waits for events without a deadline only, so they are asked after: at once for what is nearly done, then with
-// pauses that leave the core to others.
+// What is nearly done is asked after at once; for all else the host sleeps until the device wakes it.
 constexpr Duration kAskAtOnce = std::chrono::microseconds(50);
-constexpr Duration kPause = std::chrono::microseconds(30);
+// A device that has failed wakes nobody (CUDA Runtime API, cudaLaunchHostFunc): it is asked so often.
+constexpr Duration kAskAgain = std::chrono::milliseconds(50);
+
+// Wakes the thread that waits for an event: CUDA has no wait with a deadline.
+class Alarm {
+ public:
+  // Asks to be rung behind all work of the stream. Returns what rings() takes.
+  cudaError_t set(cudaStream_t stream) {
+    ++set_;
+    return cudaLaunchHostFunc(
+        stream, [](void* alarm) { static_cast<Alarm*>(alarm)->ring(); }, this);
+  }
+  // Waits until everything that was set has rung, or until `until`.
+  void wait(TimePoint until) {
+    std::unique_lock hold(mutex_);
+    rang_.wait_until(hold, std::chrono::steady_clock::time_point(until.time_since_epoch()),
+                     [this] { return rung_ == set_; });
+  }
+
+ private:
+  // On a thread of CUDA's.
+  void ring() {
+    const std::lock_guard hold(mutex_);
+    ++rung_;
+    rang_.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable rang_;
+  std::int64_t set_ = 0, rung_ = 0;
+};
 
 class CudaPinnedRange final : public PinnedRange {
  public:
@@ -74,6 +106,8 @@ class CudaDevice final : public Device {
   std::vector<void*> memory_;
   std::vector<void*> pinned_memory_;
   std::unique_ptr<Stream> compute_;
+  std::unique_ptr<Stream> wakes_;  // on which nothing is done but to wait for events and to ring
+  Alarm alarm_;
 };
 
 Status CudaDevice::open(const Gpu& gpu) {
@@ -86,6 +120,7 @@ Status CudaDevice::open(const Gpu& gpu) {
   }
   if (!failure_.keep(loaded, "cudaFuncGetAttributes")) return status();
   SYNCOPATE_ASSIGN_OR_RETURN(compute_, make_stream());
+  SYNCOPATE_ASSIGN_OR_RETURN(wakes_, make_stream());
   return {};
 }
 
@@ -188,15 +223,21 @@ Duration CudaDevice::between(const Event& begin, const Event& end) {
 Status CudaDevice::wait(const Event& event, TimePoint deadline) {
   const SteadyClock clock;
   const TimePoint patience = clock.now() + kAskAtOnce;
+  bool is_set = false;
   for (;;) {
     const TimePoint now = clock.now();
     if (done(event)) return status();
     if (now >= deadline) return Status::deadline_exceeded(description_ + ": its work was not done in time");
     if (now < patience) {
       std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::min(kPause, deadline - now));
+      continue;
     }
+    if (!std::exchange(is_set, true)) {
+      if (!ready()) return status();
+      wakes_->wait_for(event);
+      failure_.keep(alarm_.set(raw(*wakes_)), "cudaLaunchHostFunc");
+    }
+    alarm_.wait(std::min(now + kAskAgain, deadline));
   }
 }
 

@@ -26,14 +26,14 @@ void CudaStream::copy_to_device(std::span<const std::byte> host, std::span<std::
 }
 
 void CudaStream::update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-                        const DeviceOptimizerState& state, const UpdateStep& step) {
+                        const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) {
   assert(gradient.size() == weights.size());
   assert(state_floats(rule.kind) < 1 || state.first.size() >= weights.size());
   assert(state_floats(rule.kind) < 2 || state.second.size() >= weights.size());
   if (!failure_.none() || weights.empty()) return;
   // A kernel is launched on the current GPU, which must be the stream's.
   if (!failure_.keep(cudaSetDevice(gpu_), "cudaSetDevice")) return;
-  failure_.keep(launch_update(rule, step,
+  failure_.keep(launch_update(rule, constants,
                               {.weights = weights.data(),
                                .gradient = gradient.data(),
                                .first = state.first.data(),

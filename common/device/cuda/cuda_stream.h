@@ -41,7 +41,7 @@ class CudaStream final : public Stream {
   void copy_to_host(std::span<const std::byte> device, std::span<std::byte> host) override;
   void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) override;
   void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-              const DeviceOptimizerState& state, const UpdateStep& step) override;
+              const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) override;
   void record(Event& event) override;
   void wait_for(const Event& event) override;
 

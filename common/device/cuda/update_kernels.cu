@@ -8,10 +8,7 @@
 namespace syncopate {
 namespace {
 
-using update_rule::AdagradConstants;
-using update_rule::AdamConstants;
-using update_rule::FtrlConstants;
-using update_rule::MomentumConstants;
+using update_rule::UpdateConstants;
 
 constexpr unsigned kThreads = 256;  // a block
 // Enough to fill the largest GPUs several times over; what is left, each thread does in further rounds.
@@ -24,34 +21,38 @@ __device__ __forceinline__ void for_each_element(std::size_t count, const Body& 
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) body(i);
 }
 
-__global__ void __launch_bounds__(kThreads)
-    sgd_kernel(float* __restrict__ w, const float* __restrict__ g, std::size_t count, MomentumConstants c) {
-  for_each_element(count, [=](std::size_t i) { update_rule::sgd(w[i], g[i], c); });
+__global__ void __launch_bounds__(kThreads) sgd_kernel(float* __restrict__ w, const float* __restrict__ g,
+                                                       std::size_t count, const UpdateConstants* __restrict__ of_step) {
+  for_each_element(count, [=, c = of_step->momentum](std::size_t i) { update_rule::sgd(w[i], g[i], c); });
 }
 
 template <bool kNesterov>
 __global__ void __launch_bounds__(kThreads)
     momentum_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ velocity, std::size_t count,
-                    MomentumConstants c) {
-  for_each_element(count, [=](std::size_t i) { update_rule::momentum<kNesterov>(w[i], g[i], velocity[i], c); });
+                    const UpdateConstants* __restrict__ of_step) {
+  for_each_element(count, [=, c = of_step->momentum](std::size_t i) {
+    update_rule::momentum<kNesterov>(w[i], g[i], velocity[i], c);
+  });
 }
 
 __global__ void __launch_bounds__(kThreads)
     adam_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ m, float* __restrict__ v,
-                std::size_t count, AdamConstants c) {
-  for_each_element(count, [=](std::size_t i) { update_rule::adam(w[i], g[i], m[i], v[i], c); });
+                std::size_t count, const UpdateConstants* __restrict__ of_step) {
+  for_each_element(count, [=, c = of_step->adam](std::size_t i) { update_rule::adam(w[i], g[i], m[i], v[i], c); });
 }
 
 __global__ void __launch_bounds__(kThreads)
     adagrad_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ squares, std::size_t count,
-                   AdagradConstants c) {
-  for_each_element(count, [=](std::size_t i) { update_rule::adagrad(w[i], g[i], squares[i], c); });
+                   const UpdateConstants* __restrict__ of_step) {
+  for_each_element(count,
+                   [=, c = of_step->adagrad](std::size_t i) { update_rule::adagrad(w[i], g[i], squares[i], c); });
 }
 
 __global__ void __launch_bounds__(kThreads)
     ftrl_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ z, float* __restrict__ squares,
-                std::size_t count, FtrlConstants c) {
-  for_each_element(count, [=](std::size_t i) { update_rule::ftrl(w[i], g[i], z[i], squares[i], c); });
+                std::size_t count, const UpdateConstants* __restrict__ of_step) {
+  for_each_element(count,
+                   [=, c = of_step->ftrl](std::size_t i) { update_rule::ftrl(w[i], g[i], z[i], squares[i], c); });
 }
 
 template <typename... Parameters, typename... Arguments>
@@ -66,10 +67,9 @@ cudaError_t launch(void (*kernel)(Parameters...), std::size_t count, cudaStream_
 
 }  // namespace
 
-cudaError_t launch_update(const OptimizerConfig& rule, const UpdateStep& step, const UpdateOperands& operands,
+cudaError_t launch_update(const OptimizerConfig& rule, const UpdateConstants* constants, const UpdateOperands& operands,
                           cudaStream_t stream) {
   const auto& [w, g, first, second, n] = operands;
-  const MomentumConstants constants = update_rule::momentum_constants(rule, step);
   switch (rule.kind) {
     case OptimizerKind::kSgd:
       return launch(sgd_kernel, n, stream, w, g, n, constants);
@@ -78,11 +78,11 @@ cudaError_t launch_update(const OptimizerConfig& rule, const UpdateStep& step, c
                     constants);
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW:
-      return launch(adam_kernel, n, stream, w, g, first, second, n, update_rule::adam_constants(rule, step));
+      return launch(adam_kernel, n, stream, w, g, first, second, n, constants);
     case OptimizerKind::kAdagrad:
-      return launch(adagrad_kernel, n, stream, w, g, first, n, update_rule::adagrad_constants(rule, step));
+      return launch(adagrad_kernel, n, stream, w, g, first, n, constants);
     case OptimizerKind::kFtrl:
-      return launch(ftrl_kernel, n, stream, w, g, first, second, n, update_rule::ftrl_constants(rule, step));
+      return launch(ftrl_kernel, n, stream, w, g, first, second, n, constants);
   }
   return cudaErrorInvalidValue;
 }

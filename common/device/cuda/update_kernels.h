@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "common/optimizer/optimizer.h"
+#include "common/optimizer/update_constants.h"
 
 namespace syncopate {
 
@@ -21,9 +22,10 @@ struct UpdateOperands {
   std::size_t count = 0;    // of each array; at least 1
 };
 
-// Enqueues the update on `stream`, which must be of the current GPU. Returns the result of the launch.
-cudaError_t launch_update(const OptimizerConfig& rule, const UpdateStep& step, const UpdateOperands& operands,
-                          cudaStream_t stream);
+// Enqueues the update on `stream`, which must be of the current GPU. `constants` lie on the device, and are read when
+// the kernel runs. Returns the result of the launch.
+cudaError_t launch_update(const OptimizerConfig& rule, const update_rule::UpdateConstants* constants,
+                          const UpdateOperands& operands, cudaStream_t stream);
 
 // Loads the kernels on the current GPU. Otherwise they would be loaded at their first launch, which may have to wait
 // for running work (CUDA C++ Programming Guide, "Lazy Loading"). Returns cudaErrorNoKernelImageForDevice or

@@ -38,7 +38,7 @@ class TimedModel final : public worker::Model {
       tensor_ready(tensor);
     });
   }
-  worker::LossAndCorrect loss() override { return model_->loss(); }
+  worker::LossAndCorrect loss(std::size_t turn) override { return model_->loss(turn); }
   std::span<const float> scores() override { return model_->scores(); }
 
  private:

@@ -74,8 +74,9 @@ class Worker {
   Status restore(const std::string& checkpoint);
   // Adds this worker's part of a checkpoint to `state`. Call it between steps.
   Status take(SyncStrategy& strategy, Share share, TrainingState& state);
-  // Announces a step at which a fault is due, which is injected before the step begins.
-  Status announce(std::int64_t step);
+  // Announces a step at which a fault is due, which is injected before the step begins and once the ones before it are
+  // settled.
+  Status announce(std::int64_t step, const std::function<Status()>& settle);
   Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
   // Keeps the state from which the next membership epoch goes on, as far as this worker has it.
   void carry_on(SyncStrategy& strategy);
@@ -312,12 +313,16 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
     checkpoint_orders_ = context_.control.on_checkpoint_order(
         [this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
   };
-  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](std::int64_t steps_done) {
+  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](
+                        std::int64_t steps_done, const std::function<Status()>& settle) {
     stamp_.steps_done = steps_done;
     if (takes_checkpoints) {
-      cutter_->step_done(steps_done, [&](TrainingState& state) { return take(strategy, *share, state); });
+      cutter_->step_done(steps_done, [&](TrainingState& state) -> Status {
+        SYNCOPATE_RETURN_IF_ERROR(settle());
+        return take(strategy, *share, state);
+      });
     }
-    return announce(steps_done);
+    return announce(steps_done, settle);
   };
   hooks.next_epoch = [this, &strategy = replicas.strategy()](std::int64_t epoch) -> Result<bool> {
     context_.activity.set("waiting for the next epoch", stamp_.steps_done);
@@ -326,7 +331,7 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
     if (const auto first = std::exchange(first_step_, {}); first && decision->go_on) {
       training_began_ = clock_.now() - decision->elapsed;
       points_passed_ = points_passed(job_steps_at(*first, strategy));
-      SYNCOPATE_RETURN_IF_ERROR(announce(*first));
+      SYNCOPATE_RETURN_IF_ERROR(announce(*first, [] { return Status(); }));
     }
     trains_to_the_end_ = decision->go_on;
     return decision->go_on;
@@ -363,8 +368,9 @@ worker::EvaluationShare Worker::evaluation_due(std::int64_t steps_done, const Sy
   return {.state = true, .weights = context_.control.wants_snapshots()};
 }
 
-Status Worker::announce(std::int64_t step) {
+Status Worker::announce(std::int64_t step, const std::function<Status()>& settle) {
   if (!std::ranges::binary_search(context_.control.announced_steps(), step)) return {};
+  SYNCOPATE_RETURN_IF_ERROR(settle());
   context_.activity.set("beginning a step", step);
   SYNCOPATE_ASSIGN_OR_RETURN(plants_nan_, context_.control.announce_step(step, deadline()));
   return {};

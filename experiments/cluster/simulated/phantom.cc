@@ -49,7 +49,9 @@ class PhantomModel final : public worker::Model {
       tensor_ready(tensor);
     }
   }
-  worker::LossAndCorrect loss() override { return {.loss = std::numeric_limits<double>::quiet_NaN()}; }
+  worker::LossAndCorrect loss(std::size_t /*turn*/) override {
+    return {.loss = std::numeric_limits<double>::quiet_NaN()};
+  }
 
  private:
   const std::string name_;

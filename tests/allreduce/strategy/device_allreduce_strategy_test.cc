@@ -120,6 +120,7 @@ TEST_F(DeviceAllReduceTest, TellsTheTimesOfTheDeviceAndTheBytesOfARing) {
   ASSERT_TRUE(buckets.ok());
   strategy->begin_step({0, 0.1});
   for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy->gradient_ready(bucket);
+  strategy->gradients_complete();
   const Result<SyncStats> stats = strategy->finish_step();
   ASSERT_TRUE(stats.ok());
   EXPECT_GT(stats->communication, Duration::zero());
@@ -136,6 +137,7 @@ TEST_F(DeviceAllReduceTest, GivesNoMeanBeforeBackwardHasEndedWithoutOverlap) {
     strategy->begin_step({0, 0.1});
     for (std::size_t bucket = 0; bucket < 3; ++bucket) strategy->gradient_ready(bucket);
     EXPECT_EQ(collective_->means, overlap ? 3 : 0);
+    strategy->gradients_complete();
     ASSERT_TRUE(strategy->finish_step().ok());
     EXPECT_EQ(collective_->means, 3);
   }

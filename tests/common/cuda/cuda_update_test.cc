@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "common/optimizer/optimizer.h"
+#include "common/optimizer/update_constants.h"
 #include "common/random.h"
 #include "tests/common/cuda/gpu_test.h"
 
@@ -58,10 +59,22 @@ class CudaUpdate : public testing_support::GpuTest {
     return *allocate_state(device(), rule, elements);
   }
 
+  // On the device until the next call, behind all work so far.
+  const update_rule::UpdateConstants* constants(const OptimizerConfig& rule, const UpdateStep& step) {
+    const update_rule::UpdateConstants host = update_rule::constants_of(rule, step);
+    EXPECT_TRUE(finish(compute()).ok());
+    if (constants_.empty()) constants_ = *device().allocate(sizeof(host));
+    compute().copy_to_device(std::as_bytes(std::span(&host, 1)), constants_);
+    EXPECT_TRUE(finish(compute()).ok());
+    return reinterpret_cast<const update_rule::UpdateConstants*>(constants_.data());
+  }
+
   void upload_to(std::span<float> memory, const std::vector<float>& host) {
     compute().copy_to_device(std::as_bytes(std::span(host)), std::as_writable_bytes(memory));
     ASSERT_TRUE(finish(compute()).ok());
   }
+
+  std::span<std::byte> constants_;
 };
 
 TEST_F(CudaUpdate, GivesTheSameBitsAsTheOptimizer) {
@@ -77,7 +90,7 @@ TEST_F(CudaUpdate, GivesTheSameBitsAsTheOptimizer) {
         const std::vector<float> host_gradient = values(size, 1 + static_cast<std::uint64_t>(number));
         Optimizer(rule).apply(expected, host_gradient, expected_state, 0, step_number(number));
         upload_to(gradient, host_gradient);
-        compute().update(rule, weights, gradient, remembered, step_number(number));
+        compute().update(rule, weights, gradient, remembered, constants(rule, step_number(number)));
         const std::vector<float> updated = download(std::span<const float>(weights));
         ASSERT_EQ(bits_that_differ(updated, expected), 0u) << "after update " << number;
       }
@@ -87,7 +100,7 @@ TEST_F(CudaUpdate, GivesTheSameBitsAsTheOptimizer) {
       const std::int64_t rounds = size > 2000 ? 20 : 1000;
       for (std::int64_t number = 7; number < 7 + rounds; ++number) {
         Optimizer(rule).apply(expected, nothing, expected_state, 0, step_number(number));
-        compute().update(rule, weights, gradient, remembered, step_number(number));
+        compute().update(rule, weights, gradient, remembered, constants(rule, step_number(number)));
       }
       ASSERT_EQ(bits_that_differ(download(std::span<const float>(weights)), expected), 0u) << "after decay";
     }
@@ -108,7 +121,7 @@ TEST_F(CudaUpdate, UpdatesARangeAndNothingElse) {
       Optimizer(rule).apply(part(expected), std::span(host_gradient).subspan(kBegin, kLength), expected_state, kBegin,
                             step_number(number));
       compute().update(rule, part(weights), part(gradient), {part(whole.first), part(whole.second)},
-                       step_number(number));
+                       constants(rule, step_number(number)));
     }
     EXPECT_EQ(bits_that_differ(download(std::span<const float>(weights)), expected), 0u);
   }
@@ -119,8 +132,9 @@ TEST_F(CudaUpdate, IsDoneInTheOrderOfItsStream) {
   const std::unique_ptr<Stream> stream = make_stream();
   const std::span<float> weights = upload(std::vector<float>(10'000, 1.0f));
   const std::span<float> gradient = upload(std::vector<float>(10'000, 1.0f));
+  const update_rule::UpdateConstants* const of_step = constants(rule, {.learning_rate = 0.25f});
   gate_.shut(*stream);
-  for (int round = 0; round < 3; ++round) stream->update(rule, weights, gradient, {}, {.learning_rate = 0.25f});
+  for (int round = 0; round < 3; ++round) stream->update(rule, weights, gradient, {}, of_step);
   EXPECT_EQ(download(std::span<const float>(weights)), std::vector<float>(10'000, 1.0f));
   gate_.open();
   ASSERT_TRUE(finish(*stream).ok());

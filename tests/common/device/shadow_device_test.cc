@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/optimizer/optimizer.h"
+#include "common/optimizer/update_constants.h"
 #include "common/random.h"
 
 namespace syncopate::testing_support {
@@ -121,13 +122,16 @@ TEST(ShadowDevice, UpdatesLikeTheOptimizerBitByBit) {
       const std::span<float> weights = *allocate_floats(device, kElements);
       const std::span<float> gradient = *allocate_floats(device, kElements);
       const DeviceOptimizerState state = *allocate_state(device, kind, kElements);
+      const std::span<std::byte> memory = *device.allocate(sizeof(update_rule::UpdateConstants));
+      auto* const constants = reinterpret_cast<update_rule::UpdateConstants*>(memory.data());
       OptimizerState expected_state(kind, kElements);
       std::vector<float> expected(kElements);
       for (int step = 1; step <= 3; ++step) {
         for (float& value : gradient) value = static_cast<float>(random.uniform(-1, 1));
         const UpdateStep update{0.1f, 0.5f, step};
         Optimizer(rule).apply(expected, gradient, expected_state, 0, update);
-        device.compute().update(rule, weights, gradient, state, update);
+        *constants = update_rule::constants_of(rule, update);
+        device.compute().update(rule, weights, gradient, state, constants);
         device.finish();
         EXPECT_EQ(std::memcmp(weights.data(), expected.data(), weights.size_bytes()), 0);
       }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "common/sync_strategy.h"
 #include "tests/worker/cuda/cuda_backend_fixture.h"
 
 namespace syncopate::worker {
@@ -253,21 +254,54 @@ TEST_P(CudaBackend, MovesTensorsBetweenHostAndDevice) {
 
 TEST_P(CudaBackend, TakesTheTimeOfAStepsPhases) {
   PhaseTimer& timer = *cuda_->phase_timer();
-  const auto device_times = [&] { return *timer.times(); };
-  EXPECT_FALSE(device_times().has_value());
+  EXPECT_FALSE((*timer.times(0)).has_value());
   const Out y = upload(random_tensor(1'000'000, random_)), dy = upload(random_tensor(1'000'000, random_));
-  for (int step = 0; step < 2; ++step) {
+  const auto give_step = [&](std::int64_t step) {
+    cuda_->begin_turn(turn_of(step));
     timer.begin(Phase::kForward);
     cuda_->relu_forward(y);
-    EXPECT_FALSE(device_times().has_value());
     timer.begin(Phase::kBackward);
     for (int i = 0; i < 50; ++i) cuda_->relu_backward(y, dy);
+    EXPECT_FALSE(step < kStepsUnderWay && (*timer.times(turn_of(step))).has_value());
     timer.begin(Phase::kSynchronise);
-    const std::optional<DeviceTimes> times = device_times();
+    cuda_->add(dy, y);
+    timer.end_step();
+  };
+  const auto check = [&](std::int64_t step) {
+    const std::optional<DeviceTimes> times = *timer.times(turn_of(step));
     ASSERT_TRUE(times.has_value());
     EXPECT_GT(times->forward, Duration::zero());
     EXPECT_GT(times->backward, Duration::zero());
     EXPECT_LT(times->backward, std::chrono::seconds(5));
+    ASSERT_EQ(times->idle.has_value(), step > 0);
+    if (times->idle) EXPECT_GE(*times->idle, Duration::zero());
+  };
+  give_step(0);
+  for (std::int64_t step = 1; step < 5; ++step) {  // each is looked at once the next is under way
+    give_step(step);
+    check(step - 1);
+  }
+  check(4);
+  give_step(5);  // and so is one alone
+  check(5);
+}
+
+TEST_P(CudaBackend, KeepsTheLossesOfStepsThatAreUnderWay) {
+  const int batch = 5, classes = 3;
+  const std::vector<int> labels = {0, 1, 2, 0, 1};
+  const std::span<const int> labels_there = upload(labels);
+  std::vector<double> expected;
+  const auto give_step = [&](std::int64_t step) {
+    const Tensor logits = random_tensor(batch * classes, random_);
+    reference_->softmax_cross_entropy(batch, classes, logits, labels, 1, {});
+    expected.push_back(reference_->loss().loss);
+    cuda_->begin_turn(turn_of(step));
+    cuda_->softmax_cross_entropy(batch, classes, upload(logits), labels_there, 1, {});
+  };
+  give_step(0);
+  for (std::int64_t step = 1; step < 5; ++step) {
+    give_step(step);
+    EXPECT_NEAR(cuda_->loss(turn_of(step - 1)).loss, expected[static_cast<std::size_t>(step - 1)], 1e-5);
   }
 }
 

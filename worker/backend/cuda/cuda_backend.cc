@@ -1,5 +1,6 @@
 #include "worker/backend/cuda/cuda_backend.h"
 
+#include <array>
 #include <cassert>
 #include <limits>
 #include <utility>
@@ -7,6 +8,7 @@
 
 #include "common/device/cuda/cuda_handles.h"
 #include "common/device/cuda/cuda_status.h"
+#include "common/sync_strategy.h"
 #include "worker/backend/cuda/attention_kernels.h"
 #include "worker/backend/cuda/batch_norm_kernels.h"
 #include "worker/backend/cuda/cuda_context.h"
@@ -152,7 +154,9 @@ class CudaBackend final : public ComputeBackend {
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
                              Out dlogits) override;
   void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) override;
-  LossAndCorrect loss() override;
+  using ComputeBackend::loss;
+  LossAndCorrect loss(std::size_t turn) override;
+  void begin_turn(std::size_t turn) override;
 
   PhaseTimer* phase_timer() override { return phases_.get(); }
 
@@ -193,11 +197,15 @@ class CudaBackend final : public ComputeBackend {
   std::unique_ptr<HostExchange> exchange_;
   std::unique_ptr<PhaseClock> phases_;
 
-  // What loss() returns: computed into `loss_record_`, copied to `host_loss_` before `loss_done_`.
-  std::span<std::byte> samples_;      // SampleLoss of each sample
-  std::span<std::byte> loss_record_;  // one LossRecord
-  std::span<std::byte> host_loss_;    // the same, pinned
-  std::unique_ptr<Event> loss_done_;
+  // What loss() returns of one step.
+  struct StepLoss {
+    std::span<std::byte> host;    // one LossRecord, pinned, copied from `loss_record_`
+    std::unique_ptr<Event> done;  // the copy
+  };
+  std::span<std::byte> samples_;                 // SampleLoss of each sample
+  std::span<std::byte> loss_record_;             // one LossRecord
+  std::array<StepLoss, kStepsUnderWay> losses_;  // by turn
+  std::size_t turn_ = 0;
 
   Status failure_;
 };
@@ -231,8 +239,10 @@ Status CudaBackend::open_libraries() {
 
 Status CudaBackend::open_loss() {
   SYNCOPATE_ASSIGN_OR_RETURN(loss_record_, device_.allocate(sizeof(LossRecord)));
-  SYNCOPATE_ASSIGN_OR_RETURN(host_loss_, device_.allocate_pinned(sizeof(LossRecord)));
-  SYNCOPATE_ASSIGN_OR_RETURN(loss_done_, device_.make_event());
+  for (StepLoss& loss : losses_) {
+    SYNCOPATE_ASSIGN_OR_RETURN(loss.host, device_.allocate_pinned(sizeof(LossRecord)));
+    SYNCOPATE_ASSIGN_OR_RETURN(loss.done, device_.make_event());
+  }
   return {};
 }
 
@@ -300,14 +310,19 @@ void CudaBackend::launch_loss(std::size_t batch, const char* operation, Launch l
   if (!ready()) return;
   keep(launch(reinterpret_cast<SampleLoss*>(samples_.data()), reinterpret_cast<LossRecord*>(loss_record_.data())),
        operation);
-  device_.compute().copy_to_host(loss_record_, host_loss_);
-  device_.compute().record(*loss_done_);
+  device_.compute().copy_to_host(loss_record_, losses_[turn_].host);
+  device_.compute().record(*losses_[turn_].done);
 }
 
-LossAndCorrect CudaBackend::loss() {
-  if (ready()) keep(device_.wait(*loss_done_, deadline()));
+void CudaBackend::begin_turn(std::size_t turn) {
+  turn_ = turn;
+  phases_->begin_turn(turn);
+}
+
+LossAndCorrect CudaBackend::loss(std::size_t turn) {
+  if (ready()) keep(device_.wait(*losses_[turn].done, deadline()));
   if (!ready()) return {.loss = std::numeric_limits<double>::quiet_NaN()};
-  const auto* const record = reinterpret_cast<const LossRecord*>(host_loss_.data());
+  const auto* const record = reinterpret_cast<const LossRecord*>(losses_[turn].host.data());
   return {record->loss, record->correct};
 }
 

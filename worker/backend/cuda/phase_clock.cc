@@ -2,6 +2,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include <iterator>
 #include <utility>
 
 namespace syncopate::worker {
@@ -9,34 +10,68 @@ namespace {
 
 // The words of the trainer's Activity.
 constexpr const char* kNames[] = {"forward", "backward", "synchronising"};
+constexpr std::size_t kEnd = std::size(kNames);  // the point behind them
 
 }  // namespace
 
 Result<std::unique_ptr<PhaseClock>> PhaseClock::make(Device& device, Duration timeout) {
   std::unique_ptr<PhaseClock> clock(new PhaseClock(device, timeout));
-  for (std::unique_ptr<Event>& begin : clock->begins_) {
-    SYNCOPATE_ASSIGN_OR_RETURN(begin, device.make_event());
+  for (Points& points : clock->steps_) {
+    for (std::unique_ptr<Event>& event : points.events) {
+      SYNCOPATE_ASSIGN_OR_RETURN(event, device.make_event());
+    }
   }
   return clock;
 }
 
 PhaseClock::~PhaseClock() { close_range(); }
 
+void PhaseClock::begin_turn(std::size_t turn) {
+  turn_ = turn;
+  steps_[turn].number = ++steps_begun_;
+  steps_[turn].idle.reset();
+}
+
 void PhaseClock::begin(Phase phase) {
   close_range();
-  const auto number = static_cast<std::size_t>(phase);
-  device_.compute().record(*begins_[number]);
-  begun_ = phase == Phase::kForward ? 1 : begun_ + 1;
-  nvtxRangePushA(kNames[number]);
+  record(static_cast<std::size_t>(phase));
+  nvtxRangePushA(kNames[static_cast<std::size_t>(phase)]);
   range_open_ = true;
 }
 
-Result<std::optional<DeviceTimes>> PhaseClock::times() {
+void PhaseClock::end_step() {
   close_range();
-  if (begun_ != static_cast<int>(begins_.size())) return std::optional<DeviceTimes>();
-  SYNCOPATE_RETURN_IF_ERROR(device_.wait(*begins_.back(), SteadyClock().now() + timeout_));
-  return std::optional<DeviceTimes>(
-      {.forward = device_.between(*begins_[0], *begins_[1]), .backward = device_.between(*begins_[1], *begins_[2])});
+  record(kEnd);
+}
+
+void PhaseClock::record(std::size_t point) {
+  Points& points = steps_[turn_];
+  device_.compute().record(*points.events[point]);
+  points.recorded = point == 0 ? 1 : points.recorded + 1;
+}
+
+Result<std::optional<DeviceTimes>> PhaseClock::times(std::size_t turn) {
+  const Points& points = steps_[turn];
+  if (points.recorded != points.events.size()) return std::optional<DeviceTimes>();
+  const auto& [forward, backward, synchronise, end] = points.events;
+  SYNCOPATE_RETURN_IF_ERROR(device_.wait(*end, deadline()));
+  SYNCOPATE_RETURN_IF_ERROR(measure_idle());
+  return std::optional<DeviceTimes>({.forward = device_.between(*forward, *backward),
+                                     .backward = device_.between(*backward, *synchronise),
+                                     .idle = points.idle});
+}
+
+// Where a step is done, the beginning of the one behind it follows in the stream at once.
+Status PhaseClock::measure_idle() {
+  for (Points& points : steps_) {
+    for (const Points& before : steps_) {
+      const bool follow = before.number + 1 == points.number && before.recorded == before.events.size();
+      if (!follow || points.recorded == 0 || points.idle || !device_.done(*before.events[kEnd])) continue;
+      SYNCOPATE_RETURN_IF_ERROR(device_.wait(*points.events.front(), deadline()));
+      points.idle = device_.between(*before.events[kEnd], *points.events.front());
+    }
+  }
+  return {};
 }
 
 void PhaseClock::close_range() {
