@@ -79,8 +79,7 @@ class Block {
     }
     order_.resize(threads_.size());
     std::iota(order_.begin(), order_.end(), 0u);
-    if (settings().order == Order::kDrawn) std::ranges::shuffle(order_, dice());
-    if (settings().order == Order::kLast) std::ranges::reverse(order_);
+    arrange(order_);
   }
 
   void run() {
@@ -243,10 +242,7 @@ cudaError_t launch(Launch launch, cudaStream_t stream) {
   }
   if (const cudaError_t wrong = check_stream(stream)) return wrong;
   const std::string name = launch.name;
-  give(stream, name, [launch = std::move(launch)] {
-    run(launch);
-    return true;
-  });
+  give(stream, name, [launch = std::move(launch)] { run(launch); });
   return cudaSuccess;
 }
 

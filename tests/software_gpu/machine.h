@@ -4,10 +4,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <random>
 #include <string>
+
+#include "tests/software_gpu/settings.h"
 
 namespace software_gpu {
 
@@ -17,6 +20,12 @@ std::recursive_mutex& machine_lock();
 
 std::mt19937_64& dice();
 std::uint64_t draw(std::uint64_t below);  // 0 if `below` is
+// Puts what may go on, and stands in the order in which it came, into the order in which it is to be tried.
+template <typename Range>
+void arrange(Range& range) {
+  if (settings().order == Order::kDrawn) std::ranges::shuffle(range, dice());
+  if (settings().order == Order::kLast) std::ranges::reverse(range);
+}
 
 // A fault of the program that uses the GPU. In a test of GoogleTest's it fails the test (finding_listener.cc); any
 // other program says it and ends with SIGABRT.

@@ -122,7 +122,7 @@ void write_log(const ncclComm& comm, std::size_t bytes) {
   std::FILE* const file = std::fopen(path.c_str(), "a");
   if (file == nullptr) return;
   const std::string line = "host:" + pid + ":" + pid + " [0] NCCL INFO ";
-  if (comm.given == 1) {
+  if (comm.given == 0) {
     std::fprintf(file, "%sNCCL_ALGO set by environment to Ring\n", line.c_str());
     std::fprintf(file, "%sChannel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0\n", line.c_str());
   }
@@ -155,12 +155,12 @@ void take_result(const ncclComm& comm, const Operation& operation) {
 }
 
 // The work of an operation, which ends once all ranks have come to it.
-bool carry_out(ncclComm& comm, const Operation& operation, std::uint64_t number, bool& has_begun) {
+Progress carry_out(ncclComm& comm, const Operation& operation, std::uint64_t number, bool& has_begun) {
   const auto is_over = [&] { return comm.is_gone || comm.failure != ncclSuccess; };
   if (!has_begun && !is_over()) {
     // What others have sent last must have been taken.
     for (int rank = 0; rank < comm.size; ++rank) {
-      if (comm.board->rank(rank).done + 1 < number) return false;
+      if (comm.board->rank(rank).done + 1 < number) return Progress::kWaits;
     }
     std::memcpy(comm.board->slot(comm.rank), operation.send, operation.count * sizeof(float));
     comm.board->me().what = operation.count * 100 + static_cast<std::uint64_t>(operation.root + 1);
@@ -168,7 +168,7 @@ bool carry_out(ncclComm& comm, const Operation& operation, std::uint64_t number,
     has_begun = true;
   }
   for (int rank = 0; rank < comm.size && !is_over(); ++rank) {
-    if (comm.board->rank(rank).begun < number) return false;
+    if (comm.board->rank(rank).begun < number) return Progress::kWaits;
     if (comm.board->rank(rank).what != comm.board->me().what) {
       find_fault(std::string(operation.name) + ": ranks call different operations");
     }
@@ -176,7 +176,7 @@ bool carry_out(ncclComm& comm, const Operation& operation, std::uint64_t number,
   if (!is_over()) take_result(comm, operation);
   comm.board->me().done = number;
   comm.done = number;
-  return true;
+  return Progress::kDone;
 }
 
 ncclResult_t operate(const Operation& operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
@@ -195,11 +195,15 @@ ncclResult_t operate(const Operation& operation, ncclDataType_t type, ncclComm_t
     return ncclInvalidArgument;
   }
   if (check_stream(stream) != cudaSuccess) return ncclInvalidArgument;
-  const std::uint64_t number = ++comm->given;
   write_log(*comm, bytes);
-  const auto give_it = [comm, operation, number, stream] {
-    give(stream, operation.name, [comm, operation, number, has_begun = false]() mutable {
-      return carry_out(*comm, operation, number, has_begun);
+  const auto give_it = [comm, operation, stream, capture = capture_of(stream)] {
+    if (capture != capture_of(stream)) {
+      find_fault(std::string(operation.name) + ": a capture began or ended while the call was in progress");
+    }
+    give_made(stream, operation.name, [comm, operation]() -> Work {
+      return [comm, operation, number = ++comm->given, has_begun = false]() mutable {
+        return carry_out(*comm, operation, number, has_begun);
+      };
     });
   };
   if (comm->blocks) {

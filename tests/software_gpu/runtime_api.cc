@@ -1,15 +1,19 @@
 // CUDA's runtime and the part of its driver that the product calls.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/software_gpu/graphs.h"
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/memory.h"
+#include "tests/software_gpu/runtime_call.h"
 #include "tests/software_gpu/settings.h"
 #include "tests/software_gpu/streams.h"
 
@@ -23,7 +27,49 @@ void check_the_end() {
   const std::lock_guard hold(machine_lock());
   expect_the_end();
   check_streams_at_end();
+  check_graphs_at_end();
   check_memory_at_end();
+}
+
+struct Described {
+  cudaError_t error;
+  const char *name, *text;
+};
+
+// An error with CUDA's own name, and what it says.
+const Described& described(cudaError_t error) {
+#define SOFTWARE_GPU_ERROR(name, text) \
+  { name, #name, text }
+  static constexpr Described kErrors[] = {
+      SOFTWARE_GPU_ERROR(cudaErrorUnknown, "unknown error"),
+      SOFTWARE_GPU_ERROR(cudaSuccess, "no error"),
+      SOFTWARE_GPU_ERROR(cudaErrorInvalidValue, "invalid argument"),
+      SOFTWARE_GPU_ERROR(cudaErrorMemoryAllocation, "out of memory"),
+      SOFTWARE_GPU_ERROR(cudaErrorInvalidConfiguration, "invalid configuration argument"),
+      SOFTWARE_GPU_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
+      SOFTWARE_GPU_ERROR(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
+      SOFTWARE_GPU_ERROR(cudaErrorNotReady, "device not ready"),
+      SOFTWARE_GPU_ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
+      SOFTWARE_GPU_ERROR(cudaErrorHostMemoryAlreadyRegistered,
+                         "part or all of the requested memory range is already mapped"),
+      SOFTWARE_GPU_ERROR(cudaErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region"),
+      SOFTWARE_GPU_ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"),
+      SOFTWARE_GPU_ERROR(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
+      SOFTWARE_GPU_ERROR(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
+      SOFTWARE_GPU_ERROR(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture"),
+      SOFTWARE_GPU_ERROR(cudaErrorStreamCaptureMerge,
+                         "operation would result in a merge of separate capture sequences"),
+      SOFTWARE_GPU_ERROR(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began"),
+      SOFTWARE_GPU_ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
+      SOFTWARE_GPU_ERROR(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream"),
+      SOFTWARE_GPU_ERROR(cudaErrorCapturedEvent,
+                         "operation not permitted on an event last recorded in a capturing stream"),
+      SOFTWARE_GPU_ERROR(cudaErrorStreamCaptureWrongThread,
+                         "attempt to terminate a thread-local capture sequence from another thread"),
+  };
+#undef SOFTWARE_GPU_ERROR
+  const auto* const found = std::ranges::find(kErrors, error, &Described::error);
+  return found == std::end(kErrors) ? kErrors[0] : *found;
 }
 
 // Has what was left behind found when the program ends.
@@ -32,19 +78,13 @@ void check_at_end() {
   (void)is_asked;
 }
 
-// For the duration of a call: counts it, and holds the machine.
-class Call {
- public:
-  explicit Call(const char* name, std::uint64_t bytes = 0) : hold_(machine_lock()) {
-    check_at_end();
-    count(name, bytes);
-  }
-
- private:
-  std::lock_guard<std::recursive_mutex> hold_;
-};
-
 }  // namespace
+
+Call::Call(const char* name, std::uint64_t bytes) : hold_(machine_lock()) {
+  check_at_end();
+  count(name, bytes);
+  if (is_on_host_thread()) find_fault(std::string(name) + " in a function that a stream has called");
+}
 
 int device_of_thread() { return device; }
 
@@ -57,8 +97,34 @@ cudaError_t remember(cudaError_t error) {
 
 using namespace software_gpu;
 
-#define SOFTWARE_GPU_UNLESS_FAILED() \
-  if (sticky_error() != cudaSuccess) return remember(sticky_error())
+#define SOFTWARE_GPU_UNLESS_CAPTURED() \
+  if (const cudaError_t unsafe = check_unsafe_call()) return unsafe
+
+namespace {
+
+cudaError_t fill(void* memory, int value, std::size_t bytes, cudaStream_t stream, const char* name) {
+  if (device_bytes_from(memory) < bytes) return remember(cudaErrorInvalidValue);
+  give(stream, name, [=] { std::memset(memory, value, bytes); });
+  return cudaSuccess;
+}
+
+const char* name_of(cudaMemcpyKind kind) {
+  if (kind == cudaMemcpyDeviceToDevice) return "cudaMemcpyAsync.on_device";
+  return kind == cudaMemcpyHostToDevice ? "cudaMemcpyAsync.to_device" : "cudaMemcpyAsync.to_host";
+}
+
+// Nobody may count on a target of the host's before the copy is done.
+Make copy_of(void* to, const void* from, std::size_t bytes, bool is_to_host) {
+  return [=]() -> Work {
+    if (is_to_host) spoil(to, bytes);
+    return [=] {
+      std::memcpy(to, from, bytes);
+      return Progress::kDone;
+    };
+  };
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -70,53 +136,8 @@ cudaError_t cudaGetLastError() {
   return error;
 }
 
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration:
-      return "cudaErrorInvalidConfiguration";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    case cudaErrorNotReady:
-      return "cudaErrorNotReady";
-    case cudaErrorInvalidResourceHandle:
-      return "cudaErrorInvalidResourceHandle";
-    case cudaErrorHostMemoryAlreadyRegistered:
-      return "cudaErrorHostMemoryAlreadyRegistered";
-    case cudaErrorHostMemoryNotRegistered:
-      return "cudaErrorHostMemoryNotRegistered";
-    case cudaErrorECCUncorrectable:
-      return "cudaErrorECCUncorrectable";
-    default:
-      return "cudaErrorUnknown";
-  }
-}
-
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return "invalid argument";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorInvalidDevice:
-      return "invalid device ordinal";
-    case cudaErrorIllegalAddress:
-      return "an illegal memory access was encountered";
-    case cudaErrorECCUncorrectable:
-      return "uncorrectable ECC error encountered";
-    default:
-      return cudaGetErrorName(error);
-  }
-}
+const char* cudaGetErrorName(cudaError_t error) { return described(error).name; }
+const char* cudaGetErrorString(cudaError_t error) { return described(error).text; }
 
 cudaError_t cudaSetDevice(int number) {
   const Call call("cudaSetDevice");
@@ -144,12 +165,14 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* /*
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   const Call call("cudaMalloc", bytes);
   SOFTWARE_GPU_UNLESS_FAILED();
+  SOFTWARE_GPU_UNLESS_CAPTURED();
   return allocate(memory, bytes);
 }
 
 // Waits for all work of the device, as the real one does.
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
+  SOFTWARE_GPU_UNLESS_CAPTURED();
   (void)wait_for_all();
   const Call call("cudaFree");
   return release(memory);
@@ -158,10 +181,12 @@ cudaError_t cudaFree(void* memory) {
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned /*flags*/) {
   const Call call("cudaHostAlloc", bytes);
   SOFTWARE_GPU_UNLESS_FAILED();
+  SOFTWARE_GPU_UNLESS_CAPTURED();
   return allocate_pinned(memory, bytes);
 }
 
 cudaError_t cudaFreeHost(void* memory) {
+  SOFTWARE_GPU_UNLESS_CAPTURED();
   (void)wait_for_all();
   const Call call("cudaFreeHost");
   return release_pinned(memory);
@@ -170,11 +195,13 @@ cudaError_t cudaFreeHost(void* memory) {
 cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned /*flags*/) {
   const Call call("cudaHostRegister", bytes);
   SOFTWARE_GPU_UNLESS_FAILED();
+  SOFTWARE_GPU_UNLESS_CAPTURED();
   return pin(memory, bytes);
 }
 
 cudaError_t cudaHostUnregister(void* memory) {
   const Call call("cudaHostUnregister");
+  SOFTWARE_GPU_UNLESS_CAPTURED();
   return unpin(memory);
 }
 
@@ -185,16 +212,19 @@ cudaError_t cudaMemGetInfo(size_t* left, size_t* total) {
   return cudaSuccess;
 }
 
+cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
+  const Call call("cudaMemsetAsync", bytes);
+  SOFTWARE_GPU_UNLESS_FAILED();
+  if (const cudaError_t wrong = check_stream(stream)) return wrong;
+  return fill(memory, value, bytes, stream, "cudaMemsetAsync");
+}
+
 // On the default stream, and late.
 cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
   const Call call("cudaMemset", bytes);
   SOFTWARE_GPU_UNLESS_FAILED();
-  if (device_bytes_from(memory) < bytes) return remember(cudaErrorInvalidValue);
-  give(legacy_stream(), "cudaMemset", [=] {
-    std::memset(memory, value, bytes);
-    return true;
-  });
-  return cudaSuccess;
+  SOFTWARE_GPU_UNLESS_CAPTURED();
+  return fill(memory, value, bytes, legacy_stream(), "cudaMemset");
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
@@ -211,53 +241,55 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   count("cudaStreamSynchronize");
+  SOFTWARE_GPU_UNLESS_CAPTURED();
   return wait_for_stream(stream);
 }
 
 cudaError_t cudaDeviceSynchronize() {
   count("cudaDeviceSynchronize");
+  if (const cudaError_t wrong = check_no_capture()) return wrong;
   return wait_for_all();
 }
 
 // A copy from pageable memory is made of what is there when it is called; one to pageable memory lasts until it is
 // done.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  const bool is_up = kind == cudaMemcpyHostToDevice;
-  const char* const name = is_up ? "cudaMemcpyAsync.to_device" : "cudaMemcpyAsync.to_host";
+  const char* const name = name_of(kind);
+  const bool is_up = kind == cudaMemcpyHostToDevice, is_down = kind == cudaMemcpyDeviceToHost;
   {
     const Call call(name, bytes);
     SOFTWARE_GPU_UNLESS_FAILED();
     if (const cudaError_t wrong = check_stream(stream)) return wrong;
-    const void* const on_device = is_up ? to : from;
-    const void* const on_host = is_up ? from : to;
-    const bool is_known = is_up || kind == cudaMemcpyDeviceToHost;
-    if (!is_known || device_bytes_from(on_device) < bytes || on_host == nullptr || device_bytes_from(on_host) != 0) {
+    const auto is_on_device = [&](const void* memory) { return device_bytes_from(memory) >= bytes; };
+    const auto is_on_host = [&](const void* memory) { return memory != nullptr && device_bytes_from(memory) == 0; };
+    const bool is_known = is_up || is_down || kind == cudaMemcpyDeviceToDevice;
+    if (!is_known || !(is_up ? is_on_host(from) : is_on_device(from)) ||
+        !(is_down ? is_on_host(to) : is_on_device(to))) {
       return remember(cudaErrorInvalidValue);
     }
-    const bool is_pageable = !is_pinned(on_host, bytes);
-    if (is_pageable) count("cudaMemcpyAsync.pageable", bytes);
-    if (is_pageable && is_up) {
-      const auto* const begin = static_cast<const char*>(from);
-      give(stream, name, [=, staged = std::make_shared<std::vector<char>>(begin, begin + bytes)] {
-        std::memcpy(to, staged->data(), bytes);
-        return true;
-      });
+    const bool is_pageable = kind != cudaMemcpyDeviceToDevice && !is_pinned(is_up ? from : to, bytes);
+    if (!is_pageable) {
+      give_made(stream, name, copy_of(to, from, bytes, is_down));
       return cudaSuccess;
     }
-    if (!is_up && !is_pageable) spoil(to, bytes);  // nobody may count on it before the copy is done
-    give(stream, name, [=] {
-      std::memcpy(to, from, bytes);
-      return true;
-    });
-    if (!is_pageable) return cudaSuccess;
+    count("cudaMemcpyAsync.pageable", bytes);
+    if (const auto capture = capture_of(stream)) return invalidate(*capture, cudaErrorStreamCaptureUnsupported);
+    if (is_up) {
+      const auto* const begin = static_cast<const char*>(from);
+      const auto staged = std::make_shared<std::vector<char>>(begin, begin + bytes);
+      give(stream, name, [=] { std::memcpy(to, staged->data(), bytes); });
+      return cudaSuccess;
+    }
+    give(stream, name, [=] { std::memcpy(to, from, bytes); });
   }
   return wait_for_stream(stream);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   const Call call("cudaLaunchHostFunc");
+  SOFTWARE_GPU_UNLESS_FAILED();
   if (const cudaError_t wrong = check_stream(stream)) return wrong;
-  give_host_function(stream, [=] { function(data); });
+  give_made(stream, "a function of the host", on_host([=] { function(data); }), true);
   return cudaSuccess;
 }
 
@@ -275,19 +307,32 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Call call("cudaEventRecord");
   SOFTWARE_GPU_UNLESS_FAILED();
-  return record_event(event, stream);
+  return record_event(event, stream, cudaEventRecordDefault);
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  const Call call("cudaEventRecordWithFlags");
+  SOFTWARE_GPU_UNLESS_FAILED();
+  return record_event(event, stream, flags);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   const Call call("cudaStreamWaitEvent");
   SOFTWARE_GPU_UNLESS_FAILED();
-  return wait_for_event(stream, event);
+  return wait_for_event(stream, event, flags);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const Call call("cudaEventQuery");
   SOFTWARE_GPU_UNLESS_FAILED();
+  SOFTWARE_GPU_UNLESS_CAPTURED();
   return query_event(event);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  count("cudaEventSynchronize");
+  SOFTWARE_GPU_UNLESS_CAPTURED();
+  return wait_for_event_here(event);
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t second) {

@@ -27,18 +27,26 @@ constexpr std::chrono::milliseconds kAtLast{2};
 struct Piece {
   std::string name;
   Work work;
-  std::function<void()> of_host;  // instead
+  bool is_of_host = false;
 };
 
 struct Stream {
   int device = 0;
   std::deque<Piece> pieces;
-  bool is_busy = false;  // with a function of the host's
+  std::shared_ptr<Capture> capture;  // null: none
+  std::vector<std::size_t> after;    // nodes of the capture that the next one depends on
+};
+
+// One time that an event was recorded.
+struct Record {
+  bool is_reached = false;
+  Clock::time_point time;
 };
 
 struct Event {
-  std::uint64_t recorded = 0, reached = 0;  // how often
-  Clock::time_point time;                   // when the last was reached
+  std::shared_ptr<Record> last;      // null: never recorded
+  std::shared_ptr<Capture> capture;  // in which it was recorded instead; null: none
+  std::vector<std::size_t> after;    // nodes
 };
 
 struct Streams {
@@ -78,8 +86,43 @@ std::shared_ptr<Event> event_of(cudaEvent_t handle, const char* call) {
 // Whether a function of the host's is behind work: somebody waits for it to be called.
 bool is_awaited() {
   return std::ranges::any_of(streams().all, [](const auto& stream) {
-    return std::ranges::any_of(stream->pieces, [](const Piece& piece) { return piece.of_host != nullptr; });
+    return std::ranges::any_of(stream->pieces, [](const Piece& piece) { return piece.is_of_host; });
   });
+}
+
+// Adds nodes to those that the stream's next one depends on.
+void depend(std::vector<std::size_t>& after, const std::vector<std::size_t>& nodes) {
+  after.insert(after.end(), nodes.begin(), nodes.end());
+  std::ranges::sort(after);
+  after.erase(std::ranges::unique(after).begin(), after.end());
+}
+
+// Makes the work of recording an event: its time is known when that is done.
+Make record_of(std::shared_ptr<Event> event) {
+  return [event = std::move(event)]() -> Work {
+    event->capture.reset();
+    event->last = std::make_shared<Record>();
+    return [record = event->last] {
+      record->is_reached = true;
+      record->time = Clock::now();
+      return Progress::kDone;
+    };
+  };
+}
+
+// Makes the work of waiting for what an event has been recorded for by then.
+Make wait_of(std::shared_ptr<Event> event) {
+  return [event = std::move(event)]() -> Work {
+    return
+        [record = event->last] { return record == nullptr || record->is_reached ? Progress::kDone : Progress::kWaits; };
+  };
+}
+
+// An event that a capture has recorded stands for nothing that is ever done.
+cudaError_t check_not_captured(const Event& event, const char* call) {
+  if (!event.capture) return cudaSuccess;
+  find_fault(std::string(call) + " of an event that was last recorded in a capture");
+  return invalidate(*event.capture, cudaErrorCapturedEvent);
 }
 
 // A child of fork() has no such thread.
@@ -96,49 +139,29 @@ void watch() {
   }).detach();
 }
 
-void add(cudaStream_t handle, Piece piece) {
-  stream_of(handle)->pieces.push_back(std::move(piece));
-  watch();
-}
-
 std::vector<std::shared_ptr<Stream>> ready_streams() {
   std::vector<std::shared_ptr<Stream>> ready;
   for (const auto& stream : streams().all) {
-    if (!stream->is_busy && !stream->pieces.empty()) ready.push_back(stream);
+    if (!stream->pieces.empty()) ready.push_back(stream);
   }
-  if (settings().order == Order::kDrawn) std::ranges::shuffle(ready, dice());
-  if (settings().order == Order::kLast) std::ranges::reverse(ready);
+  arrange(ready);
   return ready;
 }
 
-void begin_of_host(const std::shared_ptr<Stream>& stream) {
-  stream->is_busy = true;
-  std::thread([stream, function = stream->pieces.front().of_host] {
-    function();
-    const std::lock_guard hold(machine_lock());
-    stream->pieces.pop_front();
-    stream->is_busy = false;
-  }).detach();
-}
-
-bool is_done(Piece& piece) {
+Progress go_on(Piece& piece) {
   const OpenMemory open;
   running_now(piece.name.c_str());
-  const bool is_done = sticky_error() != cudaSuccess || piece.work();
+  const Progress progress = sticky_error() != cudaSuccess ? Progress::kDone : piece.work();
   running_now("code of the host");
-  return is_done;
+  return progress;
 }
 
 bool do_one() {
   for (const std::shared_ptr<Stream>& stream : ready_streams()) {
-    if (stream->pieces.front().of_host) {
-      begin_of_host(stream);
-    } else {
-      if (settings().fails_at != 0 && ++streams().pieces == settings().fails_at)
-        fail_for_good(cudaErrorECCUncorrectable);
-      if (!is_done(stream->pieces.front())) continue;
-      stream->pieces.pop_front();
-    }
+    if (settings().fails_at != 0 && ++streams().pieces == settings().fails_at) fail_for_good(cudaErrorECCUncorrectable);
+    const Progress progress = go_on(stream->pieces.front());
+    if (progress == Progress::kWaits) continue;
+    if (progress == Progress::kDone) stream->pieces.pop_front();
     streams().last_done = Clock::now();
     return true;
   }
@@ -165,16 +188,29 @@ cudaError_t wait_until(const Done& is_done) {
 
 cudaError_t check_stream(cudaStream_t handle) {
   const Stream* const stream = stream_of(handle);
-  if (stream != nullptr && stream->device == device_of_thread()) return cudaSuccess;
+  if (stream != nullptr && stream->device == device_of_thread()) {
+    const bool is_invalid = stream->capture && stream->capture->is_invalid;
+    return is_invalid ? remember(cudaErrorStreamCaptureInvalidated) : cudaSuccess;
+  }
   find_fault(stream == nullptr ? "work for a stream that is not there" : "work for a stream of another device");
   return remember(cudaErrorInvalidResourceHandle);
 }
 
-void give(cudaStream_t stream, std::string name, Work work) { add(stream, {std::move(name), std::move(work), {}}); }
+void give(cudaStream_t stream, std::string name, std::function<void()> work) {
+  give_made(stream, std::move(name), always(std::move(work)));
+}
 
-void give_host_function(cudaStream_t stream, std::function<void()> function) {
-  add(stream, {"a function of the host", {}, std::move(function)});
-  given().notify_one();
+void give_made(cudaStream_t handle, std::string name, Make make, bool is_of_host) {
+  Stream& stream = *stream_of(handle);
+  if (!stream.capture) {
+    stream.pieces.push_back({std::move(name), make(), is_of_host});
+    if (is_of_host) given().notify_one();
+    watch();
+    return;
+  }
+  std::vector<Node>& nodes = stream.capture->graph->nodes;
+  nodes.push_back({std::move(name), std::move(make), stream.after});
+  stream.after = {nodes.size() - 1};
 }
 
 cudaError_t create_stream(cudaStream_t* handle) {
@@ -188,6 +224,10 @@ cudaError_t create_stream(cudaStream_t* handle) {
 }
 
 cudaError_t destroy_stream(cudaStream_t handle) {
+  if (const std::shared_ptr<Capture> capture = capture_of(handle)) {
+    find_fault("cudaStreamDestroy of a stream that captures");
+    return invalidate(*capture, cudaErrorStreamCaptureUnsupported);
+  }
   if (streams().by_handle.erase(handle) > 0) return sticky_error();
   find_fault("cudaStreamDestroy of what is no stream");
   return remember(cudaErrorInvalidResourceHandle);
@@ -217,44 +257,122 @@ cudaError_t destroy_event(cudaEvent_t handle) {
   return remember(cudaErrorInvalidResourceHandle);
 }
 
-cudaError_t record_event(cudaEvent_t handle, cudaStream_t stream) {
+cudaError_t record_event(cudaEvent_t handle, cudaStream_t stream, unsigned flags) {
   const std::shared_ptr<Event> event = event_of(handle, "cudaEventRecord");
   if (!event) return remember(cudaErrorInvalidResourceHandle);
   if (const cudaError_t wrong = check_stream(stream)) return wrong;
-  give(stream, "cudaEventRecord", [event, number = ++event->recorded] {
-    event->reached = std::max(event->reached, number);
-    event->time = Clock::now();
-    return true;
-  });
+  const std::shared_ptr<Capture> capture = capture_of(stream);
+  const bool is_external = flags == cudaEventRecordExternal;
+  if (is_external && !capture) return remember(cudaErrorInvalidValue);
+  if (capture && !is_external) {
+    event->capture = capture;
+    event->after = stream_of(stream)->after;
+    return cudaSuccess;
+  }
+  give_made(stream, "cudaEventRecord", record_of(event));
   return cudaSuccess;
 }
 
-cudaError_t wait_for_event(cudaStream_t stream, cudaEvent_t handle) {
-  const std::shared_ptr<Event> event = event_of(handle, "cudaStreamWaitEvent");
+cudaError_t wait_for_event(cudaStream_t handle, cudaEvent_t of_event, unsigned flags) {
+  const std::shared_ptr<Event> event = event_of(of_event, "cudaStreamWaitEvent");
   if (!event) return remember(cudaErrorInvalidResourceHandle);
-  if (const cudaError_t wrong = check_stream(stream)) return wrong;
-  give(stream, "cudaStreamWaitEvent", [event, number = event->recorded] { return event->reached >= number; });
+  if (const cudaError_t wrong = check_stream(handle)) return wrong;
+  Stream& stream = *stream_of(handle);
+  const bool is_external = flags == cudaEventWaitExternal;
+  if (is_external && !stream.capture) return remember(cudaErrorInvalidValue);
+  if (is_external || (!stream.capture && !event->capture)) {
+    give_made(handle, "cudaStreamWaitEvent", wait_of(event));
+    return cudaSuccess;
+  }
+  if (!event->capture) return invalidate(*stream.capture, cudaErrorStreamCaptureIsolation);
+  if (event->capture->is_invalid) return remember(cudaErrorStreamCaptureInvalidated);
+  if (event->capture->is_over) {
+    find_fault("cudaStreamWaitEvent of an event that was last recorded in a capture that is over");
+    return stream.capture ? invalidate(*stream.capture, cudaErrorStreamCaptureIsolation)
+                          : remember(cudaErrorCapturedEvent);
+  }
+  if (stream.capture && stream.capture != event->capture) {
+    invalidate(*event->capture, cudaErrorStreamCaptureMerge);
+    return invalidate(*stream.capture, cudaErrorStreamCaptureMerge);
+  }
+  stream.capture = event->capture;
+  depend(stream.after, event->after);
   return cudaSuccess;
 }
 
 cudaError_t query_event(cudaEvent_t handle) {
   const std::shared_ptr<Event> event = event_of(handle, "cudaEventQuery");
   if (!event) return remember(cudaErrorInvalidResourceHandle);
-  if (event->reached < event->recorded) do_some(1 + static_cast<int>(draw(4)));
+  if (const cudaError_t wrong = check_not_captured(*event, "cudaEventQuery")) return wrong;
+  const std::shared_ptr<Record> record = event->last;
+  if (record && !record->is_reached) do_some(1 + static_cast<int>(draw(4)));
   if (sticky_error() != cudaSuccess) return remember(sticky_error());
-  return event->reached < event->recorded ? cudaErrorNotReady : cudaSuccess;
+  return record && !record->is_reached ? cudaErrorNotReady : cudaSuccess;
+}
+
+cudaError_t wait_for_event_here(cudaEvent_t handle) {
+  std::shared_ptr<Record> record;
+  {
+    const std::lock_guard hold(machine_lock());
+    const std::shared_ptr<Event> event = event_of(handle, "cudaEventSynchronize");
+    if (!event) return remember(cudaErrorInvalidResourceHandle);
+    if (const cudaError_t wrong = check_not_captured(*event, "cudaEventSynchronize")) return wrong;
+    record = event->last;
+  }
+  return wait_until([&] { return record == nullptr || record->is_reached; });
 }
 
 cudaError_t time_between(float* milliseconds, cudaEvent_t first, cudaEvent_t second) {
   const std::shared_ptr<Event> begin = event_of(first, "cudaEventElapsedTime");
   const std::shared_ptr<Event> end = event_of(second, "cudaEventElapsedTime");
-  if (!begin || !end || begin->recorded == 0 || end->recorded == 0) return remember(cudaErrorInvalidResourceHandle);
-  if (begin->reached < begin->recorded || end->reached < end->recorded) {
+  if (!begin || !end) return remember(cudaErrorInvalidResourceHandle);
+  for (const auto& event : {begin, end}) {
+    if (const cudaError_t wrong = check_not_captured(*event, "cudaEventElapsedTime")) return wrong;
+  }
+  if (!begin->last || !end->last) return remember(cudaErrorInvalidResourceHandle);
+  if (!begin->last->is_reached || !end->last->is_reached) {
     find_fault("cudaEventElapsedTime of events that have not been reached");
     return remember(cudaErrorNotReady);
   }
-  *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
+  *milliseconds = std::chrono::duration<float, std::milli>(end->last->time - begin->last->time).count();
   return cudaSuccess;
+}
+
+cudaError_t begin_capture(cudaStream_t handle, cudaStreamCaptureMode mode) {
+  if (handle == nullptr || handle == cudaStreamLegacy) return remember(cudaErrorStreamCaptureUnsupported);
+  if (const cudaError_t wrong = check_stream(handle)) return wrong;
+  Stream& stream = *stream_of(handle);
+  if (stream.capture) return remember(cudaErrorIllegalState);
+  stream.capture = std::make_shared<Capture>();
+  stream.capture->origin = handle;
+  stream.capture->mode = mode;
+  add_capture(stream.capture);
+  return cudaSuccess;
+}
+
+cudaError_t end_capture(cudaStream_t handle, std::shared_ptr<const Graph>& graph) {
+  const std::shared_ptr<Capture> capture = capture_of(handle);
+  if (!capture) return remember(cudaErrorIllegalState);
+  if (capture->origin != handle) return invalidate(*capture, cudaErrorStreamCaptureUnmatched);
+  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
+    return invalidate(*capture, cudaErrorStreamCaptureWrongThread);
+  }
+  const bool is_joined = capture->is_joined(stream_of(handle)->after);
+  for (const auto& stream : streams().all) {
+    if (stream->capture != capture) continue;
+    stream->capture.reset();
+    stream->after.clear();
+  }
+  capture->is_over = true;
+  if (capture->is_invalid) return remember(cudaErrorStreamCaptureInvalidated);
+  if (!is_joined) return invalidate(*capture, cudaErrorStreamCaptureUnjoined);
+  graph = capture->graph;
+  return cudaSuccess;
+}
+
+std::shared_ptr<Capture> capture_of(cudaStream_t handle) {
+  const Stream* const stream = stream_of(handle);
+  return stream == nullptr ? nullptr : stream->capture;
 }
 
 bool do_some(int pieces) {
@@ -271,6 +389,7 @@ cudaError_t wait_for_stream(cudaStream_t handle) {
     if (handle == nullptr || handle == cudaStreamLegacy) handle = legacy_stream();
     if (const cudaError_t wrong = check_stream(handle)) return wrong;
     stream = streams().by_handle[handle];
+    if (stream->capture) return invalidate(*stream->capture, cudaErrorStreamCaptureUnsupported);
   }
   return wait_until([&] { return stream->pieces.empty(); });
 }

@@ -1,23 +1,25 @@
 // Streams and events. What is given to a stream is done in its order; which stream goes on is drawn. Nothing is done
-// before somebody waits or asks, or for some milliseconds: work is as late as it may be.
+// before somebody waits or asks, or for some milliseconds: work is as late as it may be. What is given to a stream that
+// captures is not done: it becomes a node of the capture's graph.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <functional>
+#include <memory>
 #include <string>
+
+#include "tests/software_gpu/graphs.h"
+#include "tests/software_gpu/work.h"
 
 namespace software_gpu {
 
-// A piece of work. Returns false if it cannot end yet: it waits for an event, or for another rank. Runs with the lock
-// and with device memory open.
-using Work = std::function<bool()>;
-
-// Fails, and finds a fault, unless the stream is there and is one of this thread's device.
+// Fails unless the stream is there, is one of this thread's device, and captures nothing that was made invalid. The
+// first two find a fault.
 cudaError_t check_stream(cudaStream_t stream);
-void give(cudaStream_t stream, std::string name, Work work);
-// A function of the host's, which runs on a thread of its own, without the lock.
-void give_host_function(cudaStream_t stream, std::function<void()> function);
+void give(cudaStream_t stream, std::string name, std::function<void()> work);
+// `is_of_host`: a function that somebody waits to be called, so that the work before it does not wait any longer.
+void give_made(cudaStream_t stream, std::string name, Make make, bool is_of_host = false);
 
 cudaError_t create_stream(cudaStream_t* stream);
 cudaError_t destroy_stream(cudaStream_t stream);
@@ -26,14 +28,20 @@ cudaStream_t legacy_stream();
 
 cudaError_t create_event(cudaEvent_t* event);
 cudaError_t destroy_event(cudaEvent_t event);
-cudaError_t record_event(cudaEvent_t event, cudaStream_t stream);
-cudaError_t wait_for_event(cudaStream_t stream, cudaEvent_t event);
+cudaError_t record_event(cudaEvent_t event, cudaStream_t stream, unsigned flags);
+cudaError_t wait_for_event(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 cudaError_t query_event(cudaEvent_t event);
+cudaError_t wait_for_event_here(cudaEvent_t event);  // without the lock
 cudaError_t time_between(float* milliseconds, cudaEvent_t first, cudaEvent_t second);
+
+cudaError_t begin_capture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t end_capture(cudaStream_t stream, std::shared_ptr<const Graph>& graph);
+// Null: the stream captures nothing.
+std::shared_ptr<Capture> capture_of(cudaStream_t stream);
 
 // Does up to so many pieces of work. With the lock. Returns whether there was one that could be done.
 bool do_some(int pieces);
-// Wait until a stream, or all of them, have done what they were given.
+// Wait until a stream, or all of them, have done what they were given. Without the lock.
 cudaError_t wait_for_stream(cudaStream_t stream);
 cudaError_t wait_for_all();
 
