@@ -41,8 +41,8 @@ void ChainBuilder::conv2d(int out, int kernel) {
   conv2d({draft_.batch_size, image_.height, image_.width, image_.channels, out, kernel});
 }
 
-void ChainBuilder::conv3x3_and_norm(int out, int stride, bool relu) {
-  conv2d({draft_.batch_size, image_.height, image_.width, image_.channels, out, 3, stride, 1, false});
+void ChainBuilder::conv_and_norm(int out, int kernel, int stride, bool relu) {
+  conv2d({draft_.batch_size, image_.height, image_.width, image_.channels, out, kernel, stride, kernel / 2, false});
   batch_norm(relu);
 }
 
@@ -62,8 +62,8 @@ void ChainBuilder::batch_norm(bool relu) {
          image_);
 }
 
-void ChainBuilder::max_pool(int size) {
-  const PoolShape shape{draft_.batch_size, image_.height, image_.width, image_.channels, size};
+void ChainBuilder::max_pool(int size, int stride, int padding) {
+  const PoolShape shape{draft_.batch_size, image_.height, image_.width, image_.channels, size, stride, padding};
   append(std::make_unique<MaxPool>(draft_.backend, shape), {shape.out_height(), shape.out_width(), image_.channels});
 }
 

@@ -35,9 +35,10 @@ class ChainBuilder {
   void last_dense(int out);
   // Stride 1, no padding, with a bias.
   void conv2d(int out, int kernel);
-  // 3x3 and padded by 1, so that stride 1 keeps the image's size, without a bias; then batch norm.
-  void conv3x3_and_norm(int out, int stride, bool relu);
-  void max_pool(int size);
+  // The kernel is odd, and the image padded by half of it, so that stride 1 keeps the image's size, without a bias;
+  // then batch norm.
+  void conv_and_norm(int out, int kernel, int stride, bool relu);
+  void max_pool(int size, int stride, int padding = 0);
   void mean_pool();  // over the whole image
   void relu();
   void flatten();

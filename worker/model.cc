@@ -33,7 +33,7 @@ void add_lenet(ChainBuilder& chain, int classes) {
   for (int channels : {32, 64}) {
     chain.conv2d(channels, 5);
     // max(relu(x)) = relu(max(x)), and their gradients agree as well: this way round relu has a quarter of the work.
-    chain.max_pool(2);
+    chain.max_pool(2, 2);
     chain.relu();
   }
   chain.flatten();
@@ -67,7 +67,7 @@ Status add_conv(ChainBuilder& chain, const std::string& spec, ImageShape image, 
                                            image.width, kSmallestConvImage, kSmallestConvImage));
   }
   chain.conv2d(widths[0], 3);
-  chain.max_pool(2);
+  chain.max_pool(2, 2);
   chain.relu();  // as in lenet
   chain.flatten();
   chain.dense_and_relu(widths[1]);

@@ -13,8 +13,8 @@ constexpr int kFirstChannels = 16;
 // Two convolutions past which the image goes by; relu follows the sum.
 void add_block(ChainBuilder& chain, const std::string& name, int channels, int stride) {
   ChainBuilder inner = chain.within(name);
-  inner.conv3x3_and_norm(channels, stride, true);
-  inner.conv3x3_and_norm(channels, 1, false);
+  inner.conv_and_norm(channels, 3, stride, true);
+  inner.conv_and_norm(channels, 3, 1, false);
   std::optional<ChainBuilder> shortcut;
   if (stride != 1) {
     shortcut.emplace(chain.within(name + ".shortcut"));
@@ -40,7 +40,7 @@ Status check_resnet_image(ImageShape image) {
 }
 
 void add_resnet(ChainBuilder& chain, int blocks, int classes) {
-  chain.conv3x3_and_norm(kFirstChannels, 1, true);
+  chain.conv_and_norm(kFirstChannels, 3, 1, true);
   for (const int stage : {1, 2, 3}) {
     const int channels = kFirstChannels << (stage - 1);
     for (int block = 1; block <= blocks; ++block) {

@@ -34,11 +34,12 @@ struct ConvShape {
   bool operator==(const ConvShape&) const = default;
 };
 
-// Windows of size x size, with stride `size`; a remainder at the border is ignored.
+// Windows of size x size, `stride` apart, of which the first begins `padding` pixels, fewer than `size`, outside the
+// image's corner. What lies outside is never the largest. Pixels behind the last window are ignored.
 struct PoolShape {
-  int batch = 0, height = 0, width = 0, channels = 0, size = 0;
-  int out_height() const { return height / size; }
-  int out_width() const { return width / size; }
+  int batch = 0, height = 0, width = 0, channels = 0, size = 0, stride = 0, padding = 0;
+  int out_height() const { return (height + 2 * padding - size + stride) / stride; }
+  int out_width() const { return (width + 2 * padding - size + stride) / stride; }
   bool operator==(const PoolShape&) const = default;
 };
 
@@ -122,6 +123,7 @@ class ComputeBackend {
 
   // `index` stores, by output, which element of the window was the largest (the first among equals), 0 .. size*size-1.
   virtual void max_pool_forward(const PoolShape&, In x, Out y, std::span<unsigned char> index) = 0;
+  // A pixel has the sum over the windows that it won, in the order of the windows, in float.
   virtual void max_pool_backward(const PoolShape&, In dy, std::span<const unsigned char> index, Out dx) = 0;
 
   // Batch normalization (Ioffe & Szegedy 2015, algorithms 1 and 2): y = scale · (x - mean) · inverse_deviation + shift,

@@ -101,9 +101,10 @@ class ReferenceBackend final : public HostBackend {
 
   void max_pool_forward(const PoolShape& s, In x, Out y, std::span<unsigned char> index) override {
     each_window(s, [&](int n, int row, int column, int c) {
-      int best = 0;
-      for (int k = 1; k < s.size * s.size; ++k) {
-        if (x[window_at(s, n, row, column, c, k)] > x[window_at(s, n, row, column, c, best)]) best = k;
+      int best = -1;
+      for (int k = 0; k < s.size * s.size; ++k) {
+        if (!inside(s, row, column, k)) continue;
+        if (best < 0 || x[window_at(s, n, row, column, c, k)] > x[window_at(s, n, row, column, c, best)]) best = k;
       }
       const std::size_t out = at(n, row, column, c, s.out_height(), s.out_width(), s.channels);
       y[out] = x[window_at(s, n, row, column, c, best)];
@@ -115,7 +116,7 @@ class ReferenceBackend final : public HostBackend {
     std::fill(dx.begin(), dx.end(), 0.0f);
     each_window(s, [&](int n, int row, int column, int c) {
       const std::size_t out = at(n, row, column, c, s.out_height(), s.out_width(), s.channels);
-      dx[window_at(s, n, row, column, c, index[out])] = dy[out];
+      dx[window_at(s, n, row, column, c, index[out])] += dy[out];
     });
   }
 
@@ -257,8 +258,17 @@ class ReferenceBackend final : public HostBackend {
     }
   }
 
+  // Where element `k` of a window lies in the image.
+  static int row_of(const PoolShape& s, int row, int k) { return row * s.stride - s.padding + k / s.size; }
+  static int column_of(const PoolShape& s, int column, int k) { return column * s.stride - s.padding + k % s.size; }
+
+  static bool inside(const PoolShape& s, int row, int column, int k) {
+    const int y = row_of(s, row, k), x = column_of(s, column, k);
+    return y >= 0 && y < s.height && x >= 0 && x < s.width;
+  }
+
   static std::size_t window_at(const PoolShape& s, int n, int row, int column, int c, int k) {
-    return at(n, row * s.size + k / s.size, column * s.size + k % s.size, c, s.height, s.width, s.channels);
+    return at(n, row_of(s, row, k), column_of(s, column, k), c, s.height, s.width, s.channels);
   }
 };
 

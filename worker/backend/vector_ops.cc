@@ -23,26 +23,34 @@ void give_to_winner(const float* __restrict dy, const unsigned char* __restrict 
   for (int c = 0; c < channels; ++c) dx[c] = index[c] == number ? dy[c] : 0.0f;
 }
 
-// Calls visit(offset of the window's output, offset of its first input element) for all windows.
+// The same, added to what other windows have given to the element.
+void add_to_winner(const float* __restrict dy, const unsigned char* __restrict index, float* __restrict dx,
+                   int channels, unsigned char number) {
+  for (int c = 0; c < channels; ++c) dx[c] += index[c] == number ? dy[c] : 0.0f;
+}
+
+// Calls visit(offset of the window's output, image, row and column of the window's first element) for all windows; that
+// element may lie outside the image.
 template <typename Visit>
 void each_window(const PoolShape& s, Visit visit) {
   std::size_t out = 0;
   for (int n = 0; n < s.batch; ++n) {
     for (int row = 0; row < s.out_height(); ++row) {
-      std::size_t in = ((static_cast<std::size_t>(n) * s.height + row * s.size) * s.width) * s.channels;
-      for (int column = 0; column < s.out_width(); ++column) {
-        visit(out, in);
-        out += s.channels;
-        in += static_cast<std::size_t>(s.size) * s.channels;
+      for (int column = 0; column < s.out_width(); ++column, out += s.channels) {
+        visit(out, n, row * s.stride - s.padding, column * s.stride - s.padding);
       }
     }
   }
 }
 
-// From a window's first element to its element `number`.
-std::size_t element_offset(const PoolShape& s, int number) {
-  return (static_cast<std::size_t>(number / s.size) * s.width + number % s.size) * s.channels;
-}
+// The windows, along one side, that hold a pixel: first .. end-1.
+struct WindowsOfPixel {
+  WindowsOfPixel(const PoolShape& s, int pixel, int windows)
+      : first(pixel + s.padding < s.size ? 0 : (pixel + s.padding - s.size) / s.stride + 1),
+        end(std::min((pixel + s.padding) / s.stride + 1, windows)) {}
+
+  int first, end;
+};
 
 // Calls visit(pixel of x, pixel of y), each counted over all images.
 template <typename Visit>
@@ -55,8 +63,6 @@ void each_kept_pixel(const SubsampleShape& s, Visit visit) {
     }
   }
 }
-
-bool leaves_a_rest(const PoolShape& s) { return s.height % s.size != 0 || s.width % s.size != 0; }
 
 }  // namespace
 
@@ -88,24 +94,49 @@ void column_sums(In matrix, Out sums) {
 }
 
 void max_pool_forward(const PoolShape& s, In x, Out y, std::span<unsigned char> index) {
-  each_window(s, [&](std::size_t out, std::size_t in) {
-    std::copy_n(x.data() + in, s.channels, y.data() + out);
-    std::fill_n(index.data() + out, s.channels, static_cast<unsigned char>(0));
-    for (int k = 1; k < s.size * s.size; ++k) {
-      keep_larger(x.data() + in + element_offset(s, k), y.data() + out, index.data() + out, s.channels,
-                  static_cast<unsigned char>(k));
+  each_window(s, [&](std::size_t out, int n, int top, int left) {
+    bool is_first = true;
+    for (int row = std::max(top, 0); row < std::min(top + s.size, s.height); ++row) {
+      for (int column = std::max(left, 0); column < std::min(left + s.size, s.width); ++column) {
+        const float* const element =
+            x.data() + ((static_cast<std::size_t>(n) * s.height + row) * s.width + column) * s.channels;
+        const auto number = static_cast<unsigned char>((row - top) * s.size + column - left);
+        if (is_first) {
+          std::copy_n(element, s.channels, y.data() + out);
+          std::fill_n(index.data() + out, s.channels, number);
+        } else {
+          keep_larger(element, y.data() + out, index.data() + out, s.channels, number);
+        }
+        is_first = false;
+      }
     }
   });
 }
 
+// Pixel by pixel: it looks up which of its windows it has won, so that each is written once.
 void max_pool_backward(const PoolShape& s, In dy, std::span<const unsigned char> index, Out dx) {
-  if (leaves_a_rest(s)) std::fill(dx.begin(), dx.end(), 0.0f);
-  each_window(s, [&](std::size_t out, std::size_t in) {
-    for (int k = 0; k < s.size * s.size; ++k) {
-      give_to_winner(dy.data() + out, index.data() + out, dx.data() + in + element_offset(s, k), s.channels,
-                     static_cast<unsigned char>(k));
+  const int out_height = s.out_height(), out_width = s.out_width();
+  float* gradient = dx.data();
+  for (int n = 0; n < s.batch; ++n) {
+    for (int y = 0; y < s.height; ++y) {
+      const WindowsOfPixel rows(s, y, out_height);
+      for (int x = 0; x < s.width; ++x, gradient += s.channels) {
+        const WindowsOfPixel columns(s, x, out_width);
+        bool is_first = true;
+        for (int row = rows.first; row < rows.end; ++row) {
+          for (int column = columns.first; column < columns.end; ++column) {
+            const std::size_t out =
+                ((static_cast<std::size_t>(n) * out_height + row) * out_width + column) * s.channels;
+            const int below = y + s.padding - row * s.stride, right = x + s.padding - column * s.stride;
+            (is_first ? give_to_winner : add_to_winner)(dy.data() + out, index.data() + out, gradient, s.channels,
+                                                        static_cast<unsigned char>(below * s.size + right));
+            is_first = false;
+          }
+        }
+        if (is_first) std::fill_n(gradient, s.channels, 0.0f);
+      }
     }
-  });
+  }
 }
 
 void mean_pool_forward(const MeanPoolShape& s, In x, Out y) {

@@ -140,11 +140,15 @@ TEST_F(OneDnnBackend, Conv2dAgreesWithPlainLoops) {
   }
 }
 
+// With windows side by side, overlapping, apart from each other, and beyond the border.
 TEST_F(OneDnnBackend, MaxPoolAgreesWithPlainLoopsAlsoAmongEqualsAndAtARest) {
-  const PoolShape shapes[] = {{1, 2, 2, 1, 2}, {3, 8, 8, 32, 2}, {2, 7, 5, 3, 2}, {2, 9, 10, 17, 3}, {1, 4, 4, 5, 1}};
+  const PoolShape shapes[] = {{1, 2, 2, 1, 2, 2},    {3, 8, 8, 32, 2, 2},   {2, 7, 5, 3, 2, 2},
+                              {2, 9, 10, 17, 3, 3},  {1, 4, 4, 5, 1, 1},    {2, 16, 15, 33, 3, 2, 1},
+                              {1, 1, 1, 4, 3, 2, 1}, {2, 9, 8, 5, 3, 1, 2}, {1, 10, 11, 3, 2, 3},
+                              {1, 7, 7, 2, 5, 2, 4}};
   for (const PoolShape& s : shapes) {
     SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.channels << " by "
-                                    << s.size);
+                                    << s.size << " every " << s.stride << " from " << -s.padding);
     expect_pool_agrees(s);
   }
 }

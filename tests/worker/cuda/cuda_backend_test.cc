@@ -168,12 +168,14 @@ TEST_P(CudaBackend, Conv2dAgreesWithPlainLoops) {
 }
 
 TEST_P(CudaBackend, MaxPoolAgreesWithPlainLoopsAlsoAmongEqualsAndAtARest) {
-  const PoolShape shapes[] = {{1, 2, 2, 1, 2},    {3, 8, 8, 32, 2},  {2, 7, 5, 3, 2},
-                              {2, 9, 10, 17, 3},  {1, 4, 4, 5, 1},   {1, 1, 1, 3, 2},
-                              {4, 24, 24, 33, 2}, {64, 8, 8, 64, 2}, {1, 16, 16, 2, 16}};
+  const PoolShape shapes[] = {{1, 2, 2, 1, 2, 2},       {3, 8, 8, 32, 2, 2},   {2, 7, 5, 3, 2, 2},
+                              {2, 9, 10, 17, 3, 3},     {1, 4, 4, 5, 1, 1},    {1, 1, 1, 3, 2, 2},
+                              {4, 24, 24, 33, 2, 2},    {64, 8, 8, 64, 2, 2},  {1, 16, 16, 2, 16, 16},
+                              {2, 16, 15, 33, 3, 2, 1}, {1, 1, 1, 4, 3, 2, 1}, {2, 9, 8, 5, 3, 1, 2},
+                              {1, 10, 11, 3, 2, 3}};
   for (const PoolShape& s : shapes) {
     SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.channels << " by "
-                                    << s.size);
+                                    << s.size << " every " << s.stride << " from " << -s.padding);
     expect_pool_agrees(s);
   }
 }

@@ -70,8 +70,10 @@ TEST_F(Gradients, OfReluAreSlopes) {
 }
 
 TEST_F(Gradients, OfMaxPoolAreSlopes) {
-  MaxPool pool(*backend_, {kBatch, 5, 4, 3, 2});
-  LayerUnderTest(pool, {}, distinct_tensor(kBatch * 5 * 4 * 3), random_).expect_gradients_are_slopes(0.01);
+  for (const PoolShape& shape : {PoolShape{kBatch, 5, 4, 3, 2, 2}, PoolShape{kBatch, 5, 4, 3, 3, 2, 1}}) {
+    MaxPool pool(*backend_, shape);
+    LayerUnderTest(pool, {}, distinct_tensor(kBatch * 5 * 4 * 3), random_).expect_gradients_are_slopes(0.01);
+  }
 }
 
 TEST_F(Gradients, OfFlattenAreSlopes) {

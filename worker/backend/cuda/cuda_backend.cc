@@ -77,13 +77,11 @@ class CudaBackend final : public ComputeBackend {
 
   void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
     if (!ready()) return;
-    keep(launch_max_pool_forward(images_of(shape), x.data(), y.data(), index.data(), context_.stream),
-         "max_pool_forward");
+    keep(launch_max_pool_forward(shape, x.data(), y.data(), index.data(), context_.stream), "max_pool_forward");
   }
   void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx) override {
     if (!ready()) return;
-    keep(launch_max_pool_backward(images_of(shape), dy.data(), index.data(), dx.data(), context_.stream),
-         "max_pool_backward");
+    keep(launch_max_pool_backward(shape, dy.data(), index.data(), dx.data(), context_.stream), "max_pool_backward");
   }
 
   void batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
@@ -161,8 +159,6 @@ class CudaBackend final : public ComputeBackend {
   PhaseTimer* phase_timer() override { return phases_.get(); }
 
  private:
-  static PoolImages images_of(const PoolShape& s) { return {s.batch, s.height, s.width, s.channels, s.size}; }
-
   static BatchNormRows rows_of(const BatchNormShape& s) {
     return {static_cast<std::size_t>(s.rows), s.channels, s.relu};
   }

@@ -15,28 +15,43 @@ unsigned blocks_for(int pixels) {
   return std::min((static_cast<unsigned>(pixels) + kBlockPixels - 1) / kBlockPixels, kMostBlocks);
 }
 
+// Windows or pixels along one side: first .. end-1.
+struct Side {
+  int first, end;
+};
+
+// The pixels of the image in the window that begins at `begin`, which may lie outside.
+__device__ Side pixels_in(int begin, int size, int pixels) {
+  return {begin < 0 ? 0 : begin, begin + size < pixels ? begin + size : pixels};
+}
+
+// The windows that hold a pixel.
+__device__ Side windows_over(const PoolShape& s, int pixel, int windows) {
+  const int place = pixel + s.padding;  // from the first window's begin
+  const int end = place / s.stride + 1;
+  return {place < s.size ? 0 : (place - s.size) / s.stride + 1, end < windows ? end : windows};
+}
+
 // One thread an output's pixel and every 32nd channel.
-__global__ void max_pool_forward(PoolImages images, int pixels, const float* __restrict__ x, float* __restrict__ y,
-                                 unsigned char* __restrict__ index) {
-  const int out_height = images.height / images.size;
-  const int out_width = images.width / images.size;
-  const std::size_t channels = images.channels;
-  for (unsigned pixel = blockIdx.x * kBlockPixels + threadIdx.y; pixel < static_cast<unsigned>(pixels);
-       pixel += gridDim.x * kBlockPixels) {
-    const int column = static_cast<int>(pixel % out_width);
-    const int row = static_cast<int>(pixel / out_width % out_height);
-    const std::size_t image = pixel / out_width / out_height;
-    const std::size_t corner =
-        (image * images.height + static_cast<std::size_t>(row) * images.size) * images.width + column * images.size;
+__global__ void max_pool_forward(PoolShape s, int out_height, int out_width, const float* __restrict__ x,
+                                 float* __restrict__ y, unsigned char* __restrict__ index) {
+  const std::size_t channels = s.channels;
+  const unsigned pixels = static_cast<unsigned>(s.batch) * out_height * out_width;
+  for (unsigned pixel = blockIdx.x * kBlockPixels + threadIdx.y; pixel < pixels; pixel += gridDim.x * kBlockPixels) {
+    const int left = static_cast<int>(pixel % out_width) * s.stride - s.padding;
+    const int top = static_cast<int>(pixel / out_width % out_height) * s.stride - s.padding;
+    const float* const image = x + pixel / out_width / out_height * channels * s.height * s.width;
+    const Side rows = pixels_in(top, s.size, s.height), columns = pixels_in(left, s.size, s.width);
     for (std::size_t c = threadIdx.x; c < channels; c += kBlockChannels) {
-      float best = x[corner * channels + c];
-      int winner = 0;
-      for (int k = 1; k < images.size * images.size; ++k) {
-        const std::size_t place = corner + static_cast<std::size_t>(k / images.size) * images.width + k % images.size;
-        const float value = x[place * channels + c];
-        if (value > best) {
-          best = value;
-          winner = k;
+      float best = image[(static_cast<std::size_t>(rows.first) * s.width + columns.first) * channels + c];
+      int winner = (rows.first - top) * s.size + columns.first - left;
+      for (int row = rows.first; row < rows.end; ++row) {
+        for (int column = columns.first; column < columns.end; ++column) {
+          const float value = image[(static_cast<std::size_t>(row) * s.width + column) * channels + c];
+          if (value > best) {
+            best = value;
+            winner = (row - top) * s.size + column - left;
+          }
         }
       }
       y[pixel * channels + c] = best;
@@ -45,45 +60,48 @@ __global__ void max_pool_forward(PoolImages images, int pixels, const float* __r
   }
 }
 
-// One thread an input's pixel and every 32nd channel: it looks up who won its window, so that all of dx is written and
-// nothing is added up.
-__global__ void max_pool_backward(PoolImages images, int pixels, const float* __restrict__ dy,
+// One thread an input's pixel and every 32nd channel: it looks up which of its windows it has won, so that all of dx is
+// written, by one thread each, and the sum has one order.
+__global__ void max_pool_backward(PoolShape s, int out_height, int out_width, const float* __restrict__ dy,
                                   const unsigned char* __restrict__ index, float* __restrict__ dx) {
-  const int out_height = images.height / images.size;
-  const int out_width = images.width / images.size;
-  const std::size_t channels = images.channels;
-  for (unsigned pixel = blockIdx.x * kBlockPixels + threadIdx.y; pixel < static_cast<unsigned>(pixels);
-       pixel += gridDim.x * kBlockPixels) {
-    const int column = static_cast<int>(pixel % images.width);
-    const int row = static_cast<int>(pixel / images.width % images.height);
-    const std::size_t image = pixel / images.width / images.height;
-    const int out_column = column / images.size;
-    const int out_row = row / images.size;
-    const bool in_a_window = out_column < out_width && out_row < out_height;
-    const int place = row % images.size * images.size + column % images.size;
-    const std::size_t out = (image * out_height + out_row) * out_width + out_column;
+  const std::size_t channels = s.channels;
+  const unsigned pixels = static_cast<unsigned>(s.batch) * s.height * s.width;
+  for (unsigned pixel = blockIdx.x * kBlockPixels + threadIdx.y; pixel < pixels; pixel += gridDim.x * kBlockPixels) {
+    const int x = static_cast<int>(pixel % s.width);
+    const int y = static_cast<int>(pixel / s.width % s.height);
+    const std::size_t image = pixel / s.width / s.height;
+    const Side rows = windows_over(s, y, out_height), columns = windows_over(s, x, out_width);
     for (std::size_t c = threadIdx.x; c < channels; c += kBlockChannels) {
-      dx[pixel * channels + c] = in_a_window && index[out * channels + c] == place ? dy[out * channels + c] : 0.0f;
+      float sum = 0;
+      for (int row = rows.first; row < rows.end; ++row) {
+        for (int column = columns.first; column < columns.end; ++column) {
+          const std::size_t out = ((image * out_height + row) * out_width + column) * channels + c;
+          const int number = (y + s.padding - row * s.stride) * s.size + x + s.padding - column * s.stride;
+          if (index[out] == number) sum += dy[out];
+        }
+      }
+      dx[pixel * channels + c] = sum;
     }
   }
 }
 
 }  // namespace
 
-cudaError_t launch_max_pool_forward(const PoolImages& images, const float* x, float* y, unsigned char* index,
+cudaError_t launch_max_pool_forward(const PoolShape& s, const float* x, float* y, unsigned char* index,
                                     cudaStream_t stream) {
-  const int pixels = images.batch * (images.height / images.size) * (images.width / images.size);
+  const int pixels = s.batch * s.out_height() * s.out_width();
   if (pixels == 0) return cudaSuccess;
-  max_pool_forward<<<blocks_for(pixels), dim3(kBlockChannels, kBlockPixels), 0, stream>>>(images, pixels, x, y, index);
+  max_pool_forward<<<blocks_for(pixels), dim3(kBlockChannels, kBlockPixels), 0, stream>>>(s, s.out_height(),
+                                                                                          s.out_width(), x, y, index);
   return cudaGetLastError();
 }
 
-cudaError_t launch_max_pool_backward(const PoolImages& images, const float* dy, const unsigned char* index, float* dx,
+cudaError_t launch_max_pool_backward(const PoolShape& s, const float* dy, const unsigned char* index, float* dx,
                                      cudaStream_t stream) {
-  const int pixels = images.batch * images.height * images.width;
+  const int pixels = s.batch * s.height * s.width;
   if (pixels == 0) return cudaSuccess;
-  max_pool_backward<<<blocks_for(pixels), dim3(kBlockChannels, kBlockPixels), 0, stream>>>(images, pixels, dy, index,
-                                                                                           dx);
+  max_pool_backward<<<blocks_for(pixels), dim3(kBlockChannels, kBlockPixels), 0, stream>>>(
+      s, s.out_height(), s.out_width(), dy, index, dx);
   return cudaGetLastError();
 }
 

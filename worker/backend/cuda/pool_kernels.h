@@ -4,18 +4,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include "worker/backend/compute_backend.h"
+
 namespace syncopate::worker {
 
-// Like PoolShape: windows of size x size, with stride `size`; a remainder at the border is ignored.
-struct PoolImages {
-  int batch, height, width, channels, size;
-};
-
 // Like ComputeBackend's. Each function enqueues its work on `stream` and returns the result of its launch. The images
-// of a batch must have fewer than 2^31 values in all.
-cudaError_t launch_max_pool_forward(const PoolImages& images, const float* x, float* y, unsigned char* index,
+// of a batch must have fewer than 2^31 values in all. The result is the same every time: nothing is added atomically.
+cudaError_t launch_max_pool_forward(const PoolShape& shape, const float* x, float* y, unsigned char* index,
                                     cudaStream_t stream);
-cudaError_t launch_max_pool_backward(const PoolImages& images, const float* dy, const unsigned char* index, float* dx,
+cudaError_t launch_max_pool_backward(const PoolShape& shape, const float* dy, const unsigned char* index, float* dx,
                                      cudaStream_t stream);
 
 }  // namespace syncopate::worker
