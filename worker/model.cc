@@ -7,11 +7,13 @@
 #include <string_view>
 #include <utility>
 
+#include "common/text/list_text.h"
 #include "worker/chain_builder.h"
 #include "worker/data/text_form.h"
 #include "worker/gpt.h"
 #include "worker/recommender/make_recommender.h"
 #include "worker/resnet.h"
+#include "worker/resnet50.h"
 #include "worker/sequential.h"
 
 namespace syncopate::worker {
@@ -119,11 +121,11 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
   } else if (const std::optional<int> blocks = resnet_blocks(spec)) {
     if (const Status fits = check_resnet_image(image); !fits.ok()) return invalid_model(spec, fits.message());
     add_resnet(chain, *blocks, classes);
+  } else if (spec == "resnet50") {
+    if (const Status fits = check_resnet50_image(image); !fits.ok()) return invalid_model(spec, fits.message());
+    add_resnet50(chain, classes);
   } else {
-    return invalid_model(spec,
-                         "unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, conv:CHANNELS-WIDTH, lenet, "
-                         "resnet20, resnet32, resnet56, "
-                         "gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep");
+    return invalid_model(spec, fmt::format("unknown model; must be {}", list_text(model_names(), "or")));
   }
   return chain.take();
 }
@@ -159,6 +161,12 @@ Result<ModelDraft> draft_of(const std::string& spec, const SampleForm& form, Com
 }
 
 }  // namespace
+
+std::vector<std::string> model_names() {
+  return {"softmax",        "mlp",      "mlp:WIDTHS", "conv:CHANNELS-WIDTH",    "lenet", "resnet20",  "resnet32",
+          "resnet56",       "resnet50", "gpt",        "gpt:LAYERS-HEADS-WIDTH", "ncf",   "ncf:WIDTH", "wide-deep",
+          "wide-deep:WIDTH"};
+}
 
 Status invalid_model(const std::string& spec, const std::string& message) {
   return Status::invalid_argument(fmt::format("--model={}: {}", spec, message));

@@ -73,14 +73,17 @@ class Model {
   virtual std::span<const float> logits() { return {}; }
 };
 
+// The models that make_model makes, as help and refusals show them: "lenet", "gpt:LAYERS-HEADS-WIDTH".
+std::vector<std::string> model_names();
+
 // Returns the error for an invalid model: invalid argument, "--model=SPEC: message".
 Status invalid_model(const std::string& spec, const std::string& message);
 
-// `spec` is "softmax", "mlp", "mlp:784-1024-1024-10", "conv:32-64", "lenet", "resnet20", "resnet32", "resnet56", "gpt",
-// "gpt:4-4-128" or a recommender's (recommender/make_recommender.h); of images it may end in ":init=glorot" or another
-// choice of WeightInit (layers/initialization.h). Fails, saying what would be right, on an unknown name, and if
-// the model does not fit the samples (mlp: first width = values of an image; last = classes; conv: at least 4x4; lenet:
-// at least 16x16; a resnet: at least 8x8; gpt: texts). A model for evaluation has no backward pass. All activations are
+// `spec` is one of model_names(), with sizes in place of what stands for them: "mlp:784-1024-1024-10", "conv:32-64",
+// "gpt:4-4-128"; of images it may end in ":init=glorot" or another choice of WeightInit (layers/initialization.h).
+// Fails, saying what would be right, on an unknown name, and if the model does not fit the samples (mlp: first width =
+// values of an image; last = classes; conv: at least 4x4; lenet: at least 16x16; resnet20 to resnet56: at least 8x8;
+// resnet50: at least 32x32; gpt: texts). A model for evaluation has no backward pass. All activations are
 // allocated here, by the backend, which must outlive the model.
 Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleForm& form, int batch_size,
                                           ComputeBackend& backend, Pass pass = Pass::kTraining);

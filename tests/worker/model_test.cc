@@ -239,8 +239,8 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
   };
   const Case cases[] = {
       {"resnet", kDigit,
-       "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTH-...-WIDTH, "
-       "conv:CHANNELS-WIDTH, lenet, resnet20, resnet32, resnet56, gpt:LAYERS-HEADS-WIDTH, ncf or wide-deep"},
+       "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTHS, conv:CHANNELS-WIDTH, lenet, resnet20, "
+       "resnet32, resnet56, resnet50, gpt, gpt:LAYERS-HEADS-WIDTH, ncf, ncf:WIDTH, wide-deep or wide-deep:WIDTH"},
       {"", kDigit, "unknown model"},
       {"mlp:", kDigit, "as in 784-1024-1024-10"},
       {"conv:32", kDigit, "must be conv:CHANNELS-WIDTH, as in conv:32-64"},
@@ -255,6 +255,7 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
       {"mlp:784-10", kColour, "the first width is 784, but an image of 32x32x3 has 3072 values"},
       {"mlp:784-100-12", kDigit, "the last width is 12, but the data has 10 classes"},
       {"lenet", {15, 28, 1}, "images of 15x28 are too small; lenet needs 16x16 or more"},
+      {"resnet50", {32, 31, 3}, "--model=resnet50: images of 32x31 are too small; resnet50 needs 32x32 or more"},
   };
   for (const Case& c : cases) {
     const auto model = make_model(c.spec, form_of_images(c.image, 10), 1, *reference_);
