@@ -7,7 +7,7 @@
 // all that came before, and the last few characters do not determine it.
 //
 // So the entropy of the next character follows from the depth d, the number of open brackets:
-//   h(0) = ln kKinds,  h(d) = H(kOpen) + kOpen ln kKinds,  h(kDeepest) = 0   nats,  H(p) = -p ln p - (1-p) ln(1-p),
+//   h(0) = ln K,  h(d) = H(kOpen) + kOpen ln K,  h(kDeepest) = 0   nats, of K kinds,  H(p) = -p ln p - (1-p) ln(1-p),
 // and the entropy of a string follows from how often each depth occurs; the depth is a random walk between two walls.
 // In the long run its entropy rate is the mean of h over the walk's stationary distribution (Cover and Thomas 2006,
 // theorem 4.2.1):
@@ -23,30 +23,34 @@
 
 namespace syncopate::worker {
 
-inline constexpr int kBracketKinds = 4;
 inline constexpr int kDeepest = 6;
 inline constexpr double kOpen = 0.5;
-// Characters: kind k opens as k, and closes as kBracketKinds + k.
-inline constexpr int kGrammarCharacters = 2 * kBracketKinds;
+// Characters: of K kinds, kind k opens as k, and closes as K + k.
+inline constexpr int kUsualVocabulary = 8, kLargestVocabulary = 1 << 20;  // characters
+// Returns how many kinds of brackets there are among so many characters, two or more. With an odd number of them the
+// last one is in no string.
+inline int bracket_kinds(int vocabulary) { return vocabulary / 2; }
 
-// The characters of one string, which depend only on seed and number.
+// The characters of one string, which depend only on seed, number and kinds.
 class BracketString {
  public:
-  BracketString(std::uint64_t seed, std::uint64_t number) : random_(seed, number) {}
+  BracketString(std::uint64_t seed, std::uint64_t number, int kinds = bracket_kinds(kUsualVocabulary))
+      : random_(seed, number), kinds_(kinds) {}
 
   int next();
 
  private:
   Random random_;
+  int kinds_;
   std::array<int, kDeepest> open_{};  // kinds, the outermost first
   int depth_ = 0;
 };
 
 // Returns the mean entropy, in nats, of the `context` characters after the first one, each given all that came before
 // it.
-double entropy_of_brackets(int context);
+double entropy_of_brackets(int context, int kinds = bracket_kinds(kUsualVocabulary));
 // Returns the limit of entropy_of_brackets for long strings.
-double entropy_rate_of_brackets();
+double entropy_rate_of_brackets(int kinds = bracket_kinds(kUsualVocabulary));
 
 struct GrammarCounts {
   std::int64_t train = 0;
@@ -55,8 +59,10 @@ struct GrammarCounts {
 
 // A sample is the first context + 1 characters of a string of its own: all but the last are tokens, all but the first
 // labels. Samples are drawn when they are read, and not stored.
-SampleForm form_of_grammar(int context);
-std::unique_ptr<Dataset> make_grammar_train(std::uint64_t seed, const GrammarCounts& counts, int context);
-std::unique_ptr<Dataset> make_grammar_test(std::uint64_t seed, const GrammarCounts& counts, int context);
+SampleForm form_of_grammar(int context, int vocabulary = kUsualVocabulary);
+std::unique_ptr<Dataset> make_grammar_train(std::uint64_t seed, const GrammarCounts& counts, int context,
+                                            int vocabulary = kUsualVocabulary);
+std::unique_ptr<Dataset> make_grammar_test(std::uint64_t seed, const GrammarCounts& counts, int context,
+                                           int vocabulary = kUsualVocabulary);
 
 }  // namespace syncopate::worker

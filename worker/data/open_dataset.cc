@@ -15,12 +15,14 @@
 
 #include "common/text/printable_text.h"
 #include "worker/data/cifar_reader.h"
+#include "worker/data/dataset_names.h"
 #include "worker/data/digits.h"
 #include "worker/data/digits_cache.h"
 #include "worker/data/grammar.h"
 #include "worker/data/idx_format.h"
 #include "worker/data/idx_reader.h"
 #include "worker/data/own/open_own.h"
+#include "worker/data/patterns.h"
 #include "worker/data/recommender_sets.h"
 #include "worker/data/text_files.h"
 #include "worker/data/text_form.h"
@@ -56,10 +58,11 @@ Result<DigitsCounts> parse_digits(std::string_view name) {
 
 bool is_digits(std::string_view name) { return name == "digits" || name.starts_with(kDigitsPrefix); }
 
-constexpr std::string_view kTextPrefix = "text:", kGrammarPrefix = "grammar:";
+constexpr std::string_view kTextPrefix = "text:", kGrammarPrefix = "grammar:", kPatternsPrefix = "patterns:";
 
 bool is_text(std::string_view name) { return name == "text" || name.starts_with(kTextPrefix); }
 bool is_grammar(std::string_view name) { return name == "grammar" || name.starts_with(kGrammarPrefix); }
+bool is_patterns(std::string_view name) { return name == "patterns" || name.starts_with(kPatternsPrefix); }
 
 // The context of "text:64".
 Result<int> parse_text(std::string_view name) {
@@ -70,24 +73,55 @@ Result<int> parse_text(std::string_view name) {
       fmt::format("dataset '{}': must be text:CONTEXT, 1 to {} characters, as in text:64", name, kLongestContext));
 }
 
+// The numbers of "60000-10000-64", each from 1 to the limit in its place; nothing if there are others.
+template <std::size_t count>
+std::optional<std::array<std::int64_t, count>> parse_numbers(std::string_view text,
+                                                             const std::array<std::int64_t, count>& limits) {
+  std::array<std::string_view, count> parts;
+  if (split(text, "-", parts) != count) return {};
+  std::array<std::int64_t, count> numbers;
+  for (std::size_t i = 0; i < count; ++i) {
+    numbers[i] = parse_count(parts[i]).value_or(0);
+    if (numbers[i] < 1 || numbers[i] > limits[i]) return {};
+  }
+  return numbers;
+}
+
 struct GrammarName {
   GrammarCounts counts{.train = 60000, .test = 10000};
   int context = kUsualContext;
+  int vocabulary = kUsualVocabulary;
 };
 
 Result<GrammarName> parse_grammar(std::string_view name) {
   if (name == "grammar") return GrammarName();
-  std::array<std::string_view, 3> parts;
-  std::array<std::int64_t, 3> numbers{};
-  const bool complete = split(name.substr(kGrammarPrefix.size()), "-", parts) == parts.size();
-  std::ranges::transform(parts, numbers.begin(), [](std::string_view part) { return parse_count(part).value_or(0); });
-  if (!complete || std::ranges::min(numbers) == 0 || numbers[2] > kLongestContext) {
+  const std::string_view text = name.substr(kGrammarPrefix.size());
+  const auto numbers = parse_numbers<4>(text, {kMostDigits, kMostDigits, kLongestContext, kLargestVocabulary});
+  if (!numbers || (*numbers)[3] < 2) {
     return Status::invalid_argument(
-        fmt::format("dataset '{}': must be grammar:TRAIN-TEST-CONTEXT, two counts of 1 to {} and 1 to {} "
-                    "characters, as in grammar:60000-10000-64",
-                    name, kMostDigits, kLongestContext));
+        fmt::format("dataset '{}': must be grammar:TRAIN-TEST-CONTEXT-VOCABULARY, two counts of 1 to {}, 1 to {} "
+                    "characters and a vocabulary of 2 to {}, as in grammar:60000-10000-64-8",
+                    name, kMostDigits, kLongestContext, kLargestVocabulary));
   }
-  return GrammarName{.counts = {.train = numbers[0], .test = numbers[1]}, .context = static_cast<int>(numbers[2])};
+  const auto [train, test, context, vocabulary] = *numbers;
+  return GrammarName{.counts = {.train = train, .test = test},
+                     .context = static_cast<int>(context),
+                     .vocabulary = static_cast<int>(vocabulary)};
+}
+
+Result<PatternSizes> parse_patterns(std::string_view name) {
+  if (name == "patterns") return PatternSizes();
+  const std::string_view text = name.substr(kPatternsPrefix.size());
+  const auto numbers = parse_numbers<4>(text, {kMostDigits, kMostDigits, kLargestPatternSide, kMostPatternClasses});
+  if (!numbers) {
+    return Status::invalid_argument(
+        fmt::format("dataset '{}': must be patterns:TRAIN-TEST-SIDE-CLASSES, two counts of 1 to {}, 1 to {} pixels and "
+                    "1 to {} classes, as in patterns:60000-10000-224-1000",
+                    name, kMostDigits, kLargestPatternSide, kMostPatternClasses));
+  }
+  const auto [train, test, side, classes] = *numbers;
+  return PatternSizes{
+      .train = train, .test = test, .side = static_cast<int>(side), .classes = static_cast<int>(classes)};
 }
 
 // The folders of `folders` (relative to data_dir) that are searched, in order.
@@ -195,8 +229,20 @@ ScaledName scaled_name(const std::string& name) {
 
 Result<DatasetPair> make_grammar(const std::string& name, std::uint64_t seed) {
   SYNCOPATE_ASSIGN_OR_RETURN(const GrammarName grammar, parse_grammar(name));
-  return DatasetPair{make_grammar_train(seed, grammar.counts, grammar.context),
-                     make_grammar_test(seed, grammar.counts, grammar.context)};
+  return DatasetPair{make_grammar_train(seed, grammar.counts, grammar.context, grammar.vocabulary),
+                     make_grammar_test(seed, grammar.counts, grammar.context, grammar.vocabulary)};
+}
+
+Result<DatasetPair> make_patterns(const std::string& name, std::uint64_t seed) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const PatternSizes sizes, parse_patterns(name));
+  return DatasetPair{make_patterns_train(seed, sizes), make_patterns_test(seed, sizes)};
+}
+
+// "digits, digits:TRAIN-TEST, mnist, ...".
+std::string usages() {
+  std::vector<std::string_view> all;
+  for (const DatasetTraits& traits : dataset_traits()) all.push_back(traits.usage);
+  return fmt::format("{}, or a path of your own data", fmt::join(all, ", "));
 }
 
 }  // namespace
@@ -207,9 +253,10 @@ Status check_dataset_name(const std::string& given) {
   if (is_recommender_set(name)) return check_recommender_set(name);
   if (is_text(name)) return parse_text(name).status();
   if (is_grammar(name)) return parse_grammar(name).status();
+  if (is_patterns(name)) return parse_patterns(name).status();
   if (name == "mnist" || name == "fashion-mnist" || is_cifar(name)) return Status();
   if (is_own_data(name)) return check_own_name(name);
-  return Status::invalid_argument(fmt::format("dataset '{}': must be one of {}", name, kDatasetNames));
+  return Status::invalid_argument(fmt::format("dataset '{}': must be one of {}", name, usages()));
 }
 
 namespace {
@@ -223,6 +270,7 @@ Result<DatasetPair> open_known(const std::string& given, const std::string& data
   if (is_recommender_set(name)) return open_recommender_set(name, data_dir, seed);
   if (is_text(name)) return open_text_set(name, data_dir);
   if (is_grammar(name)) return make_grammar(name, seed);
+  if (is_patterns(name)) return make_patterns(name, seed);
   if (is_cifar(name)) return open_cifar_set(name, data_dir, seed);
   return open_idx_set(name, idx_folders(name, data_dir), scale);
 }
@@ -237,7 +285,8 @@ Result<SampleForm> form_of_known(const std::string& given, const std::string& da
   if (is_digits(name)) return form_of_images(kDigitShape, kIdxClasses);
   if (is_recommender_set(name)) return recommender_form(name, data_dir);
   if (is_text(name)) return form_of_text(*parse_text(name), kTextCharacters);
-  if (is_grammar(name)) return form_of_grammar(parse_grammar(name)->context);
+  if (is_grammar(name)) return form_of_grammar(parse_grammar(name)->context, parse_grammar(name)->vocabulary);
+  if (is_patterns(name)) return form_of_patterns(*parse_patterns(name));
   if (is_cifar(name)) return form_of_images(kCifarShape, kCifarClasses);
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_idx_files(name, idx_folders(name, data_dir)));
   SYNCOPATE_ASSIGN_OR_RETURN(const ImageShape shape, read_idx_shape(files.front()));

@@ -4,12 +4,15 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "worker/data/text_form.h"
 
 namespace syncopate::worker {
 namespace {
+
+constexpr int kBracketKinds = 4;
 
 struct GrammarSample {
   std::vector<int> ids, labels;
@@ -43,6 +46,23 @@ TEST(Grammar, StringsCloseWhatWasOpenedLastAndNestNoDeeperThanTheyMay) {
   }
   EXPECT_GT(deepest, 0);
   EXPECT_GT(outside, 0);
+}
+
+TEST(Grammar, OfAnyVocabularyUsesAllOfItsCharactersButAnOddOne) {
+  for (const int vocabulary : {2, 9, 501}) {
+    const auto data = make_grammar_train(1, {.train = 20, .test = 1}, 2000, vocabulary);
+    EXPECT_EQ(data->form().classes, vocabulary);
+    std::set<int> seen;
+    for (int index = 0; index < 20; ++index) {
+      const GrammarSample sample = read(*data, index);
+      seen.insert(sample.ids.begin(), sample.ids.end());
+    }
+    EXPECT_EQ(seen.size(), vocabulary / 2 * 2u);
+    EXPECT_EQ(*seen.rbegin(), vocabulary / 2 * 2 - 1);
+    EXPECT_EQ(data->best_loss(), entropy_of_brackets(2000, vocabulary / 2));
+  }
+  // What is opened is all that more kinds make harder to foresee.
+  EXPECT_NEAR(entropy_of_brackets(1, 500) - entropy_of_brackets(1, 4), 0.5 * std::log(500 / 4.0), 1e-12);
 }
 
 TEST(Grammar, SamplesFollowFromSeedAndIndexAndLabelsAreTheNextTokens) {

@@ -226,16 +226,26 @@ TEST(SampleForm, IsThatOfTheOpenSetAndReadsNoMoreThanAHeader) {
 TEST(SampleForm, OfTextsIsKnownWithoutAFile) {
   const ScratchFolder data;
   for (const auto& [name, context, characters] :
-       {std::tuple("text", 64, 256), {"text:9", 9, 256}, {"grammar", 64, 8}, {"grammar:30-20-5", 5, 8}}) {
+       {std::tuple("text", 64, 256), {"text:9", 9, 256}, {"grammar", 64, 8}, {"grammar:30-20-5-9", 5, 9}}) {
     const SampleForm form = *sample_form(name, data.path());
     EXPECT_TRUE(is_text(form));
     EXPECT_EQ(form.labels, context);
     EXPECT_EQ(form.classes, characters);
   }
-  const DatasetPair pair = std::move(*open_dataset("grammar:30-20-5", data.path(), 1));
+  const DatasetPair pair = std::move(*open_dataset("grammar:30-20-5-9", data.path(), 1));
   EXPECT_EQ(pair.train->size(), 30);
   EXPECT_EQ(pair.test->size(), 20);
-  EXPECT_EQ(pair.train->form(), *sample_form("grammar:30-20-5", data.path()));
+  EXPECT_EQ(pair.train->form(), *sample_form("grammar:30-20-5-9", data.path()));
+}
+
+TEST(SampleForm, OfPatternsIsKnownWithoutAFile) {
+  const ScratchFolder data;
+  EXPECT_EQ(*sample_form("patterns", data.path()), form_of_images({224, 224, 3}, 1000));
+  const DatasetPair pair = std::move(*open_dataset("patterns:30-20-8-7", data.path(), 1));
+  EXPECT_EQ(pair.train->size(), 30);
+  EXPECT_EQ(pair.test->size(), 20);
+  EXPECT_EQ(pair.train->form(), form_of_images({8, 8, 3}, 7));
+  EXPECT_EQ(pair.test->form(), *sample_form("patterns:30-20-8-7", data.path()));
 }
 
 TEST(SampleForm, SaysWhatIsMissingOrWrong) {
@@ -273,8 +283,9 @@ TEST(OpenDataset, ShowsNoNameThatATerminalWouldObey) {
 }
 
 TEST(DatasetName, IsCheckedWithoutTouchingFiles) {
-  for (const char* name : {"digits", "digits:1-1", "digits:60000-10000", "mnist", "fashion-mnist", "cifar10",
-                           "cifar10:plain", "text", "text:1", "grammar", "grammar:5-4-4096"}) {
+  for (const char* name :
+       {"digits", "digits:1-1", "digits:60000-10000", "mnist", "fashion-mnist", "cifar10", "cifar10:plain", "text",
+        "text:1", "grammar", "grammar:5-4-4096-2", "patterns", "patterns:5-4-32-10"}) {
     EXPECT_TRUE(check_dataset_name(name).ok()) << name;
   }
   for (const char* name : {"",
@@ -294,9 +305,14 @@ TEST(DatasetName, IsCheckedWithoutTouchingFiles) {
                            "text:8-8",
                            "grammar:",
                            "grammar:5-4",
-                           "grammar:5-4-4097",
-                           "grammar:5-4-3-2",
-                           "grammar:0-4-3"}) {
+                           "grammar:5-4-3",
+                           "grammar:5-4-4097-2",
+                           "grammar:5-4-3-1",
+                           "grammar:5-4-3-2-1",
+                           "grammar:0-4-3-2",
+                           "patterns:5-4-32",
+                           "patterns:5-4-4097-10",
+                           "patterns:5-4-32-0"}) {
     EXPECT_EQ(check_dataset_name(name).code(), Code::kInvalidArgument) << name;
   }
   EXPECT_THAT(check_dataset_name("imagenet").message(), HasSubstr("must be one of digits, digits:TRAIN-TEST, mnist"));
