@@ -1,12 +1,14 @@
 // Batch normalization of a matrix (rows, channels) by our own kernels: cuDNN's mode for innermost channels is not
-// always deterministic, and its backward has no relu. All sum in an order that depends only on the shape. Each function
-// enqueues its work on `stream` and returns the result of its launches.
+// always deterministic, and its backward has no relu. Training takes two launches each way: one folds the rows
+// (column_fold.h, which says why so), the other is applied to each element. All sum in an order that depends only on
+// the shape. Each function enqueues its work on `stream` and returns the result of its launches.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <span>
+
+#include "worker/backend/cuda/fold_space.h"
 
 namespace syncopate::worker {
 
@@ -31,15 +33,14 @@ struct BatchNormRunning {
   float* variance;
 };
 
-// Like the operations of ComputeBackend. `workspace` is device memory for partial sums: the smaller it is, the fewer
-// parts, but it must hold at least one part, two floats per channel.
+// Like the operations of ComputeBackend.
 cudaError_t launch_batch_norm_forward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
                                       const BatchNormMoments& batch, const BatchNormRunning& running, float* y,
-                                      std::span<std::byte> workspace, cudaStream_t stream);
+                                      const FoldSpace& space, cudaStream_t stream);
 // A null dx is not computed.
 cudaError_t launch_batch_norm_backward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
                                        const BatchNormMoments& batch, const float* dy, float* dscale, float* dshift,
-                                       float* dx, std::span<std::byte> workspace, cudaStream_t stream);
+                                       float* dx, const FoldSpace& space, cudaStream_t stream);
 cudaError_t launch_batch_norm_inference(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
                                         const BatchNormRunning& running, float* y, cudaStream_t stream);
 

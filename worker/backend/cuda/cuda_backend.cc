@@ -116,7 +116,7 @@ class CudaBackend final : public ComputeBackend {
     keep(launch_embedding_backward(shape, ids.data(), dy.data(), dtokens.data(), context_.stream),
          "embedding_backward");
     keep(launch_column_sums(dy.data(), static_cast<std::size_t>(shape.batch), shape.context * shape.width,
-                            dpositions.data(), context_.workspace, context_.stream),
+                            dpositions.data(), context_.fold, context_.stream),
          "column_sums");
   }
   void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
@@ -129,7 +129,7 @@ class CudaBackend final : public ComputeBackend {
                            Out dx) override {
     if (!ready()) return;
     keep(launch_layer_norm_backward(shape, x.data(), gamma.data(), moments.data(), dy.data(), dgamma.data(),
-                                    dbeta.data(), dx.empty() ? nullptr : dx.data(), context_.stream),
+                                    dbeta.data(), dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream),
          "layer_norm_backward");
   }
   void gelu_forward(In x, Out y) override {
@@ -220,6 +220,8 @@ Status CudaBackend::open(Precision precision) {
   context_.stream = raw(device_.compute());
   SYNCOPATE_RETURN_IF_ERROR(open_libraries().in(device_.description()));
   SYNCOPATE_RETURN_IF_ERROR(context_.reserve(kWorkspaceBytes));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> fold, device_.allocate(FoldSpace::kBytes));
+  context_.fold = FoldSpace::in(fold.data());
 
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Event> exchanged, device_.make_event());
   exchange_ = std::make_unique<HostExchange>(device_, std::move(exchanged), kTimeout);
@@ -260,7 +262,7 @@ void CudaBackend::batch_norm_forward(const BatchNormShape& shape, In x, In scale
   if (!ready()) return;
   keep(launch_batch_norm_forward(
            rows_of(shape), x.data(), {scale.data(), shift.data()}, {batch.mean.data(), batch.inverse_deviation.data()},
-           {running.mean.data(), running.variance.data()}, y.data(), context_.workspace, context_.stream),
+           {running.mean.data(), running.variance.data()}, y.data(), context_.fold, context_.stream),
        "batch_norm_forward");
 }
 
@@ -269,7 +271,7 @@ void CudaBackend::batch_norm_backward(const BatchNormShape& shape, In x, In scal
   if (!ready()) return;
   keep(launch_batch_norm_backward(rows_of(shape), x.data(), {scale.data(), shift.data()},
                                   {batch.mean.data(), batch.inverse_deviation.data()}, dy.data(), dscale.data(),
-                                  dshift.data(), dx.empty() ? nullptr : dx.data(), context_.workspace, context_.stream),
+                                  dshift.data(), dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream),
        "batch_norm_backward");
 }
 

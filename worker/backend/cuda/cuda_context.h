@@ -9,6 +9,7 @@
 #include <span>
 
 #include "common/device/device.h"
+#include "worker/backend/cuda/fold_space.h"
 #include "worker/backend/precision.h"
 
 namespace syncopate::worker {
@@ -21,6 +22,7 @@ struct CudaContext {
   cudnnHandle_t dnn = nullptr;
   // Device memory for one operation at a time, which the order of the stream ensures.
   std::span<std::byte> workspace;
+  FoldSpace fold;  // likewise
   Precision precision = Precision::kFp32;
 
   // Grows the workspace to at least `bytes`.

@@ -31,7 +31,7 @@ Status CudaConv::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
   SYNCOPATE_RETURN_IF_ERROR(convolution_->run(ConvProduct::kWeightsGradient, x.data(), dy.data(), dw.data()));
   if (shape_.bias) {
     SYNCOPATE_RETURN_IF_ERROR(cuda_status(
-        launch_column_sums(dy.data(), output_pixels(), shape_.out, db.data(), context_.workspace, context_.stream),
+        launch_column_sums(dy.data(), output_pixels(), shape_.out, db.data(), context_.fold, context_.stream),
         "column_sums"));
   }
   if (dx.empty()) return {};

@@ -32,9 +32,9 @@ Status CudaDense::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
                             .epilogue = shape_.bias ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_DEFAULT};
   SYNCOPATE_RETURN_IF_ERROR(run(weights_, weights, {x.data(), dy.data(), dw.data(), db.data()}, "weights' gradient"));
   if (shape_.bias && !weights_.fused) {
-    SYNCOPATE_RETURN_IF_ERROR(cuda_status(
-        launch_column_sums(dy.data(), shape_.batch, shape_.out, db.data(), context_.workspace, context_.stream),
-        "column_sums"));
+    SYNCOPATE_RETURN_IF_ERROR(
+        cuda_status(launch_column_sums(dy.data(), shape_.batch, shape_.out, db.data(), context_.fold, context_.stream),
+                    "column_sums"));
   }
   if (dx.empty()) return {};
   const ProductSpec data{.rows = shape_.in, .columns = shape_.batch, .inner = shape_.out};

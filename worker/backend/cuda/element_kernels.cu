@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "worker/backend/cuda/column_fold.h"
 #include "worker/backend/cuda/element_kernels.h"
 #include "worker/backend/cuda/kernel_grid.h"
 
@@ -29,36 +28,33 @@ __global__ void add(const float* __restrict__ x, float* __restrict__ y, std::siz
   }
 }
 
-// A thread has one column, and every so many-th row.
+// A thread has one column.
 __global__ void add_bias(float* __restrict__ y, const float* __restrict__ bias, std::size_t rows, int columns,
                          bool relu) {
-  const int column = static_cast<int>(blockIdx.x * kBlockColumns + threadIdx.x);
+  const int column = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (column >= columns) return;
   const float addend = bias[column];
-  const std::size_t stride = static_cast<std::size_t>(gridDim.y) * kBlockRows;
-  for (std::size_t row = static_cast<std::size_t>(blockIdx.y) * kBlockRows + threadIdx.y; row < rows; row += stride) {
-    float& element = y[row * columns + column];
-    const float sum = element + addend;
-    element = relu ? positive(sum) : sum;
-  }
+  each_row(
+      static_cast<std::size_t>(blockIdx.y) * blockDim.y + threadIdx.y, rows,
+      static_cast<std::size_t>(gridDim.y) * blockDim.y, [&](std::size_t row) { return y[row * columns + column]; },
+      [&](std::size_t row, float element) {
+        const float sum = element + addend;
+        y[row * columns + column] = relu ? positive(sum) : sum;
+      });
 }
 
-// Block (c, p) sums part p, which is `part_rows` rows, of 32 columns into sums(parts, columns).
-__global__ void column_sums(const float* __restrict__ matrix, std::size_t rows, int columns, std::size_t part_rows,
-                            float* __restrict__ sums) {
-  __shared__ float of_threads[kBlockRows][kBlockColumns];
-  const int column = static_cast<int>(blockIdx.x * kBlockColumns + threadIdx.x);
-  const std::size_t begin = blockIdx.y * part_rows;
-  const std::size_t end = begin + part_rows < rows ? begin + part_rows : rows;
-  float sum = 0;
-  if (column < columns) {
-    for (std::size_t row = begin + threadIdx.y; row < end; row += kBlockRows) sum += matrix[row * columns + column];
-  }
-  of_threads[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y != 0 || column >= columns) return;
-  for (unsigned i = 1; i < kBlockRows; ++i) sum += of_threads[i][threadIdx.x];
-  sums[static_cast<std::size_t>(blockIdx.y) * columns + column] = sum;
+__global__ void column_sums(ColumnFold fold, const float* __restrict__ matrix, int columns, float* __restrict__ sums) {
+  __shared__ ColumnFold::Shared<Sum> shared;
+  fold.run<Sum>(
+      shared,
+      [&](int column, std::size_t first, std::size_t end, std::size_t step) {
+        Sum sum = Sum::none();
+        each_row(
+            first, end, step, [&](std::size_t row) { return matrix[row * columns + column]; },
+            [&](std::size_t, float value) { sum.value += value; });
+        return sum;
+      },
+      [&](int column, const Sum& sum) { sums[column] = sum.value; });
 }
 
 }  // namespace
@@ -84,29 +80,15 @@ cudaError_t launch_add(const float* x, float* y, std::size_t count, cudaStream_t
 cudaError_t launch_add_bias(float* y, const float* bias, std::size_t rows, int columns, bool relu,
                             cudaStream_t stream) {
   if (rows == 0 || columns == 0) return cudaSuccess;
-  const dim3 grid(column_blocks(columns), blocks_for(rows, kBlockRows));
-  add_bias<<<grid, dim3(kBlockColumns, kBlockRows), 0, stream>>>(y, bias, rows, columns, relu);
+  add_bias<<<matrix_grid(rows, columns), matrix_block(columns), 0, stream>>>(y, bias, rows, columns, relu);
   return cudaGetLastError();
 }
 
-cudaError_t launch_column_sums(const float* matrix, std::size_t rows, int columns, float* sums,
-                               std::span<std::byte> workspace, cudaStream_t stream) {
+cudaError_t launch_column_sums(const float* matrix, std::size_t rows, int columns, float* sums, const FoldSpace& space,
+                               cudaStream_t stream) {
   if (columns == 0) return cudaSuccess;
-  const dim3 block(kBlockColumns, kBlockRows);
-  const std::size_t room = workspace.size() / sizeof(float) / static_cast<std::size_t>(columns);
-  std::size_t parts = std::min({ceil_divide(rows, kLeastRows), kMostParts, room});
-  if (parts <= 1) {
-    column_sums<<<dim3(column_blocks(columns), 1), block, 0, stream>>>(matrix, rows, columns, rows, sums);
-    return cudaGetLastError();
-  }
-  const std::size_t part_rows = ceil_divide(rows, parts);
-  parts = ceil_divide(rows, part_rows);
-  float* const of_parts = reinterpret_cast<float*>(workspace.data());
-  column_sums<<<dim3(column_blocks(columns), static_cast<unsigned>(parts)), block, 0, stream>>>(matrix, rows, columns,
-                                                                                                part_rows, of_parts);
-  const cudaError_t first = cudaGetLastError();
-  if (first != cudaSuccess) return first;
-  column_sums<<<dim3(column_blocks(columns), 1), block, 0, stream>>>(of_parts, parts, columns, parts, sums);
+  const ColumnFold fold(rows, columns, space);
+  column_sums<<<fold.grid(), fold.block(), 0, stream>>>(fold, matrix, columns, sums);
   return cudaGetLastError();
 }
 

@@ -5,7 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <span>
+
+#include "worker/backend/cuda/fold_space.h"
 
 namespace syncopate::worker {
 
@@ -20,8 +21,8 @@ cudaError_t launch_add(const float* x, float* y, std::size_t count, cudaStream_t
 // y(rows, columns) += bias(columns), and then max(y, 0) if `relu`.
 cudaError_t launch_add_bias(float* y, const float* bias, std::size_t rows, int columns, bool relu, cudaStream_t stream);
 
-// sums(columns) of matrix(rows, columns). `workspace` is device memory for partial sums: the smaller, the fewer parts.
-cudaError_t launch_column_sums(const float* matrix, std::size_t rows, int columns, float* sums,
-                               std::span<std::byte> workspace, cudaStream_t stream);
+// sums(columns) of matrix(rows, columns).
+cudaError_t launch_column_sums(const float* matrix, std::size_t rows, int columns, float* sums, const FoldSpace& space,
+                               cudaStream_t stream);
 
 }  // namespace syncopate::worker

@@ -1,6 +1,8 @@
 // How kernels on elements and on matrices are divided into blocks.
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -24,8 +26,16 @@ inline unsigned column_blocks(int columns) {
   return (static_cast<unsigned>(columns) + kBlockColumns - 1) / kBlockColumns;
 }
 
-// Rows are summed in at most kMostParts parts, each of at least kLeastRows.
-inline constexpr std::size_t kMostParts = 128;
-inline constexpr std::size_t kLeastRows = 64;
+// kThreads threads: at most kBlockColumns columns, and few where the matrix has few, so that no thread has none.
+inline dim3 matrix_block(int columns) {
+  unsigned x = 1;
+  while (x < kBlockColumns && x < static_cast<unsigned>(columns)) x *= 2;
+  return {x, kThreads / x};
+}
+// So many blocks that each thread has one element, or, of a large matrix, several rows of one column.
+inline dim3 matrix_grid(std::size_t rows, int columns) {
+  const dim3 block = matrix_block(columns);
+  return {static_cast<unsigned>(ceil_divide(static_cast<std::size_t>(columns), block.x)), blocks_for(rows, block.y)};
+}
 
 }  // namespace syncopate::worker

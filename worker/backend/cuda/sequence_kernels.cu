@@ -1,3 +1,4 @@
+#include "worker/backend/cuda/column_fold.h"
 #include "worker/backend/cuda/kernel_grid.h"
 #include "worker/backend/cuda/sequence_kernels.h"
 #include "worker/backend/cuda/warp.h"
@@ -79,31 +80,35 @@ __global__ void layer_norm_input_gradient(LayerNormShape s, const float* __restr
   }
 }
 
-// A thread has one column and every so many-th row; the first row of threads sums up.
-__global__ void layer_norm_parameter_gradients(LayerNormShape s, const float* __restrict__ x,
+// An element of the input, the gradient of its output, and the moments of its row.
+struct NormedElement {
+  float x, dy, mean, scale;
+};
+
+__global__ void layer_norm_parameter_gradients(ColumnFold fold, int width, const float* __restrict__ x,
                                                const float* __restrict__ moments, const float* __restrict__ dy,
                                                float* __restrict__ dgamma, float* __restrict__ dbeta) {
-  __shared__ float of_gamma[kBlockRows][kBlockColumns];
-  __shared__ float of_beta[kBlockRows][kBlockColumns];
-  const int column = static_cast<int>(blockIdx.x * kBlockColumns + threadIdx.x);
-  float gamma = 0, beta = 0;
-  if (column < s.width) {
-    for (std::size_t row = threadIdx.y; row < static_cast<std::size_t>(s.rows); row += kBlockRows) {
-      const float gradient = dy[row * s.width + column];
-      gamma += gradient * ((x[row * s.width + column] - moments[2 * row]) * moments[2 * row + 1]);
-      beta += gradient;
-    }
-  }
-  of_gamma[threadIdx.y][threadIdx.x] = gamma;
-  of_beta[threadIdx.y][threadIdx.x] = beta;
-  __syncthreads();
-  if (threadIdx.y != 0 || column >= s.width) return;
-  for (unsigned i = 1; i < kBlockRows; ++i) {
-    gamma += of_gamma[i][threadIdx.x];
-    beta += of_beta[i][threadIdx.x];
-  }
-  dgamma[column] = gamma;
-  dbeta[column] = beta;
+  __shared__ ColumnFold::Shared<SumPair> shared;
+  fold.run<SumPair>(
+      shared,
+      [&](int column, std::size_t first, std::size_t end, std::size_t step) {
+        SumPair sums = SumPair::none();
+        each_row(
+            first, end, step,
+            [&](std::size_t row) {
+              const std::size_t i = row * width + column;
+              return NormedElement{x[i], dy[i], moments[2 * row], moments[2 * row + 1]};
+            },
+            [&](std::size_t, const NormedElement& at) {
+              sums.first += at.dy * ((at.x - at.mean) * at.scale);
+              sums.second += at.dy;
+            });
+        return sums;
+      },
+      [&](int column, const SumPair& sums) {
+        dgamma[column] = sums.first;
+        dbeta[column] = sums.second;
+      });
 }
 
 // x/2 · (1 + tanh(u)) and its slope, with u = kScale · (x + kCubic x³).
@@ -156,9 +161,10 @@ cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, const float* 
 
 cudaError_t launch_layer_norm_backward(const LayerNormShape& shape, const float* x, const float* gamma,
                                        const float* moments, const float* dy, float* dgamma, float* dbeta, float* dx,
-                                       cudaStream_t stream) {
-  layer_norm_parameter_gradients<<<column_blocks(shape.width), dim3(kBlockColumns, kBlockRows), 0, stream>>>(
-      shape, x, moments, dy, dgamma, dbeta);
+                                       const FoldSpace& space, cudaStream_t stream) {
+  const ColumnFold fold(static_cast<std::size_t>(shape.rows), shape.width, space);
+  layer_norm_parameter_gradients<<<fold.grid(), fold.block(), 0, stream>>>(fold, shape.width, x, moments, dy, dgamma,
+                                                                           dbeta);
   const cudaError_t first = cudaGetLastError();
   if (first != cudaSuccess || dx == nullptr) return first;
   layer_norm_input_gradient<<<row_blocks(shape.rows), dim3(kWarp, kRowsABlock), 0, stream>>>(shape, x, gamma, moments,

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 
+#include "worker/backend/cuda/fold_space.h"
 #include "worker/backend/sequence_shapes.h"
 
 namespace syncopate::worker {
@@ -21,7 +22,7 @@ cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, const float* 
 // A null dx is not computed.
 cudaError_t launch_layer_norm_backward(const LayerNormShape& shape, const float* x, const float* gamma,
                                        const float* moments, const float* dy, float* dgamma, float* dbeta, float* dx,
-                                       cudaStream_t stream);
+                                       const FoldSpace& space, cudaStream_t stream);
 
 cudaError_t launch_gelu_forward(const float* x, float* y, std::size_t count, cudaStream_t stream);
 cudaError_t launch_gelu_backward(const float* x, const float* dy, float* dx, std::size_t count, cudaStream_t stream);
