@@ -61,6 +61,13 @@ class PinnedRange {
   virtual ~PinnedRange() = default;
 };
 
+// A device's own memory, in bytes; not that of the host.
+struct DeviceMemory {
+  std::size_t allocated = 0;  // by allocate(), and not released
+  std::size_t free = 0;       // for whoever asks first, other processes too
+  bool was_refused = false;   // allocate() has found no room
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -68,10 +75,16 @@ class Device {
   // "NVIDIA H200 (GPU 0, 139 GiB)"
   virtual std::string description() const = 0;
 
-  // Returns zeroed memory, aligned to 256 bytes; it lives as long as the device. Fails with resource exhausted.
+  // Returns zeroed memory, aligned to 256 bytes; it lives as long as the device, or until it is released. Fails with
+  // resource exhausted.
   virtual Result<std::span<std::byte>> allocate(std::size_t bytes) = 0;
   virtual Result<std::span<std::byte>> allocate_pinned(std::size_t bytes) = 0;
   virtual Result<std::unique_ptr<PinnedRange>> pin(std::span<std::byte> host) = 0;
+  // Gives back the whole of what allocate() or allocate_pinned() has returned; nothing if it is empty. First waits
+  // until all work enqueued so far, on any stream, is done. Fails with deadline exceeded, or with the device's failure;
+  // the memory then stays until the device's end.
+  virtual Status release(std::span<std::byte> memory, TimePoint deadline) = 0;
+  virtual DeviceMemory memory() const = 0;
 
   // The stream on which the model's operations are enqueued.
   virtual Stream& compute() = 0;

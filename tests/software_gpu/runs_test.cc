@@ -125,7 +125,8 @@ TEST(SoftwareGpuRun, NamesTheGpuWhoseMemoryFails) {
   Program program(training("mlp", 1000) + Flags{"--mode=local", "--device=cuda"});
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 1) << end.err;
-  EXPECT_THAT(end.err, AllOf(HasSubstr("GPU 0"), HasSubstr("cudaErrorECCUncorrectable")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("GPU 0"), HasSubstr("cudaErrorECCUncorrectable"), HasSubstr(" at step "),
+                             HasSubstr("; the last work given was "), HasSubstr("nvidia-smi -q -d ECC")));
 }
 
 TEST(SoftwareGpuRun, SaysWhatDoesNotFit) {

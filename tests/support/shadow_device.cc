@@ -103,12 +103,31 @@ Result<std::span<std::byte>> ShadowDevice::allocate_pinned(std::size_t bytes) {
 
 Result<std::span<std::byte>> ShadowDevice::allocate_from(std::vector<AlignedBuffer>& memory, std::size_t bytes) {
   SYNCOPATE_RETURN_IF_ERROR(failure_);
-  if (bytes > memory_left_) return Status::resource_exhausted("shadow device: out of memory");
+  if (bytes > memory_left_) {
+    was_refused_ = true;
+    return Status::resource_exhausted("shadow device: out of memory");
+  }
   memory_left_ -= bytes;
+  allocated_ += bytes;
   AlignedBuffer& buffer = memory.emplace_back((bytes + kAlignment) / sizeof(float) + 1);
   void* begin = buffer.data();
   std::size_t space = buffer.size() * sizeof(float);
   return std::span(static_cast<std::byte*>(std::align(kAlignment, bytes, begin, space)), bytes);
+}
+
+Status ShadowDevice::release(std::span<std::byte> memory, TimePoint /*deadline*/) {
+  if (memory.empty()) return failure_;
+  finish();
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  if (pending() > 0) return Status::deadline_exceeded("shadow device: work not done in time");
+  const auto was_in = [memory](std::vector<AlignedBuffer>& all) {
+    return std::erase_if(all,
+                         [memory](const AlignedBuffer& one) { return lies_in(memory, std::as_bytes(one.span())); }) > 0;
+  };
+  if (!was_in(memory_) && !was_in(pinned_memory_)) ADD_FAILURE() << "memory is released that is not the device's";
+  memory_left_ += memory.size();
+  allocated_ -= memory.size();
+  return {};
 }
 
 Result<std::unique_ptr<PinnedRange>> ShadowDevice::pin(std::span<std::byte> host) {

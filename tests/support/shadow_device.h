@@ -34,6 +34,9 @@ class ShadowDevice final : public Device {
   Result<std::span<std::byte>> allocate_pinned(std::size_t bytes) override;
   // Refuses memory that is pinned already, as CUDA does.
   Result<std::unique_ptr<PinnedRange>> pin(std::span<std::byte> host) override;
+  // Memory that is not its own fails the running test. Does not look at the clock, as wait().
+  Status release(std::span<std::byte> memory, TimePoint deadline) override;
+  DeviceMemory memory() const override { return {allocated_, memory_left_, was_refused_}; }
   Stream& compute() override;
   Result<std::unique_ptr<Stream>> make_stream() override;
   Result<std::unique_ptr<Event>> make_event() override;
@@ -81,6 +84,8 @@ class ShadowDevice final : public Device {
   std::vector<AlignedBuffer> pinned_memory_;
   std::vector<std::span<const std::byte>> pinned_ranges_;  // through pin()
   std::size_t memory_left_ = std::numeric_limits<std::size_t>::max();
+  std::size_t allocated_ = 0;  // of both kinds
+  bool was_refused_ = false;
   std::size_t unpinned_copies_ = 0;
   bool hangs_ = false;
   std::size_t pieces_left_ = std::numeric_limits<std::size_t>::max();

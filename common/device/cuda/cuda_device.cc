@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -78,12 +79,15 @@ class CudaDevice final : public Device {
 
   Status open(const Gpu& gpu);
   int index() const { return index_; }
+  FirstFailure& failure() { return failure_; }
 
   std::string description() const override { return description_; }
 
   Result<std::span<std::byte>> allocate(std::size_t bytes) override;
   Result<std::span<std::byte>> allocate_pinned(std::size_t bytes) override;
   Result<std::unique_ptr<PinnedRange>> pin(std::span<std::byte> host) override;
+  Status release(std::span<std::byte> memory, TimePoint deadline) override;
+  DeviceMemory memory() const override;
 
   Stream& compute() override { return *compute_; }
   Result<std::unique_ptr<Stream>> make_stream() override;
@@ -99,12 +103,15 @@ class CudaDevice final : public Device {
   // Whether anything may be asked of CUDA: nothing has failed, and this GPU is the thread's current one.
   bool ready() { return failure_.none() && failure_.keep(cudaSetDevice(index_), "cudaSetDevice"); }
   Status no_room(const char* kind, std::size_t bytes) const;
+  Status wait_for_all_streams(TimePoint deadline);
 
   const int index_;
   const std::string description_;
   FirstFailure failure_;
-  std::vector<void*> memory_;
-  std::vector<void*> pinned_memory_;
+  std::vector<std::span<std::byte>> memory_;
+  std::vector<std::span<std::byte>> pinned_memory_;
+  bool was_refused_ = false;   // memory_ could not grow
+  std::set<Stream*> streams_;  // those that live
   std::unique_ptr<Stream> compute_;
   std::unique_ptr<Stream> wakes_;  // on which nothing is done but to wait for events and to ring
   Alarm alarm_;
@@ -128,8 +135,8 @@ Status CudaDevice::open(const Gpu& gpu) {
 CudaDevice::~CudaDevice() {
   static_cast<void>(cudaSetDevice(index_));
   static_cast<void>(cudaDeviceSynchronize());
-  for (void* memory : memory_) static_cast<void>(cudaFree(memory));
-  for (void* memory : pinned_memory_) static_cast<void>(cudaFreeHost(memory));
+  for (const std::span<std::byte> memory : memory_) static_cast<void>(cudaFree(memory.data()));
+  for (const std::span<std::byte> memory : pinned_memory_) static_cast<void>(cudaFreeHost(memory.data()));
   forget_last_cuda_error();
 }
 
@@ -152,13 +159,16 @@ Result<std::span<std::byte>> CudaDevice::allocate(std::size_t bytes) {
   if (bytes == 0) return std::span<std::byte>();
   void* memory = nullptr;
   const cudaError_t result = cudaMalloc(&memory, bytes);
-  if (result == cudaErrorMemoryAllocation) return no_room("memory", bytes);
+  if (result == cudaErrorMemoryAllocation) {
+    was_refused_ = true;
+    return no_room("memory", bytes);
+  }
   if (!failure_.keep(result, "cudaMalloc")) return status();
-  memory_.push_back(memory);
+  memory_.emplace_back(static_cast<std::byte*>(memory), bytes);
   // A fill is work of the default stream, and returns before it is done; a device's own streams do not wait for it.
   if (!failure_.keep(cudaMemset(memory, 0, bytes), "cudaMemset")) return status();
   if (!failure_.keep(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize")) return status();
-  return std::span(static_cast<std::byte*>(memory), bytes);
+  return memory_.back();
 }
 
 Result<std::span<std::byte>> CudaDevice::allocate_pinned(std::size_t bytes) {
@@ -168,9 +178,9 @@ Result<std::span<std::byte>> CudaDevice::allocate_pinned(std::size_t bytes) {
   const cudaError_t result = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
   if (result == cudaErrorMemoryAllocation) return no_room("pinned memory of the host", bytes);
   if (!failure_.keep(result, "cudaHostAlloc")) return status();
-  pinned_memory_.push_back(memory);
+  pinned_memory_.emplace_back(static_cast<std::byte*>(memory), bytes);
   std::memset(memory, 0, bytes);
-  return std::span(static_cast<std::byte*>(memory), bytes);
+  return pinned_memory_.back();
 }
 
 Result<std::unique_ptr<PinnedRange>> CudaDevice::pin(std::span<std::byte> host) {
@@ -187,13 +197,47 @@ Result<std::unique_ptr<PinnedRange>> CudaDevice::pin(std::span<std::byte> host) 
   return std::unique_ptr<PinnedRange>(std::make_unique<CudaPinnedRange>(host, failure_));
 }
 
+// CUDA's own calls wait too, but without a deadline, and a collective with a lost peer is never done.
+Status CudaDevice::release(std::span<std::byte> memory, TimePoint deadline) {
+  if (memory.empty()) return status();
+  SYNCOPATE_RETURN_IF_ERROR(wait_for_all_streams(deadline));
+  const auto was_here = [memory](std::vector<std::span<std::byte>>& all) {
+    return std::erase_if(all, [memory](std::span<std::byte> one) { return one.data() == memory.data(); }) == 1;
+  };
+  if (was_here(memory_)) {
+    failure_.keep(cudaFree(memory.data()), "cudaFree");
+  } else if (was_here(pinned_memory_)) {
+    failure_.keep(cudaFreeHost(memory.data()), "cudaFreeHost");
+  } else {
+    return Status::internal(description_ + ": memory is released that is none of its own");
+  }
+  return status();
+}
+
+Status CudaDevice::wait_for_all_streams(TimePoint deadline) {
+  for (Stream* const stream : streams_) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Event> end, make_event());
+    stream->record(*end);
+    SYNCOPATE_RETURN_IF_ERROR(wait(*end, deadline));
+  }
+  return status();
+}
+
+DeviceMemory CudaDevice::memory() const {
+  DeviceMemory memory{.was_refused = was_refused_};
+  for (const std::span<std::byte> one : memory_) memory.allocated += one.size();
+  std::size_t total = 0;
+  if (cudaMemGetInfo(&memory.free, &total) != cudaSuccess) forget_last_cuda_error();
+  return memory;
+}
+
 Result<std::unique_ptr<Stream>> CudaDevice::make_stream() {
   if (!ready()) return status();
   cudaStream_t stream = nullptr;
   // Non-blocking: it neither waits for the default stream nor holds it up.
   const cudaError_t result = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   if (!failure_.keep(result, "cudaStreamCreateWithFlags")) return status();
-  return std::unique_ptr<Stream>(std::make_unique<CudaStream>(index_, stream, failure_));
+  return std::unique_ptr<Stream>(std::make_unique<CudaStream>(index_, stream, failure_, streams_));
 }
 
 Result<std::unique_ptr<Event>> CudaDevice::make_event() {
@@ -255,5 +299,7 @@ Result<std::unique_ptr<Device>> open_cuda_device(int index) {
 }
 
 int gpu_index(const Device& device) { return static_cast<const CudaDevice&>(device).index(); }
+
+FirstFailure& failure_of(Device& device) { return static_cast<CudaDevice&>(device).failure(); }
 
 }  // namespace syncopate

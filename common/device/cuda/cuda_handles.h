@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "common/device/cuda/cuda_status.h"
 #include "common/device/device.h"
 
 namespace syncopate {
@@ -13,5 +14,7 @@ cudaStream_t raw(Stream& stream);
 cudaEvent_t raw(const Event& event);
 // The index as cudaSetDevice takes it.
 int gpu_index(const Device& device);
+// What Device::status() returns. Whoever gives work to the device names it there, and hands in what CUDA said.
+FirstFailure& failure_of(Device& device);
 
 }  // namespace syncopate

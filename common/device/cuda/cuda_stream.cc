@@ -9,11 +9,15 @@ namespace syncopate {
 
 CudaEvent::~CudaEvent() { failure_.keep(cudaEventDestroy(event_), "cudaEventDestroy"); }
 
-CudaStream::~CudaStream() { failure_.keep(cudaStreamDestroy(stream_), "cudaStreamDestroy"); }
+CudaStream::~CudaStream() {
+  all_.erase(this);
+  failure_.keep(cudaStreamDestroy(stream_), "cudaStreamDestroy");
+}
 
 void CudaStream::copy_to_host(std::span<const std::byte> device, std::span<std::byte> host) {
   assert(device.size() == host.size());
   if (!failure_.none() || host.empty()) return;
+  failure_.giving("a copy to the host");
   failure_.keep(cudaMemcpyAsync(host.data(), device.data(), host.size(), cudaMemcpyDeviceToHost, stream_),
                 "cudaMemcpyAsync (to the host)");
 }
@@ -21,6 +25,7 @@ void CudaStream::copy_to_host(std::span<const std::byte> device, std::span<std::
 void CudaStream::copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) {
   assert(host.size() == device.size());
   if (!failure_.none() || device.empty()) return;
+  failure_.giving("a copy to the device");
   failure_.keep(cudaMemcpyAsync(device.data(), host.data(), device.size(), cudaMemcpyHostToDevice, stream_),
                 "cudaMemcpyAsync (to the device)");
 }
@@ -33,14 +38,14 @@ void CudaStream::update(const OptimizerConfig& rule, std::span<float> weights, s
   if (!failure_.none() || weights.empty()) return;
   // A kernel is launched on the current GPU, which must be the stream's.
   if (!failure_.keep(cudaSetDevice(gpu_), "cudaSetDevice")) return;
+  failure_.giving("the optimizer's update");
   failure_.keep(launch_update(rule, constants,
                               {.weights = weights.data(),
                                .gradient = gradient.data(),
                                .first = state.first.data(),
                                .second = state.second.data(),
                                .count = weights.size()},
-                              stream_),
-                "the update's launch");
+                              stream_));
 }
 
 void CudaStream::record(Event& event) {

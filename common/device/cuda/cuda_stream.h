@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <set>
+
 #include "common/device/cuda/cuda_status.h"
 #include "common/device/device.h"
 
@@ -30,7 +32,11 @@ class CudaEvent final : public Event {
 // Owns its stream. Once anything of the device has failed, new work is ignored.
 class CudaStream final : public Stream {
  public:
-  CudaStream(int gpu, cudaStream_t stream, FirstFailure& failure) : gpu_(gpu), stream_(stream), failure_(failure) {}
+  // Is one of `all`, the streams of its device, as long as it lives.
+  CudaStream(int gpu, cudaStream_t stream, FirstFailure& failure, std::set<Stream*>& all)
+      : gpu_(gpu), stream_(stream), failure_(failure), all_(all) {
+    all_.insert(this);
+  }
   // Work already enqueued goes on.
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
@@ -49,6 +55,7 @@ class CudaStream final : public Stream {
   const int gpu_;
   const cudaStream_t stream_;
   FirstFailure& failure_;
+  std::set<Stream*>& all_;
 };
 
 }  // namespace syncopate

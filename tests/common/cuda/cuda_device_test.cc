@@ -136,6 +136,37 @@ TEST_F(CudaDevice, TooMuchMemoryIsResourceExhaustedAndDoesNoHarm) {
   EXPECT_EQ(download(std::span<const std::byte>(upload(original))), original);
 }
 
+TEST_F(CudaDevice, ReleasesMemoryOnceItsWorkIsDone) {
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  const std::unique_ptr<Stream> side = std::move(*device().make_stream());
+  const std::vector<std::byte> original = pattern(kBytes);
+  std::vector<std::byte> back(kBytes);
+  for (int round = 0; round < 3; ++round) {  // memory of earlier rounds is not kept
+    const Result<std::span<std::byte>> memory = device().allocate(kBytes);
+    const Result<std::span<std::byte>> host = device().allocate_pinned(kBytes);
+    ASSERT_TRUE(memory.ok() && host.ok());
+    EXPECT_EQ(device().memory().allocated, kBytes);
+    std::ranges::copy(original, host->begin());
+    side->copy_to_device(*host, *memory);
+    side->copy_to_host(*memory, back);
+    EXPECT_TRUE(device().release(*memory, soon()).ok());
+    EXPECT_EQ(back, original);
+    EXPECT_TRUE(device().release(*host, soon()).ok());
+    EXPECT_EQ(device().memory().allocated, 0u);
+  }
+  EXPECT_TRUE(device().release({}, soon()).ok());
+  std::vector<std::byte> foreign(16);
+  EXPECT_EQ(device().release(foreign, soon()).code(), Code::kInternal);
+  EXPECT_TRUE(device().status().ok());
+}
+
+TEST_F(CudaDevice, SaysWhetherMemoryWasRefused) {
+  EXPECT_FALSE(device().memory().was_refused);
+  EXPECT_GT(device().memory().free, 0u);
+  EXPECT_FALSE(device().allocate(find_gpus()->front().memory_bytes * 2).ok());
+  EXPECT_TRUE(device().memory().was_refused);
+}
+
 TEST_F(CudaDevice, KeepsItsFirstFailureAndIgnoresWhatComesLater) {
   const Result<std::span<std::byte>> memory = device().allocate(16);
   const Result<std::span<std::byte>> host = device().allocate_pinned(16);

@@ -22,12 +22,32 @@ TEST(FirstFailure, IsKeptWhateverComesLater) {
   FirstFailure failure("GPU 0");
   EXPECT_TRUE(failure.keep(cudaSuccess, "cudaSetDevice"));
   EXPECT_TRUE(failure.none());
-  EXPECT_FALSE(failure.keep(cudaErrorIllegalAddress, "cudaEventQuery"));
   EXPECT_FALSE(failure.keep(cudaErrorInvalidValue, "cudaMalloc"));
+  EXPECT_FALSE(failure.keep(cudaErrorIllegalAddress, "cudaEventQuery"));
   EXPECT_TRUE(failure.keep(cudaSuccess, "cudaFree"));
   EXPECT_FALSE(failure.none());
+  EXPECT_EQ(failure.status().message(), "GPU 0: cudaMalloc: cudaErrorInvalidValue (invalid argument)");
+}
+
+TEST(FirstFailure, OfWorkNamesTheLastThatWasGivenAndHowToFindTheCause) {
+  FirstFailure failure("GPU 0");
+  failure.giving("relu_forward");
+  failure.giving("batch_norm_backward");
+  EXPECT_FALSE(failure.keep(cudaErrorIllegalAddress, "cudaEventQuery"));
+  failure.giving("add");
   EXPECT_EQ(failure.status().message(),
-            "GPU 0: cudaEventQuery: cudaErrorIllegalAddress (an illegal memory access was encountered)");
+            "GPU 0: cudaEventQuery: cudaErrorIllegalAddress (an illegal memory access was encountered); the last work "
+            "given was batch_norm_backward; earlier work may be at fault: CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer "
+            "shows which");
+}
+
+TEST(FirstFailure, OfTheCardIsNotTheProgramsFault) {
+  FirstFailure failure("GPU 0");
+  failure.giving("relu_forward");
+  EXPECT_FALSE(failure.keep(cudaErrorECCUncorrectable));
+  EXPECT_EQ(failure.status().message(),
+            "GPU 0: relu_forward: cudaErrorECCUncorrectable (uncorrectable ECC error encountered); the last work given "
+            "was relu_forward; the card is at fault, not the program: nvidia-smi -q -d ECC");
 }
 
 }  // namespace

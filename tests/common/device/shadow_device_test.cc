@@ -189,5 +189,27 @@ TEST(ShadowDevice, HasNoMoreMemoryThanItIsGiven) {
   EXPECT_TRUE(device.allocate(40).ok());
 }
 
+TEST(ShadowDevice, ReleasesMemoryOnceItsWorkIsDone) {
+  Bench bench;
+  const std::size_t before = bench.device.memory().allocated;
+  const std::span<std::byte> more = *bench.device.allocate(bench.here.size());
+  bench.device.limit_memory(0);
+  floats(bench.here)[0] = 5;
+  bench.side->copy_to_device(bench.here, more);
+  bench.side->copy_to_host(more, bench.here);
+  EXPECT_TRUE(bench.device.release(more, kAnyTime).ok());
+  EXPECT_EQ(floats(bench.here)[0], 5);
+  EXPECT_EQ(bench.device.memory().allocated, before);
+  EXPECT_EQ(bench.device.memory().free, more.size());
+}
+
+TEST(ShadowDevice, ReleasesNothingWhileItHangs) {
+  Bench bench;
+  bench.side->copy_to_host(bench.there, bench.here);
+  bench.device.hang(true);
+  EXPECT_EQ(bench.device.release(bench.there, kAnyTime).code(), Code::kDeadlineExceeded);
+  bench.device.hang(false);
+}
+
 }  // namespace
 }  // namespace syncopate::testing_support

@@ -35,7 +35,7 @@ constexpr Duration kTimeout = std::chrono::seconds(60);
 
 class CudaBackend final : public ComputeBackend {
  public:
-  explicit CudaBackend(Device& device) : device_(device) {}
+  explicit CudaBackend(Device& device) : device_(device), device_failure_(failure_of(device)) {}
   ~CudaBackend() override;
 
   Status open(Precision precision);
@@ -50,38 +50,39 @@ class CudaBackend final : public ComputeBackend {
   void finish() override {
     if (ready()) keep(exchange_->wait());
   }
-  Status status() const override { return failure_.ok() ? device_.status() : failure_; }
+  // The device's failure is the cause of what else fails behind it.
+  Status status() const override { return device_.status().ok() ? failure_ : device_.status(); }
 
   void dense_forward(const DenseShape& shape, In x, In w, In b, Out y) override {
-    if (ready()) keep(prepared(denses_, shape).forward(x, w, b, y));
+    if (give("dense_forward")) keep(prepared(denses_, shape).forward(x, w, b, y));
   }
   void dense_backward(const DenseShape& shape, In x, In w, In dy, Out dw, Out db, Out dx) override {
-    if (ready()) keep(prepared(denses_, shape).backward(x, w, dy, dw, db, dx));
+    if (give("dense_backward")) keep(prepared(denses_, shape).backward(x, w, dy, dw, db, dx));
   }
   void conv2d_forward(const ConvShape& shape, In x, In w, In b, Out y) override {
-    if (ready()) keep(prepared(convs_, shape).forward(x, w, b, y));
+    if (give("conv2d_forward")) keep(prepared(convs_, shape).forward(x, w, b, y));
   }
   void conv2d_backward(const ConvShape& shape, In x, In w, In dy, Out dw, Out db, Out dx) override {
-    if (ready()) keep(prepared(convs_, shape).backward(x, w, dy, dw, db, dx));
+    if (give("conv2d_backward")) keep(prepared(convs_, shape).backward(x, w, dy, dw, db, dx));
   }
 
   void relu_forward(Out y) override {
-    if (ready()) keep(launch_relu_forward(y.data(), y.size(), context_.stream), "relu_forward");
+    if (give("relu_forward")) keep(launch_relu_forward(y.data(), y.size(), context_.stream));
   }
   void relu_backward(In y, Out dy) override {
-    if (ready()) keep(launch_relu_backward(y.data(), dy.data(), y.size(), context_.stream), "relu_backward");
+    if (give("relu_backward")) keep(launch_relu_backward(y.data(), dy.data(), y.size(), context_.stream));
   }
   void add(In x, Out y) override {
-    if (ready()) keep(launch_add(x.data(), y.data(), y.size(), context_.stream), "add");
+    if (give("add")) keep(launch_add(x.data(), y.data(), y.size(), context_.stream));
   }
 
   void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
-    if (!ready()) return;
-    keep(launch_max_pool_forward(shape, x.data(), y.data(), index.data(), context_.stream), "max_pool_forward");
+    if (!give("max_pool_forward")) return;
+    keep(launch_max_pool_forward(shape, x.data(), y.data(), index.data(), context_.stream));
   }
   void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx) override {
-    if (!ready()) return;
-    keep(launch_max_pool_backward(shape, dy.data(), index.data(), dx.data(), context_.stream), "max_pool_backward");
+    if (!give("max_pool_backward")) return;
+    keep(launch_max_pool_backward(shape, dy.data(), index.data(), dx.data(), context_.stream));
   }
 
   void batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
@@ -92,61 +93,54 @@ class CudaBackend final : public ComputeBackend {
                             Out y) override;
 
   void mean_pool_forward(const MeanPoolShape& shape, In x, Out y) override {
-    if (ready()) keep(launch_mean_pool_forward(shape, x.data(), y.data(), context_.stream), "mean_pool_forward");
+    if (give("mean_pool_forward")) keep(launch_mean_pool_forward(shape, x.data(), y.data(), context_.stream));
   }
   void mean_pool_backward(const MeanPoolShape& shape, In dy, Out dx) override {
-    if (ready()) keep(launch_mean_pool_backward(shape, dy.data(), dx.data(), context_.stream), "mean_pool_backward");
+    if (give("mean_pool_backward")) keep(launch_mean_pool_backward(shape, dy.data(), dx.data(), context_.stream));
   }
   void subsample_forward(const SubsampleShape& shape, In x, Out y) override {
-    if (ready()) keep(launch_subsample_forward(shape, x.data(), y.data(), context_.stream), "subsample_forward");
+    if (give("subsample_forward")) keep(launch_subsample_forward(shape, x.data(), y.data(), context_.stream));
   }
   void subsample_backward(const SubsampleShape& shape, In dy, Out dx) override {
-    if (ready()) keep(launch_subsample_backward(shape, dy.data(), dx.data(), context_.stream), "subsample_backward");
+    if (give("subsample_backward")) keep(launch_subsample_backward(shape, dy.data(), dx.data(), context_.stream));
   }
 
   void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions,
                          Out y) override {
-    if (!ready()) return;
-    keep(launch_embedding_forward(shape, ids.data(), tokens.data(), positions.data(), y.data(), context_.stream),
-         "embedding_forward");
+    if (!give("embedding_forward")) return;
+    keep(launch_embedding_forward(shape, ids.data(), tokens.data(), positions.data(), y.data(), context_.stream));
   }
   void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens,
                           Out dpositions) override {
-    if (!ready()) return;
-    keep(launch_embedding_backward(shape, ids.data(), dy.data(), dtokens.data(), context_.stream),
-         "embedding_backward");
+    if (!give("embedding_backward")) return;
+    keep(launch_embedding_backward(shape, ids.data(), dy.data(), dtokens.data(), context_.stream));
     keep(launch_column_sums(dy.data(), static_cast<std::size_t>(shape.batch), shape.context * shape.width,
-                            dpositions.data(), context_.fold, context_.stream),
-         "column_sums");
+                            dpositions.data(), context_.fold, context_.stream));
   }
   void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
-    if (!ready()) return;
+    if (!give("layer_norm_forward")) return;
     keep(launch_layer_norm_forward(shape, x.data(), gamma.data(), beta.data(), y.data(), moments.data(),
-                                   context_.stream),
-         "layer_norm_forward");
+                                   context_.stream));
   }
   void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta,
                            Out dx) override {
-    if (!ready()) return;
+    if (!give("layer_norm_backward")) return;
     keep(launch_layer_norm_backward(shape, x.data(), gamma.data(), moments.data(), dy.data(), dgamma.data(),
-                                    dbeta.data(), dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream),
-         "layer_norm_backward");
+                                    dbeta.data(), dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream));
   }
   void gelu_forward(In x, Out y) override {
-    if (ready()) keep(launch_gelu_forward(x.data(), y.data(), x.size(), context_.stream), "gelu_forward");
+    if (give("gelu_forward")) keep(launch_gelu_forward(x.data(), y.data(), x.size(), context_.stream));
   }
   void gelu_backward(In x, In dy, Out dx) override {
-    if (ready()) keep(launch_gelu_backward(x.data(), dy.data(), dx.data(), x.size(), context_.stream), "gelu_backward");
+    if (give("gelu_backward")) keep(launch_gelu_backward(x.data(), dy.data(), dx.data(), x.size(), context_.stream));
   }
   void attention_forward(const AttentionShape& shape, In qkv, Out y, Out probabilities) override {
-    if (!ready()) return;
-    keep(launch_attention_forward(shape, qkv.data(), y.data(), probabilities.data(), context_.stream),
-         "attention_forward");
+    if (!give("attention_forward")) return;
+    keep(launch_attention_forward(shape, qkv.data(), y.data(), probabilities.data(), context_.stream));
   }
   void attention_backward(const AttentionShape& shape, In qkv, In dy, Out probabilities, Out dqkv) override {
-    if (!ready()) return;
-    keep(launch_attention_backward(shape, qkv.data(), dy.data(), probabilities.data(), dqkv.data(), context_.stream),
-         "attention_backward");
+    if (!give("attention_backward")) return;
+    keep(launch_attention_backward(shape, qkv.data(), dy.data(), probabilities.data(), dqkv.data(), context_.stream));
   }
 
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
@@ -180,13 +174,22 @@ class CudaBackend final : public ComputeBackend {
   void launch_loss(std::size_t batch, const char* operation, Launch launch);
 
   bool ready() const { return failure_.ok() && device_.status().ok(); }
-  void keep(Status status) {
-    if (failure_.ok()) failure_ = std::move(status);
+  // Whether an operation may be given to the device, which then knows its name.
+  bool give(const char* operation) {
+    device_failure_.giving(operation);
+    return ready();
   }
-  void keep(cudaError_t result, const char* kernel) { keep(cuda_status(result, kernel)); }
+  void keep(Status status) {
+    if (status.ok() || !failure_.ok()) return;
+    failure_ = std::move(status);
+    // Libraries do not tell a failure of the device from one of their own.
+    if (const cudaError_t last = cudaPeekAtLastError(); breaks_device(last)) device_failure_.keep(last);
+  }
+  void keep(cudaError_t result) { device_failure_.keep(result); }
   static TimePoint deadline() { return SteadyClock().now() + kTimeout; }
 
   Device& device_;
+  FirstFailure& device_failure_;
   CudaContext context_;
   std::vector<std::unique_ptr<CudaDense>> denses_;
   std::vector<std::unique_ptr<CudaConv>> convs_;
@@ -203,7 +206,7 @@ class CudaBackend final : public ComputeBackend {
   std::array<StepLoss, kStepsUnderWay> losses_;  // by turn
   std::size_t turn_ = 0;
 
-  Status failure_;
+  Status failure_;  // the first that is not the device's
 };
 
 CudaBackend::~CudaBackend() {
@@ -217,6 +220,7 @@ CudaBackend::~CudaBackend() {
 Status CudaBackend::open(Precision precision) {
   context_.device = &device_;
   context_.precision = precision;
+  context_.timeout = kTimeout;
   context_.stream = raw(device_.compute());
   SYNCOPATE_RETURN_IF_ERROR(open_libraries().in(device_.description()));
   SYNCOPATE_RETURN_IF_ERROR(context_.reserve(kWorkspaceBytes));
@@ -259,28 +263,25 @@ In CudaBackend::host_view(In tensor) {
 
 void CudaBackend::batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
                                      const RunningMoments& running, Out y) {
-  if (!ready()) return;
+  if (!give("batch_norm_forward")) return;
   keep(launch_batch_norm_forward(
-           rows_of(shape), x.data(), {scale.data(), shift.data()}, {batch.mean.data(), batch.inverse_deviation.data()},
-           {running.mean.data(), running.variance.data()}, y.data(), context_.fold, context_.stream),
-       "batch_norm_forward");
+      rows_of(shape), x.data(), {scale.data(), shift.data()}, {batch.mean.data(), batch.inverse_deviation.data()},
+      {running.mean.data(), running.variance.data()}, y.data(), context_.fold, context_.stream));
 }
 
 void CudaBackend::batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
                                       In dy, Out dscale, Out dshift, Out dx) {
-  if (!ready()) return;
+  if (!give("batch_norm_backward")) return;
   keep(launch_batch_norm_backward(rows_of(shape), x.data(), {scale.data(), shift.data()},
                                   {batch.mean.data(), batch.inverse_deviation.data()}, dy.data(), dscale.data(),
-                                  dshift.data(), dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream),
-       "batch_norm_backward");
+                                  dshift.data(), dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream));
 }
 
 void CudaBackend::batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift,
                                        const RunningMoments& running, Out y) {
-  if (!ready()) return;
+  if (!give("batch_norm_inference")) return;
   keep(launch_batch_norm_inference(rows_of(shape), x.data(), {scale.data(), shift.data()},
-                                   {running.mean.data(), running.variance.data()}, y.data(), context_.stream),
-       "batch_norm_inference");
+                                   {running.mean.data(), running.variance.data()}, y.data(), context_.stream));
 }
 
 void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels,
@@ -304,10 +305,9 @@ void CudaBackend::squared_error(In outputs, In targets, std::span<const int> lab
 template <typename Launch>
 void CudaBackend::launch_loss(std::size_t batch, const char* operation, Launch launch) {
   const std::size_t bytes = batch * sizeof(SampleLoss);
-  if (samples_.size() < bytes) samples_ = allocate(bytes);
-  if (!ready()) return;
-  keep(launch(reinterpret_cast<SampleLoss*>(samples_.data()), reinterpret_cast<LossRecord*>(loss_record_.data())),
-       operation);
+  keep(context_.grow(samples_, bytes));
+  if (!give(operation)) return;
+  keep(launch(reinterpret_cast<SampleLoss*>(samples_.data()), reinterpret_cast<LossRecord*>(loss_record_.data())));
   device_.compute().copy_to_host(loss_record_, losses_[turn_].host);
   device_.compute().record(*losses_[turn_].done);
 }

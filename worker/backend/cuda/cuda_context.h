@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 
+#include "common/clock.h"
 #include "common/device/device.h"
 #include "worker/backend/cuda/fold_space.h"
 #include "worker/backend/precision.h"
@@ -24,13 +26,18 @@ struct CudaContext {
   std::span<std::byte> workspace;
   FoldSpace fold;  // likewise
   Precision precision = Precision::kFp32;
+  Duration timeout{};  // of waits for the device
 
   // Grows the workspace to at least `bytes`.
-  Status reserve(std::size_t bytes) {
-    if (bytes <= workspace.size()) return {};
-    const Result<std::span<std::byte>> memory = device->allocate(bytes);
-    if (memory.ok()) workspace = *memory;
-    return memory.status();
+  Status reserve(std::size_t bytes) { return grow(workspace, bytes); }
+
+  // Makes `memory`, which is of the device, at least `bytes` long. What was in it is lost, once the device is done with
+  // it: the old memory goes first, so that there is never more than what is needed.
+  Status grow(std::span<std::byte>& memory, std::size_t bytes) const {
+    if (bytes <= memory.size()) return {};
+    SYNCOPATE_RETURN_IF_ERROR(device->release(std::exchange(memory, {}), SteadyClock().now() + timeout));
+    SYNCOPATE_ASSIGN_OR_RETURN(memory, device->allocate(bytes));
+    return {};
   }
 };
 

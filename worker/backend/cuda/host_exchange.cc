@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace syncopate::worker {
 
@@ -22,6 +23,7 @@ Result<std::span<const std::byte>> HostExchange::view(std::span<const std::byte>
 
 Result<std::span<std::byte>> HostExchange::pinned(std::size_t bytes) {
   if (pinned_.size() < bytes) {
+    SYNCOPATE_RETURN_IF_ERROR(device_.release(std::exchange(pinned_, {}), SteadyClock().now() + timeout_));
     SYNCOPATE_ASSIGN_OR_RETURN(pinned_, device_.allocate_pinned(bytes));
   }
   return pinned_.first(bytes);
