@@ -8,6 +8,7 @@
 //     begin_step(step)
 //     gradient_ready(bucket) ...         inside backward, in one fixed order; never blocks
 //     gradients_complete()               never blocks; a strategy for a device enqueues the rest of the step
+//     step_given()                       never blocks
 //     finish_step() -> SyncStats         returns when the weights are those of the next forward pass, or
 //     weights_needed(range) ...          when a strategy lets them arrive during that pass
 //   leave()                              drains, and agrees to stop
@@ -17,7 +18,8 @@
 // pushed with the table's bucket; a row that is not touched does not change, whatever the update rule.
 //
 // A strategy that runs_ahead() only enqueues all of this on a device. Then finish_step waits for the oldest step that
-// is not finished, and as many as kStepsUnderWay may be begun before the oldest is finished.
+// is not finished, and as many as kStepsUnderWay may be begun before the oldest is finished. What gradient_ready and
+// gradients_complete enqueue may be captured (device.h): these calls are then left out in later steps of the same turn.
 //
 // All calls are made on the worker's compute thread. After any call has failed, only Resumable::save and the
 // destructor may follow.
@@ -139,6 +141,9 @@ class SyncStrategy {
 
   // All gradients of the step have been handed over. Failures are kept and reported by finish_step.
   virtual void gradients_complete() {}
+
+  // All work of the step was given to the device.
+  virtual void step_given() {}
 
   virtual Result<SyncStats> finish_step() = 0;
 

@@ -5,8 +5,9 @@ namespace syncopate::worker {
 Result<ParamArenas> DeviceLocalStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
   for (Events& events : events_) {
-    SYNCOPATE_ASSIGN_OR_RETURN(events.begin, device_.make_event());
-    SYNCOPATE_ASSIGN_OR_RETURN(events.end, device_.make_event());
+    for (std::unique_ptr<Event>* event : {&events.begin, &events.end, &events.done}) {
+      SYNCOPATE_ASSIGN_OR_RETURN(*event, device_.make_event());
+    }
   }
   return replica_.allocate(layout);
 }
@@ -29,9 +30,11 @@ void DeviceLocalStrategy::gradients_complete() {
   device_.compute().record(*events.end);
 }
 
+void DeviceLocalStrategy::step_given() { device_.compute().record(*events_[turn_of(begun_)].done); }
+
 Result<SyncStats> DeviceLocalStrategy::finish_step() {
   const Events& events = events_[turn_of(unfinished_)];
-  SYNCOPATE_RETURN_IF_ERROR(device_.wait(*events.end, deadline()));
+  SYNCOPATE_RETURN_IF_ERROR(device_.wait(*events.done, deadline()));
   ++unfinished_;
   SyncStats stats;
   stats.optimizer = device_.between(*events.begin, *events.end);

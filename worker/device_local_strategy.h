@@ -24,16 +24,17 @@ class DeviceLocalStrategy final : public SyncStrategy, public Resumable {
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t /*bucket*/) override {}
   void gradients_complete() override;
+  void step_given() override;
   // Times are the device's.
   Result<SyncStats> finish_step() override;
   Status leave() override { return {}; }
   Status save(TrainingState& state) const override { return replica_.save(state, deadline()); }
 
  private:
-  // Around a step's update.
   struct Events {
-    std::unique_ptr<Event> begin;
+    std::unique_ptr<Event> begin;  // of the update
     std::unique_ptr<Event> end;
+    std::unique_ptr<Event> done;  // the step
   };
 
   TimePoint deadline() const { return clock_.now() + timeout_; }

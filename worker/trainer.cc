@@ -9,6 +9,7 @@
 #include "common/left_out_step.h"
 #include "common/os/aligned_buffer.h"
 #include "common/os/flush_denormals.h"
+#include "worker/step_graphs.h"
 
 namespace syncopate::worker {
 namespace {
@@ -75,6 +76,7 @@ class Training {
         progress_(parts.model.layout(), buckets),
         health_(options.health, parts.model.layout()),
         tensor_ready_([this](std::size_t tensor) { take_gradient(tensor); }),
+        graphs_(parts.device != nullptr ? std::optional<StepGraphs>(*parts.device) : std::nullopt),
         settle_([this] { return settled_ = settled_.ok() ? settle_all() : settled_; }),
         step_(parts.strategy.first_step()),
         step_end_(parts.clock.now()),
@@ -195,6 +197,35 @@ class Training {
     health_.begin_step(given.context);
     plants_nan_ = hooks_.plants_nan && hooks_.plants_nan();
     begin(Phase::kForward);
+    const auto give = [&] { return compute(batch, given, lap, phase); };
+    SYNCOPATE_RETURN_IF_ERROR(is_captured() ? graphs_->launch(step_, batch, give) : give());
+    record.backward += lap.split();
+    parts_.strategy.step_given();
+    if (parts_.core_wait) record.compute_core_wait = parts_.core_wait() - core_wait_;
+    if (parts_.straggling != nullptr && parts_.straggling->interrupted()) {
+      return Status::cancelled("told to stop");
+    }
+
+    phase.next(TraceKind::kSynchronise);
+    parts_.activity.set("synchronising", step_);
+    if (!parts_.strategy.runs_ahead()) {
+      const Result<SyncStats> stats = parts_.strategy.finish_step();
+      SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
+      if (!stats.ok()) return stats.status();
+      record.sync = *stats;
+    }
+    if (PhaseTimer* const timer = parts_.backend.phase_timer()) timer->end_step();
+    if (parts_.core_wait) {
+      const Duration before = std::exchange(core_wait_, parts_.core_wait());
+      record.core_wait = core_wait_ - before;
+    }
+    given_.push_back(std::move(given));
+    return settle_beyond(steps_ahead());
+  }
+
+  // Computes the gradients of a batch and hands them over.
+  Status compute(const BatchView& batch, GivenStep& given, Lap& lap, TraceSpan& phase) {
+    StepRecord& record = given.record;
     parts_.model.forward(arenas_.weights, batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);
     straggle("forward");
@@ -211,29 +242,13 @@ class Training {
     record.straggle = straggled();
     given.straggled_backward = record.straggle - given.straggled_forward;
     record.backward = lap.split() - given.straggled_backward;
-    if (parts_.core_wait) record.compute_core_wait = parts_.core_wait() - core_wait_;
-    if (parts_.straggling != nullptr && parts_.straggling->interrupted()) {
-      return Status::cancelled("told to stop");
-    }
-
-    phase.next(TraceKind::kSynchronise);
-    parts_.activity.set("synchronising", step_);
     begin(Phase::kSynchronise);
     parts_.strategy.gradients_complete();
-    if (!parts_.strategy.runs_ahead()) {
-      const Result<SyncStats> stats = parts_.strategy.finish_step();
-      SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
-      if (!stats.ok()) return stats.status();
-      record.sync = *stats;
-    }
-    if (PhaseTimer* const timer = parts_.backend.phase_timer()) timer->end_step();
-    if (parts_.core_wait) {
-      const Duration before = std::exchange(core_wait_, parts_.core_wait());
-      record.core_wait = core_wait_ - before;
-    }
-    given_.push_back(std::move(given));
-    return settle_beyond(steps_ahead());
+    return {};
   }
+
+  // Whether this step's work is launched as a graph: what the host does in its midst would be left out.
+  bool is_captured() const { return graphs_ && steps_ahead() > 0 && !plants_nan_; }
 
   // How many steps may be given and not done when the next one begins. None where each is looked at by itself.
   std::size_t steps_ahead() const {
@@ -344,6 +359,7 @@ class Training {
   HealthCheck health_;
   bool plants_nan_ = false;  // in this step's gradient
   std::function<void(std::size_t)> tensor_ready_;
+  std::optional<StepGraphs> graphs_;
   const std::function<Status()> settle_;  // for step_done
   Status settled_;                        // what it has come to
   std::deque<GivenStep> given_;           // not recorded yet, the oldest first

@@ -6,6 +6,7 @@
 
 #include "common/activity.h"
 #include "common/clock.h"
+#include "common/device/device.h"
 #include "common/optimizer/learning_rate.h"
 #include "common/status.h"
 #include "common/step_record.h"
@@ -79,6 +80,7 @@ struct TrainerParts {
   std::function<Duration()> core_wait = nullptr;
   Work* work = nullptr;      // null: this worker's own part of each of the total_steps
   Tracer* tracer = nullptr;  // records phases, if set
+  Device* device = nullptr;  // the backend's, if steps are to be launched as graphs (step_graphs.h)
 };
 
 // Allocates, joins, runs steps from the strategy's first on until there is no more work, and leaves, all on the calling

@@ -44,6 +44,9 @@ Status DeviceAllReduceStrategy::prove_same_layout() {
 
 Status DeviceAllReduceStrategy::prepare() {
   SYNCOPATE_ASSIGN_OR_RETURN(communication_, device_.make_stream());
+  for (std::unique_ptr<Event>& done : done_) {
+    SYNCOPATE_ASSIGN_OR_RETURN(done, device_.make_event());
+  }
   for (const Range& range : buckets_in_backward_order(layout_, options_.bucket_bytes)) {
     Bucket& bucket = buckets_.emplace_back(Bucket{.range = range});
     for (Events& events : bucket.events) {
@@ -93,11 +96,12 @@ void DeviceAllReduceStrategy::gradients_complete() {
   }
 }
 
+void DeviceAllReduceStrategy::step_given() { device_.compute().record(*done_[turn_of(begun_)]); }
+
 Result<SyncStats> DeviceAllReduceStrategy::finish_step() {
   SYNCOPATE_RETURN_IF_ERROR(failure_);
   const std::size_t turn = turn_of(unfinished_);
-  failure_ =
-      collective_.wait(*buckets_.back().events[turn].update_end, deadline()).in(fmt::format("step {}", unfinished_));
+  failure_ = collective_.wait(*done_[turn], deadline()).in(fmt::format("step {}", unfinished_));
   SYNCOPATE_RETURN_IF_ERROR(failure_);
   ++unfinished_;
   return stats(turn);

@@ -46,6 +46,7 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
   void begin_step(const StepContext& step) override;
   void gradient_ready(std::size_t bucket) override;
   void gradients_complete() override;
+  void step_given() override;
   // Times are the device's. Bytes are those of a ring (2·(n-1)/n of the gradients, each way), since the library reports
   // none.
   Result<SyncStats> finish_step() override;
@@ -85,9 +86,10 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
   DeviceReplica replica_;
   std::unique_ptr<Stream> communication_;
   std::vector<Bucket> buckets_;
-  std::int64_t begun_ = 0;       // the last step that was begun
-  std::int64_t unfinished_ = 0;  // the oldest step that is not finished
-  Status failure_;               // the first of what was enqueued
+  std::array<std::unique_ptr<Event>, kStepsUnderWay> done_;  // steps, by turn
+  std::int64_t begun_ = 0;                                   // the last step that was begun
+  std::int64_t unfinished_ = 0;                              // the oldest step that is not finished
+  Status failure_;                                           // the first of what was enqueued
 };
 
 }  // namespace syncopate::allreduce

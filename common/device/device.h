@@ -61,6 +61,12 @@ class PinnedRange {
   virtual ~PinnedRange() = default;
 };
 
+// Work that was captured: given to the device again and again, as one piece.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+};
+
 // A device's own memory, in bytes; not that of the host.
 struct DeviceMemory {
   std::size_t allocated = 0;  // by allocate(), and not released
@@ -90,6 +96,18 @@ class Device {
   virtual Stream& compute() = 0;
   virtual Result<std::unique_ptr<Stream>> make_stream() = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
+
+  // Until end_capture, what this thread gives to the compute stream, and to streams that wait for its events, is not
+  // done but captured. These streams wait for no other events, and the compute stream waits for them in the end.
+  // Meanwhile nothing may be allocated, released, asked or waited for on the host. An event that is recorded in a
+  // capture is recorded by each launch, and has a time once what follows the launch is done; only then it may be asked
+  // after.
+  virtual Status begin_capture() = 0;
+  // Fails if something could not be captured; nothing was done then. Work keeps the addresses that it was given: they
+  // must outlive the graph. It must not outlive the device.
+  virtual Result<std::unique_ptr<Graph>> end_capture() = 0;
+  // Enqueues all work of the graph on the compute stream.
+  virtual void launch(Graph& graph) = 0;
 
   // Whether all work before the event's point is done. Also true once anything has failed, and before the first record.
   virtual bool done(const Event& event) = 0;

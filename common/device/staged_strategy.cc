@@ -91,6 +91,7 @@ Result<SyncStats> StagedStrategy::finish_step() {
     inner_.gradient_ready(handed_over_++);
   }
   inner_.gradients_complete();
+  inner_.step_given();
   Result<SyncStats> stats = inner_.finish_step();
   if (!stats.ok()) return stats;
   SYNCOPATE_RETURN_IF_ERROR(inner_.weights_needed({0, host_.weights.size()}));

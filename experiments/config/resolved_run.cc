@@ -50,6 +50,10 @@ bool is_staged(const ResolvedRun& config) {
   return has_servers(config) || config.collective != CollectiveKind::kNccl;
 }
 
+bool may_capture_steps(const ResolvedRun& config) { return config.device == DeviceKind::kCuda && !is_staged(config); }
+
+bool captures_steps(const ResolvedRun& config) { return may_capture_steps(config) && config.cuda_graphs; }
+
 bool has_own_collective(const ResolvedRun& config) {
   return sums_among_workers(config) && config.collective != CollectiveKind::kMpi &&
          config.collective != CollectiveKind::kNccl;

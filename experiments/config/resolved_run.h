@@ -52,6 +52,9 @@ std::optional<LinkShape> emulated_link_of(const ResolvedRun& config);
 // What the run means for the parts that do the work. Returns whether gradients and weights are copied through host
 // memory between a GPU and the network.
 bool is_staged(const ResolvedRun& config);
+// Returns whether a GPU can be given a whole step, update and all, as one CUDA graph; and whether it is.
+bool may_capture_steps(const ResolvedRun& config);
+bool captures_steps(const ResolvedRun& config);
 // Returns whether our own schedules (over a transport) or the direct collective carry the gradients.
 bool has_own_collective(const ResolvedRun& config);
 // Returns the schedule that sums gradients; none where a library sums them, or where the size decides (auto).

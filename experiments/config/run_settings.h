@@ -172,6 +172,7 @@ struct RunSettings {
   int prefetch = 8;                                        // batches that are prepared ahead
   BackendKind backend = BackendKind::kOneDnn;              // used on the CPU
   worker::Precision precision = worker::Precision::kFp32;  // used on a GPU
+  bool cuda_graphs = true;                                 // used where a GPU updates the weights
 
   // Training
   OptimizerChoice optimizer = OptimizerChoice::kAdam;

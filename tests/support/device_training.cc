@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+
+#include "worker/step_graphs.h"
 
 namespace syncopate::testing_support {
 namespace {
@@ -30,7 +33,7 @@ std::vector<float> initial_weights(const ParamLayout& layout) {
 }
 
 std::vector<float> train_on_device(SyncStrategy& strategy, ShadowDevice& device, int steps,
-                                   const TrainingState* restored) {
+                                   const TrainingState* restored, bool with_graphs) {
   const ParamLayout layout = small_layout();
   const Result<ParamArenas> arenas = strategy.allocate(layout);
   EXPECT_TRUE(arenas.ok()) << arenas.status().message();
@@ -47,20 +50,32 @@ std::vector<float> train_on_device(SyncStrategy& strategy, ShadowDevice& device,
   if (!buckets.ok()) return {};
 
   BackwardProgress progress(layout, *buckets);
-  int unfinished = 0;  // steps
-  for (int step = static_cast<int>(strategy.first_step()); step < steps; ++step) {
-    strategy.begin_step({step, kRate});
+  worker::StepGraphs graphs(device);
+  const float batches[3] = {};  // whose addresses graphs tell apart
+  int unfinished = 0;           // steps
+  const auto begun = std::make_shared<int>(static_cast<int>(strategy.first_step()) - 1);  // by the device
+  const auto give = [&]() -> Status {
+    device.give(device.compute(), [begun] { ++*begun; });
     progress.begin();
     for (std::size_t tensor = layout.tensors().size(); tensor-- > 0;) {
       const Range range = layout.tensors()[tensor].range;
       device.give(device.compute(), [=, arenas = *arenas] {
         for (std::size_t i = range.begin; i < range.end; ++i) {
-          arenas.gradients[i] = gradient_of(arenas.weights[i], step, i);
+          arenas.gradients[i] = gradient_of(arenas.weights[i], *begun, i);
         }
       });
       progress.tensor_ready(tensor, [&](std::size_t bucket) { strategy.gradient_ready(bucket); });
     }
     strategy.gradients_complete();
+    return {};
+  };
+  for (int step = static_cast<int>(strategy.first_step()); step < steps; ++step) {
+    strategy.begin_step({step, kRate});
+    const worker::BatchView batch{.values = std::span(batches).subspan(static_cast<std::size_t>(step) % 3, 1)};
+    const Status given = with_graphs ? graphs.launch(step, batch, give) : give();
+    EXPECT_TRUE(given.ok()) << given.message();
+    if (!given.ok()) return {};
+    strategy.step_given();
     ++unfinished;
     const int left = strategy.runs_ahead() && step + 1 < steps ? kStepsUnderWay - 1 : 0;
     for (; unfinished > left; --unfinished) {

@@ -43,6 +43,7 @@ class FaultyStrategy final : public SyncStrategy {
     inner_.gradient_ready(bucket);
   }
   void gradients_complete() override { inner_.gradients_complete(); }
+  void step_given() override { inner_.step_given(); }
   Result<SyncStats> finish_step() override {
     Result<SyncStats> stats = inner_.finish_step();
     const std::vector<float> fresh = late();

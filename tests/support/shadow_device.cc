@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "common/optimizer/update_constants.h"
@@ -57,7 +58,7 @@ class ShadowDevice::ShadowStream final : public Stream {
     if (!device_.is_device(device)) ADD_FAILURE() << "the source of copy_to_host is not device memory";
     if (device.size() != host.size()) ADD_FAILURE() << "copy of " << device.size() << " bytes to " << host.size();
     // Where work before it still uses the memory, that work must not be disturbed.
-    if (device_.failure_.ok() && !device_.queues_.touches(host)) poison(host);
+    if (device_.failure_.ok() && !device_.capture_ && !device_.queues_.touches(host)) poison(host);
     device_.copy(queue_, device, host, host);
   }
   void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) override {
@@ -78,12 +79,10 @@ class ShadowDevice::ShadowStream final : public Stream {
     device_.push(queue_, [=] { shadow_update(rule, weights, gradient, state, *constants); }, {});
   }
   void record(Event& event) override {
-    if (!device_.failure_.ok()) return;
-    dynamic_cast<ShadowEvent&>(event).point = device_.queues_.mark(queue_);
+    if (device_.failure_.ok()) device_.record(queue_, dynamic_cast<ShadowEvent&>(event).point);
   }
   void wait_for(const Event& event) override {
-    const auto& point = dynamic_cast<const ShadowEvent&>(event).point;
-    if (point && device_.failure_.ok()) device_.queues_.push(queue_, {.awaits = point});
+    if (device_.failure_.ok()) device_.await(queue_, dynamic_cast<const ShadowEvent&>(event).point);
   }
 
   std::size_t queue() const { return queue_; }
@@ -91,6 +90,12 @@ class ShadowDevice::ShadowStream final : public Stream {
  private:
   ShadowDevice& device_;
   std::size_t queue_;
+};
+
+class ShadowDevice::ShadowGraph final : public Graph {
+ public:
+  explicit ShadowGraph(std::vector<Captured> calls) : calls(std::move(calls)) {}
+  const std::vector<Captured> calls;
 };
 
 ShadowDevice::ShadowDevice(std::uint64_t seed) : queues_(seed), compute_(std::make_unique<ShadowStream>(*this)) {}
@@ -150,7 +155,85 @@ Result<std::unique_ptr<Event>> ShadowDevice::make_event() {
   return std::unique_ptr<Event>(std::make_unique<ShadowEvent>());
 }
 
+void ShadowDevice::record(std::size_t queue, std::shared_ptr<ShadowPoint>& point) {
+  if (capture_) {
+    capture_->push_back({.queue = queue, .records = &point});
+  } else {
+    point = queues_.mark(queue);
+  }
+}
+
+void ShadowDevice::await(std::size_t queue, const std::shared_ptr<ShadowPoint>& point) {
+  if (!capture_) {
+    if (point) queues_.push(queue, {.awaits = point});
+    return;
+  }
+  if (std::ranges::none_of(*capture_, [&](const Captured& call) { return call.records == &point; })) {
+    ADD_FAILURE() << "a stream that captures waits for an event of before";
+  }
+  capture_->push_back({.queue = queue, .awaits = &point});
+}
+
+void ShadowDevice::check_is_not_capturing(const char* what) const {
+  if (capture_) ADD_FAILURE() << what << " in the midst of a capture";
+}
+
+Status ShadowDevice::begin_capture() {
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  check_is_not_capturing("begin_capture");
+  capture_.emplace();
+  return {};
+}
+
+// Whether the compute stream waits for a point behind the queue's last work.
+bool ShadowDevice::is_joined(std::size_t queue) const {
+  const auto is_work = [queue](const Captured& call) { return call.queue == queue && call.run; };
+  const auto last = std::find_if(capture_->rbegin(), capture_->rend(), is_work).base();
+  return last == capture_->begin() || std::any_of(last, capture_->end(), [&](const Captured& record) {
+           return record.queue == queue && record.records != nullptr &&
+                  std::any_of(last, capture_->end(), [&](const Captured& wait) {
+                    return wait.queue == compute_->queue() && wait.awaits == record.records;
+                  });
+         });
+}
+
+Result<std::unique_ptr<Graph>> ShadowDevice::end_capture() {
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
+  for (const Captured& call : *capture_) {
+    if (call.queue != compute_->queue() && !is_joined(call.queue)) {
+      capture_.reset();
+      return Status::internal("shadow device: a stream of the capture was not joined");
+    }
+  }
+  std::unique_ptr<Graph> graph = std::make_unique<ShadowGraph>(std::move(*capture_));
+  capture_.reset();
+  return graph;
+}
+
+// As one piece: what lies before it in the compute stream is done first, and what follows waits for all of it.
+void ShadowDevice::launch(Graph& graph) {
+  check_is_not_capturing("a launch");
+  if (!failure_.ok()) return;
+  const std::vector<Captured>& calls = dynamic_cast<ShadowGraph&>(graph).calls;
+  const std::shared_ptr<ShadowPoint> begin = queues_.mark(compute_->queue());
+  std::set<std::size_t> others;
+  for (const Captured& call : calls) {
+    if (call.queue != compute_->queue() && others.insert(call.queue).second) {
+      queues_.push(call.queue, {.awaits = begin});
+    }
+    if (call.records != nullptr) {
+      *call.records = queues_.mark(call.queue);
+    } else if (call.awaits != nullptr) {
+      queues_.push(call.queue, {.awaits = *call.awaits});
+    } else {
+      push(call.queue, call.run, call.host);
+    }
+  }
+  for (const std::size_t queue : others) queues_.push(compute_->queue(), {.awaits = queues_.mark(queue)});
+}
+
 bool ShadowDevice::done(const Event& event) {
+  check_is_not_capturing("a question");
   const auto& point = dynamic_cast<const ShadowEvent&>(event).point;
   if (point && !hangs_) queues_.approach(point, queues_.draw_patience());
   return !point || point->reached || !failure_.ok();
@@ -168,6 +251,7 @@ Duration ShadowDevice::between(const Event& begin, const Event& end) {
 }
 
 Status ShadowDevice::wait(const Event& event, TimePoint /*deadline*/) {
+  check_is_not_capturing("a wait");
   const auto& point = dynamic_cast<const ShadowEvent&>(event).point;
   if (point && !hangs_) queues_.reach(point);
   SYNCOPATE_RETURN_IF_ERROR(failure_);
@@ -193,13 +277,14 @@ void ShadowDevice::copy(std::size_t queue, std::span<const std::byte> from, std:
                         std::span<const std::byte> host) {
   if (host.empty() || from.size() != to.size()) return;
   if (!is_pinned(host)) ++unpinned_copies_;
-  if (failure_.ok()) queues_.push(queue, {.run = [to] { poison(to); }, .host = host});
+  if (failure_.ok() && !capture_) queues_.push(queue, {.run = [to] { poison(to); }, .host = host});
   push(
       queue, [from, to] { std::memmove(to.data(), from.data(), to.size()); }, host);
 }
 
 void ShadowDevice::push(std::size_t queue, std::function<void()> run, std::span<const std::byte> host) {
   if (!failure_.ok()) return;
+  if (capture_) return capture_->push_back({.queue = queue, .run = std::move(run), .host = host});
   queues_.push(queue, {.run =
                            [this, run = std::move(run)] {
                              run();

@@ -14,6 +14,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,12 @@ class ShadowDevice final : public Device {
   Stream& compute() override;
   Result<std::unique_ptr<Stream>> make_stream() override;
   Result<std::unique_ptr<Event>> make_event() override;
+  // Work of a capture is kept until its graph is launched. What no capture allows fails the running test: asking and
+  // waiting on the host, and waits for events of before. A stream that the compute stream does not wait for in the end
+  // fails the capture.
+  Status begin_capture() override;
+  Result<std::unique_ptr<Graph>> end_capture() override;
+  void launch(Graph& graph) override;
   // May do some of the work that is asked about, so that whoever asks again and again gets there.
   bool done(const Event& event) override;
   // A microsecond for each piece of work done in between, on any stream.
@@ -68,6 +75,16 @@ class ShadowDevice final : public Device {
   class ShadowStream;
   class ShadowEvent;
   class ShadowPinned;
+  class ShadowGraph;
+
+  // One call of a capture.
+  struct Captured {
+    std::size_t queue = 0;
+    std::function<void()> run = {};  // work
+    std::span<const std::byte> host = {};
+    std::shared_ptr<ShadowPoint>* records = nullptr;       // or an event that is recorded
+    const std::shared_ptr<ShadowPoint>* awaits = nullptr;  // or waited for
+  };
 
   void copy(std::size_t queue, std::span<const std::byte> from, std::span<std::byte> to,
             std::span<const std::byte> host);
@@ -75,6 +92,10 @@ class ShadowDevice final : public Device {
   void push(std::size_t queue, std::function<void()> run, std::span<const std::byte> host);
   void fail(const Status& failure);
   Result<std::span<std::byte>> allocate_from(std::vector<AlignedBuffer>& memory, std::size_t bytes);
+  void record(std::size_t queue, std::shared_ptr<ShadowPoint>& point);
+  void await(std::size_t queue, const std::shared_ptr<ShadowPoint>& point);
+  void check_is_not_capturing(const char* what) const;
+  bool is_joined(std::size_t queue) const;
   bool is_device(std::span<const std::byte> range) const;
   bool is_pinned(std::span<const std::byte> range) const;
 
@@ -87,6 +108,7 @@ class ShadowDevice final : public Device {
   std::size_t allocated_ = 0;  // of both kinds
   bool was_refused_ = false;
   std::size_t unpinned_copies_ = 0;
+  std::optional<std::vector<Captured>> capture_;
   bool hangs_ = false;
   std::size_t pieces_left_ = std::numeric_limits<std::size_t>::max();
   Status failure_to_come_;

@@ -24,6 +24,16 @@ TEST(DeviceLocalStrategy, MakesTheUpdatesOfEveryRule) {
   }
 }
 
+TEST(DeviceLocalStrategy, MakesTheSameUpdatesWhereStepsAreLaunchedAsGraphs) {
+  const SteadyClock clock;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const OptimizerConfig optimizer{.kind = OptimizerKind::kAdamW, .weight_decay = 0.01f};
+    ShadowDevice device(seed);
+    DeviceLocalStrategy strategy(optimizer, device, clock, kTimeout);
+    EXPECT_EQ(train_on_device(strategy, device, 12, nullptr, true), train_in_plain_loops(optimizer, 12));
+  }
+}
+
 TEST(DeviceLocalStrategy, GoesOnFromWhatAnotherHasSaved) {
   const SteadyClock clock;
   for (OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
@@ -58,6 +68,7 @@ TEST(DeviceLocalStrategy, EndsInTimeWhereTheDeviceHangs) {
   device.hang(true);
   strategy.begin_step({0, 0.1});
   strategy.gradients_complete();
+  strategy.step_given();
   EXPECT_EQ(strategy.finish_step().status().code(), Code::kDeadlineExceeded);
   device.hang(false);
 }

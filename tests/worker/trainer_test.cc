@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/os/aligned_buffer.h"
+#include "tests/support/shadow_device.h"
 #include "tests/worker/tensor_helpers.h"
 #include "worker/data/image_dataset.h"
 #include "worker/local_strategy.h"
@@ -40,6 +41,7 @@ class FakeStrategy final : public SyncStrategy {
   }
   void gradient_ready(std::size_t bucket) override { note("gradient_ready " + std::to_string(bucket)); }
   void gradients_complete() override { note("gradients_complete"); }
+  void step_given() override { note("step_given"); }
   bool runs_ahead() const override { return is_ahead; }
   Result<SyncStats> finish_step() override {
     note("finish_step");
@@ -144,7 +146,8 @@ TEST_F(TrainerTest, CallsTheStrategyInItsOrderAndSaysWhatItIsDoing) {
     for (const char* bucket : {"0", "1", "2", "3"}) {
       expected.push_back(std::string("gradient_ready ") + bucket + " [backward]");
     }
-    expected.push_back("gradients_complete [synchronising]");
+    expected.push_back("gradients_complete [backward]");
+    expected.push_back("step_given [backward]");
     expected.push_back("finish_step [synchronising]");
   }
   expected.insert(expected.end(), {"leave [leaving]", "final_weights"});
@@ -172,6 +175,35 @@ TEST_F(TrainerTest, GivesTheNextStepBeforeItWaitsForOneOfADevice) {
             (Calls{"begin_step 0", "begin_step 1", "finish_step ", "finish_step ", "begin_step 2", "finish_step "}));
   EXPECT_EQ(recorded, (std::vector<std::size_t>{0, 0, 1, 2, 2, 2}));
   EXPECT_EQ(records_.all.size(), 3u);
+}
+
+TEST_F(TrainerTest, LaunchesStepsAsGraphsOnceTheyWereCaptured) {
+  testing_support::ShadowDevice device;
+  options_.total_steps = 7;
+  options_.steps_per_epoch = 100;
+  strategy_.is_ahead = true;
+  hooks_.plants_nan = [&] { return strategy_.learning_rates.size() == 5; };  // in step 4
+  ASSERT_TRUE(train(options_, hooks_,
+                    {.backend = *backend_,
+                     .model = *model_,
+                     .batches = batches_,
+                     .strategy = strategy_,
+                     .records = records_,
+                     .clock = clock_,
+                     .activity = activity_,
+                     .device = &device},
+                    nullptr)
+                  .ok());
+  Calls given;  // steps whose work the host has given call by call
+  std::string step;
+  for (const std::string& call : calls_) {
+    if (call.starts_with("begin_step")) step = call.substr(11, 1);
+    if (call.starts_with("gradients_complete")) given.push_back(step);
+  }
+  EXPECT_EQ(given, (Calls{"0", "1", "2", "4"}))
+      << "the first, one of each turn to capture, and one that is unlike others";
+  EXPECT_EQ(std::ranges::count_if(calls_, [](const auto& call) { return call.starts_with("step_given"); }), 7);
+  EXPECT_EQ(records_.all.size(), 7u);
 }
 
 TEST_F(TrainerTest, SettlesAllStepsBeforeAnEpochAndAnEvaluation) {
@@ -386,7 +418,7 @@ TEST_F(TrainerTest, OfAStragglerHandsOverNoGradientBeforeItIsDue) {
   ASSERT_TRUE(run(strategy_, &straggling).ok());
   EXPECT_EQ(calls_, (Calls{"allocate [joining]", "join [joining]", "begin_step 0 [forward]", "wait [straggling]",
                            "gradient_ready 0 [backward]", "gradient_ready 1 [backward]", "gradient_ready 2 [backward]",
-                           "gradient_ready 3 [backward]", "gradients_complete [synchronising]",
+                           "gradient_ready 3 [backward]", "gradients_complete [backward]", "step_given [backward]",
                            "finish_step [synchronising]", "leave [leaving]", "final_weights"}));
   const StepRecord& record = records_.all.front();
   EXPECT_EQ(record.straggle, std::chrono::milliseconds(40));

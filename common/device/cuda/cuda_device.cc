@@ -93,6 +93,10 @@ class CudaDevice final : public Device {
   Result<std::unique_ptr<Stream>> make_stream() override;
   Result<std::unique_ptr<Event>> make_event() override;
 
+  Status begin_capture() override;
+  Result<std::unique_ptr<Graph>> end_capture() override;
+  void launch(Graph& graph) override;
+
   bool done(const Event& event) override;
   Duration between(const Event& begin, const Event& end) override;
   Status wait(const Event& event, TimePoint deadline) override;
@@ -110,7 +114,8 @@ class CudaDevice final : public Device {
   FirstFailure failure_;
   std::vector<std::span<std::byte>> memory_;
   std::vector<std::span<std::byte>> pinned_memory_;
-  bool was_refused_ = false;   // memory_ could not grow
+  bool was_refused_ = false;  // memory_ could not grow
+  CudaCapture capture_;
   std::set<Stream*> streams_;  // those that live
   std::unique_ptr<Stream> compute_;
   std::unique_ptr<Stream> wakes_;  // on which nothing is done but to wait for events and to ring
@@ -237,7 +242,7 @@ Result<std::unique_ptr<Stream>> CudaDevice::make_stream() {
   // Non-blocking: it neither waits for the default stream nor holds it up.
   const cudaError_t result = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   if (!failure_.keep(result, "cudaStreamCreateWithFlags")) return status();
-  return std::unique_ptr<Stream>(std::make_unique<CudaStream>(index_, stream, failure_, streams_));
+  return std::unique_ptr<Stream>(std::make_unique<CudaStream>(index_, stream, failure_, capture_, streams_));
 }
 
 Result<std::unique_ptr<Event>> CudaDevice::make_event() {
@@ -246,6 +251,32 @@ Result<std::unique_ptr<Event>> CudaDevice::make_event() {
   // Takes the time; asking after it never blocks.
   if (!failure_.keep(cudaEventCreateWithFlags(&event, cudaEventDefault), "cudaEventCreateWithFlags")) return status();
   return std::unique_ptr<Event>(std::make_unique<CudaEvent>(event, failure_));
+}
+
+Status CudaDevice::begin_capture() {
+  if (!ready()) return status();
+  capture_ = {.is_on = true, .number = capture_.number + 1};
+  // What other threads do, NCCL's and those of other devices, does not concern it.
+  failure_.keep(cudaStreamBeginCapture(raw(*compute_), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  return status();
+}
+
+Result<std::unique_ptr<Graph>> CudaDevice::end_capture() {
+  capture_.is_on = false;
+  cudaGraph_t captured = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(raw(*compute_), &captured);
+  if (!failure_.none() || !failure_.keep(ended, "cudaStreamEndCapture")) return status();
+  cudaGraphExec_t graph = nullptr;
+  const cudaError_t made = cudaGraphInstantiate(&graph, captured, 0);
+  failure_.keep(cudaGraphDestroy(captured), "cudaGraphDestroy");
+  if (!failure_.keep(made, "cudaGraphInstantiate")) return status();
+  return std::unique_ptr<Graph>(std::make_unique<CudaGraph>(graph, failure_));
+}
+
+void CudaDevice::launch(Graph& graph) {
+  if (!ready()) return;
+  failure_.giving("a step's graph");
+  failure_.keep(cudaGraphLaunch(static_cast<CudaGraph&>(graph).get(), raw(*compute_)), "cudaGraphLaunch");
 }
 
 bool CudaDevice::done(const Event& event) {

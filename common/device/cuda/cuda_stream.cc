@@ -7,7 +7,28 @@
 
 namespace syncopate {
 
-CudaEvent::~CudaEvent() { failure_.keep(cudaEventDestroy(event_), "cudaEventDestroy"); }
+CudaEvent::~CudaEvent() {
+  for (cudaEvent_t event : {event_, order_}) {
+    if (event != nullptr) failure_.keep(cudaEventDestroy(event), "cudaEventDestroy");
+  }
+}
+
+cudaError_t CudaEvent::record(cudaStream_t stream, const CudaCapture& capture) {
+  recorded_ = true;
+  if (!capture.is_on) return cudaEventRecord(event_, stream);
+  captured_in_ = capture.number;
+  if (order_ == nullptr) {
+    if (const cudaError_t made = cudaEventCreateWithFlags(&order_, cudaEventDisableTiming); made != cudaSuccess)
+      return made;
+  }
+  if (const cudaError_t ordered = cudaEventRecord(order_, stream); ordered != cudaSuccess) return ordered;
+  return cudaEventRecordWithFlags(event_, stream, cudaEventRecordExternal);
+}
+
+cudaError_t CudaEvent::hold(cudaStream_t stream, const CudaCapture& capture) const {
+  const bool is_captured = capture.is_on && captured_in_ == capture.number;
+  return cudaStreamWaitEvent(stream, is_captured ? order_ : event_, cudaEventWaitDefault);
+}
 
 CudaStream::~CudaStream() {
   all_.erase(this);
@@ -50,13 +71,12 @@ void CudaStream::update(const OptimizerConfig& rule, std::span<float> weights, s
 
 void CudaStream::record(Event& event) {
   if (!failure_.none()) return;
-  auto& point = static_cast<CudaEvent&>(event);
-  if (failure_.keep(cudaEventRecord(point.get(), stream_), "cudaEventRecord")) point.set_recorded();
+  failure_.keep(static_cast<CudaEvent&>(event).record(stream_, capture_), "cudaEventRecord");
 }
 
 void CudaStream::wait_for(const Event& event) {
   if (!failure_.none()) return;
-  failure_.keep(cudaStreamWaitEvent(stream_, raw(event), cudaEventWaitDefault), "cudaStreamWaitEvent");
+  failure_.keep(static_cast<const CudaEvent&>(event).hold(stream_, capture_), "cudaStreamWaitEvent");
 }
 
 cudaStream_t raw(Stream& stream) { return static_cast<CudaStream&>(stream).get(); }

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <set>
 
 #include "common/device/cuda/cuda_status.h"
@@ -10,7 +11,14 @@
 
 namespace syncopate {
 
-// Owns its CUDA event, which records the device's time.
+// Whether a device's streams capture, and which of its captures it is, from 1 on.
+struct CudaCapture {
+  bool is_on = false;
+  std::uint64_t number = 0;
+};
+
+// Owns its CUDA event, which records the device's time, and one that orders streams within a capture, where CUDA's
+// events do either (CUDA Runtime API, cudaEventRecordWithFlags).
 class CudaEvent final : public Event {
  public:
   CudaEvent(cudaEvent_t event, FirstFailure& failure) : event_(event), failure_(failure) {}
@@ -21,20 +29,25 @@ class CudaEvent final : public Event {
   cudaEvent_t get() const { return event_; }
   // Whether it was ever recorded; only then it has a time.
   bool recorded() const { return recorded_; }
-  void set_recorded() { recorded_ = true; }
+  // Records it on a stream, which captures if `capture` is on. Returns what CUDA said first.
+  cudaError_t record(cudaStream_t stream, const CudaCapture& capture);
+  // Makes a stream wait for it.
+  cudaError_t hold(cudaStream_t stream, const CudaCapture& capture) const;
 
  private:
   const cudaEvent_t event_;
   FirstFailure& failure_;
   bool recorded_ = false;
+  cudaEvent_t order_ = nullptr;    // in captures; made for the first
+  std::uint64_t captured_in_ = 0;  // the capture in which it was recorded last
 };
 
 // Owns its stream. Once anything of the device has failed, new work is ignored.
 class CudaStream final : public Stream {
  public:
   // Is one of `all`, the streams of its device, as long as it lives.
-  CudaStream(int gpu, cudaStream_t stream, FirstFailure& failure, std::set<Stream*>& all)
-      : gpu_(gpu), stream_(stream), failure_(failure), all_(all) {
+  CudaStream(int gpu, cudaStream_t stream, FirstFailure& failure, const CudaCapture& capture, std::set<Stream*>& all)
+      : gpu_(gpu), stream_(stream), failure_(failure), capture_(capture), all_(all) {
     all_.insert(this);
   }
   // Work already enqueued goes on.
@@ -55,7 +68,23 @@ class CudaStream final : public Stream {
   const int gpu_;
   const cudaStream_t stream_;
   FirstFailure& failure_;
+  const CudaCapture& capture_;
   std::set<Stream*>& all_;
+};
+
+// Owns what CUDA launches.
+class CudaGraph final : public Graph {
+ public:
+  CudaGraph(cudaGraphExec_t graph, FirstFailure& failure) : graph_(graph), failure_(failure) {}
+  ~CudaGraph() override { failure_.keep(cudaGraphExecDestroy(graph_), "cudaGraphExecDestroy"); }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+
+  cudaGraphExec_t get() const { return graph_; }
+
+ private:
+  const cudaGraphExec_t graph_;
+  FirstFailure& failure_;
 };
 
 }  // namespace syncopate

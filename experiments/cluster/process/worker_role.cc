@@ -280,7 +280,8 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
       .straggling = straggling ? &*straggling : nullptr,
       .core_wait = core_wait ? [&] { return core_wait->total(); } : std::function<Duration()>(),
       .work = work,
-      .tracer = context_.tracer};
+      .tracer = context_.tracer,
+      .device = captures_steps(config_) ? place_.device.get() : nullptr};
   log_info("membership {}: training {} with {} parameters for {} steps of {} samples", membership.number,
            model_->name(), model_->layout().parameter_count(), options.total_steps, config_.batch_size);
   if (place_.device) {

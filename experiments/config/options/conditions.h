@@ -41,6 +41,7 @@ inline const Condition kConnections{"--transport=ipc or --transport=tcp", [](con
                                     }};
 inline const Condition kOnCpu{"--device=cpu", [](const Run& r) { return r.device == DeviceKind::kCpu; }};
 inline const Condition kOnGpu{"--device=cuda", [](const Run& r) { return r.device == DeviceKind::kCuda; }};
+inline const Condition kStepsOnGpu{"--device=cuda under local or --collective=nccl", may_capture_steps};
 inline const Condition kOtherHosts{"--hosts that names another host",
                                    [](const Run& r) { return spans_hosts(r) && r.cluster == ClusterKind::kReal; }};
 

@@ -143,6 +143,13 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
              &C::precision, "precision",
              {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
       conditions::kOnGpu));
+  table.push_back(only(on_or_off({.group = group,
+                                  .name = "cuda-graphs",
+                                  .placeholder = "HOW",
+                                  .sentence = "Whether a step is captured once and then given to the GPU as one piece; "
+                                              "off shows what that gains."},
+                                 &C::cuda_graphs, "cuda-graphs"),
+                       conditions::kStepsOnGpu));
   add_recommender_options(table);
 }
 

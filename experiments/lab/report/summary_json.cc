@@ -184,6 +184,7 @@ std::string environment_json(const Environment& environment, const ResolvedRun& 
                      {"gpus", environment.gpus},
                      {"shared_gpu", config.share_gpu},
                      {"staged", is_staged(config)},
+                     {"cuda_graphs", captures_steps(config)},
                      {"precision", name_of(config.precision)},
                      {"backend", config.device == DeviceKind::kCuda ? "cuda" : name_of(config.backend)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

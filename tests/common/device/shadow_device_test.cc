@@ -154,6 +154,37 @@ TEST(ShadowDevice, CountsCopiesThatWouldHoldTheHostUp) {
   EXPECT_EQ(bench.device.unpinned_copies(), 1u);
 }
 
+TEST(ShadowDevice, DoesWhatWasCapturedOncePerLaunch) {
+  Bench bench;
+  int first = 0, second = 0, seen = 0;
+  ASSERT_TRUE(bench.device.begin_capture().ok());
+  bench.device.give(bench.device.compute(), [&] { ++first; });
+  bench.device.compute().record(*bench.first);
+  bench.side->wait_for(*bench.first);
+  bench.device.give(*bench.side, [&] { second = first; });
+  bench.side->record(*bench.second);
+  bench.device.compute().wait_for(*bench.second);
+  const Result<std::unique_ptr<Graph>> graph = bench.device.end_capture();
+  ASSERT_TRUE(graph.ok());
+  bench.device.finish();
+  EXPECT_EQ(first, 0);
+  for (int launch = 1; launch <= 3; ++launch) {
+    bench.device.launch(**graph);
+    bench.device.give(bench.device.compute(), [&] { seen = second; });
+    bench.device.finish();
+    EXPECT_EQ(seen, launch);
+  }
+}
+
+TEST(ShadowDevice, RefusesACaptureWhoseStreamsAreNotJoined) {
+  Bench bench;
+  ASSERT_TRUE(bench.device.begin_capture().ok());
+  bench.device.compute().record(*bench.first);
+  bench.side->wait_for(*bench.first);
+  bench.device.give(*bench.side, [] {});
+  EXPECT_FALSE(bench.device.end_capture().ok());
+}
+
 TEST(ShadowDevice, FailsOnDemandAndIgnoresWhatComesAfter) {
   Bench bench;
   int done = 0;
