@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/library_work.h"
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/settings.h"
@@ -64,6 +65,7 @@ Lost lost_by(cublasComputeType_t type) {
 // All matrices lie column by column.
 void add_vector(const Product& product, const Shape& shape, float* d, std::size_t stride) {
   const auto* const vector = static_cast<const float*>(product.vector);
+  reads(vector, shape.rows * sizeof(float));
   for (std::size_t column = 0; column < shape.columns; ++column) {
     for (std::size_t row = 0; row < shape.rows; ++row) {
       float& value = d[column * stride + row];
@@ -75,6 +77,7 @@ void add_vector(const Product& product, const Shape& shape, float* d, std::size_
 
 void sum_columns(const Product& product, const Shape& shape, const float* b, std::size_t stride) {
   auto* const sums = static_cast<float*>(product.vector);
+  writes(sums, shape.columns * sizeof(float));
   for (std::size_t column = 0; column < shape.columns; ++column) {
     double sum = 0;
     for (std::size_t k = 0; k < shape.inner; ++k) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "tests/software_gpu/machine.h"
-#include "tests/software_gpu/memory.h"
+#include "tests/software_gpu/order.h"
 #include "tests/software_gpu/runtime_call.h"
 #include "tests/software_gpu/streams.h"
 
@@ -17,9 +17,11 @@ namespace {
 // A launch of a graph.
 class Execution {
  public:
-  Execution(std::shared_ptr<const Graph> graph, std::shared_ptr<const Execution> before)
+  Execution(std::shared_ptr<const Graph> graph, std::size_t lane, std::shared_ptr<const Execution> before)
       : graph_(std::move(graph)),
+        lane_(lane),
         before_(std::move(before)),
+        begun_(graph_->nodes.size()),
         waits_for_(graph_->nodes.size()),
         followers_(graph_->nodes.size()),
         left_(graph_->nodes.size()) {
@@ -35,21 +37,45 @@ class Execution {
   // Goes on with one node: none is done before those that it depends on, and none beside an earlier launch.
   Progress go_on() {
     if (before_ && before_->left_ > 0) return Progress::kWaits;
+    Knowledge& knowledge = Running::now()->knowledge();
+    if (before_) knowledge.join(before_->end_);
     before_.reset();
     std::ranges::sort(ready_);
     arrange(ready_);
     for (std::size_t i = 0; i < ready_.size(); ++i) {
-      running_now(graph_->nodes[ready_[i]].name.c_str());
-      const Progress progress = works_[ready_[i]]();
+      const Progress progress = go_on(ready_[i], knowledge);
       if (progress == Progress::kMoved) return progress;
       if (progress == Progress::kWaits) continue;
       end(i);
-      return left_ == 0 ? Progress::kDone : Progress::kMoved;
+      return left_ == 0 ? end(knowledge) : Progress::kMoved;
     }
-    return left_ == 0 ? Progress::kDone : Progress::kWaits;
+    return left_ == 0 ? end(knowledge) : Progress::kWaits;
   }
 
  private:
+  struct Begun {
+    Knowledge knowledge;
+    std::uint32_t number = 0;  // 0: has not
+  };
+
+  Progress go_on(std::size_t i, const Knowledge& before) {
+    const Node& node = graph_->nodes[i];
+    Begun& begun = begun_[i];
+    if (begun.number == 0) {
+      begun.knowledge = before;
+      for (const std::size_t each : node.after) begun.knowledge.join(begun_[each].knowledge);
+      begun.number = begun.knowledge.add(lane_ + node.lane);
+    }
+    const Running running(node.name, node.given_by, lane_ + node.lane, begun.number, begun.knowledge);
+    return works_[i]();
+  }
+
+  Progress end(Knowledge& knowledge) {
+    for (const Begun& node : begun_) knowledge.join(node.knowledge);
+    end_ = knowledge;
+    return Progress::kDone;
+  }
+
   void end(std::size_t place) {
     const std::size_t node = ready_[place];
     ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -60,7 +86,10 @@ class Execution {
   }
 
   std::shared_ptr<const Graph> graph_;
+  const std::size_t lane_;  // the first of the graph's
   std::shared_ptr<const Execution> before_;
+  std::vector<Begun> begun_;
+  Knowledge end_;  // when all is done
   std::vector<Work> works_;
   std::vector<std::size_t> waits_for_;  // how many nodes
   std::vector<std::vector<std::size_t>> followers_;
@@ -70,6 +99,7 @@ class Execution {
 
 struct Executable {
   std::shared_ptr<const Graph> graph;
+  std::size_t lane = 0;                   // the first of its own
   std::shared_ptr<const Execution> last;  // launch
 };
 
@@ -113,6 +143,12 @@ Executable* executable_of(cudaGraphExec_t handle, const char* call) {
 }
 
 }  // namespace
+
+std::size_t Capture::lane_of(std::size_t lane_of_stream) {
+  const auto [place, is_new] = lanes.try_emplace(lane_of_stream, graph->lanes);
+  if (is_new) ++graph->lanes;
+  return place->second;
+}
 
 bool Capture::is_joined(const std::vector<std::size_t>& last) const {
   std::vector<bool> is_before(graph->nodes.size());
@@ -222,7 +258,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
       cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
   if ((flags & ~kKnown) != 0) find_fault("cudaGraphInstantiate with flags that are not modelled");
   *executable = new_handle<cudaGraphExec_t>();
-  graphs().executables[*executable] = {.graph = found->second, .last = nullptr};
+  graphs().executables[*executable] = {
+      .graph = found->second, .lane = new_lanes(found->second->lanes), .last = nullptr};
   return cudaSuccess;
 }
 
@@ -246,7 +283,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream) {
     return invalidate(*capture, cudaErrorStreamCaptureUnsupported);
   }
   for (std::size_t i = 0; i < executable->graph->nodes.size(); ++i) count("cudaGraphLaunch.nodes");
-  const auto execution = std::make_shared<Execution>(executable->graph, std::move(executable->last));
+  const auto execution = std::make_shared<Execution>(executable->graph, executable->lane, std::move(executable->last));
   executable->last = execution;
   give_made(stream, "cudaGraphLaunch", [execution]() -> Work { return [execution] { return execution->go_on(); }; });
   return cudaSuccess;

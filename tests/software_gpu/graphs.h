@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,10 +18,13 @@ struct Node {
   std::string name;
   Make make;
   std::vector<std::size_t> after;  // nodes before it that must have ended
+  std::size_t lane = 0;            // of the graph's: nodes that one stream was given
+  const void* given_by = nullptr;  // where that call returned to
 };
 
 struct Graph {
   std::vector<Node> nodes;
+  std::size_t lanes = 0;
 };
 
 // A capture that is under way. Streams that take part share it.
@@ -31,7 +35,10 @@ struct Capture {
   std::thread::id thread = std::this_thread::get_id();
   unsigned long long number = 0;
   bool is_invalid = false, is_over = false;
+  std::map<std::size_t, std::size_t> lanes;
 
+  // The graph's lane for what a stream is given, by the stream's own.
+  std::size_t lane_of(std::size_t lane_of_stream);
   // Whether all nodes are among these, or before one of them.
   bool is_joined(const std::vector<std::size_t>& nodes) const;
 };

@@ -11,46 +11,22 @@
 #include <vector>
 
 #include "tests/software_gpu/grid.h"
-
-namespace {
-
-std::vector<std::string>& faults() {
-  static std::vector<std::string> found;
-  return found;
-}
-
-}  // namespace
-
-extern "C" void software_gpu_found(const char* fault) { faults().emplace_back(fault); }
+#include "tests/software_gpu/own_test.h"
 
 namespace software_gpu {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr int kFloats = 4;
-
-class Graphs : public testing::Test {
+class Graphs : public OwnTest {
  protected:
-  Graphs() {
-    for (cudaStream_t* stream : {&one_, &two_}) cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
-    for (cudaEvent_t* event : {&fork_, &join_}) cudaEventCreateWithFlags(event, cudaEventDefault);
-    cudaMalloc(reinterpret_cast<void**>(&device_), kFloats * sizeof(float));
-    cudaHostAlloc(reinterpret_cast<void**>(&pinned_), 2 * kFloats * sizeof(float), cudaHostAllocDefault);
-    cudaMemsetAsync(device_, 0, kFloats * sizeof(float), one_);
-    cudaStreamSynchronize(one_);
-  }
   ~Graphs() override {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
     if (graph_ != nullptr) cudaGraphDestroy(graph_);
-    for (cudaStream_t stream : {one_, two_}) cudaStreamDestroy(stream);
-    for (cudaEvent_t event : {fork_, join_}) cudaEventDestroy(event);
-    cudaFree(device_);
-    cudaFreeHost(pinned_);
-    EXPECT_THAT(std::exchange(faults(), {}), IsEmpty());
   }
 
   void begin(cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal) {
@@ -85,16 +61,9 @@ class Graphs : public testing::Test {
     cudaStreamSynchronize(stream);
     return {pinned_, pinned_ + kFloats};
   }
-  std::string fault() {
-    const std::vector<std::string> found = std::exchange(faults(), {});
-    return found.size() == 1 ? found[0] : std::to_string(found.size()) + " faults";
-  }
 
-  cudaStream_t one_{}, two_{};
-  cudaEvent_t fork_{}, join_{};
   cudaGraph_t graph_{};
   cudaGraphExec_t executable_{};
-  float *device_ = nullptr, *pinned_ = nullptr;  // pinned_ has twice as many
 };
 
 TEST_F(Graphs, DoWhatWasCapturedWithEachLaunch) {
@@ -277,7 +246,9 @@ TEST_F(Graphs, HaveNoEventThatIsAskedOrTimed) {
   begin(cudaStreamCaptureModeRelaxed);
   cudaEventRecord(fork_, one_);
   EXPECT_EQ(cudaEventQuery(fork_), cudaErrorCapturedEvent);
-  EXPECT_THAT(fault(), HasSubstr("cudaEventQuery of an event that was last recorded in a capture"));
+  EXPECT_THAT(fault(), AllOf(HasSubstr("cudaEventQuery of an event that was last recorded in a capture"),
+                             HasSubstr("Graphs_HaveNoEventThatIsAskedOrTimed_Test")))
+      << "where that is in the source";
   expect_invalid();
   cudaEventRecord(join_, two_);
   EXPECT_EQ(cudaEventSynchronize(join_), cudaSuccess);

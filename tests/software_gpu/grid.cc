@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/settings.h"
 #include "tests/software_gpu/streams.h"
@@ -72,7 +73,10 @@ std::vector<std::pair<char*, char*>>& shared_parts() {
 // The block that runs. There is one at a time: work of streams has the lock.
 class Block {
  public:
-  explicit Block(const Launch& launch) : launch_(launch), threads_(launch.block.x * launch.block.y * launch.block.z) {
+  explicit Block(const Launch& launch)
+      : launch_(launch),
+        threads_(launch.block.x * launch.block.y * launch.block.z),
+        meetings_((threads_.size() + kWarp - 1) / kWarp) {
     for (unsigned i = 0; i < threads_.size(); ++i) {
       const dim3& block = launch.block;
       threads_[i].index = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
@@ -86,6 +90,8 @@ class Block {
     for (const auto& [begin, end] : shared_parts()) std::fill(begin, end, static_cast<char>(0xff));
     for (Thread& thread : threads_) thread.state = State::kNew;
     next_ = 0;
+    barriers_ = 0;
+    std::ranges::fill(meetings_, 0u);
     current = this;
     while (next_ < order_.size())
       resume(context::fiber(std::allocator_arg, Stacks(),
@@ -107,8 +113,7 @@ class Block {
     self.value = value;
     self.distance = distance;
     scheduler_ = std::move(scheduler_).resume();
-    running_ = &self;
-    threadIdx = self.index;
+    enter(self);
     return self.value;
   }
 
@@ -119,12 +124,19 @@ class Block {
   context::fiber begin_threads(context::fiber&& caller) {
     scheduler_ = std::move(caller);
     while (next_ < order_.size()) {
-      running_ = &threads_[order_[next_++]];
-      threadIdx = running_->index;
+      enter(threads_[order_[next_++]]);
       launch_.body();
       running_->state = State::kDone;
     }
     return std::move(scheduler_);
+  }
+
+  void enter(Thread& thread) {
+    running_ = &thread;
+    threadIdx = thread.index;
+    const auto number = static_cast<unsigned>(&thread - threads_.data());
+    const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    run_thread({.block = block, .thread = number, .barriers = barriers_, .meetings = meetings_[number / kWarp]});
   }
 
   void resume(context::fiber fiber) {
@@ -145,6 +157,7 @@ class Block {
                    ": a warp's operation with all lanes in its mask, some of which have ended or do not exist");
       }
       exchange(warp);
+      ++meetings_[first / kWarp];
       has_released = true;
       for (const unsigned i : order_) {
         const bool is_of_warp = i >= first && i < first + warp.size();
@@ -194,6 +207,7 @@ class Block {
     for (const unsigned i : order_) {
       if (threads_[i].state == State::kAtBarrier) waiting.push_back(i);
     }
+    ++barriers_;
     for (const unsigned i : waiting) resume(std::move(threads_[i].rest));
     return true;
   }
@@ -202,6 +216,8 @@ class Block {
   std::vector<Thread> threads_;
   std::vector<unsigned> order_;
   std::size_t next_ = 0;
+  unsigned barriers_ = 0;           // behind the block
+  std::vector<unsigned> meetings_;  // behind each warp
   Thread* running_ = nullptr;
   context::fiber scheduler_;
 };
@@ -247,7 +263,9 @@ cudaError_t launch(Launch launch, cudaStream_t stream) {
 }
 
 void register_shared(char* begin, char* end) {
-  if (begin != nullptr && begin != end) shared_parts().emplace_back(begin, end);
+  if (begin == nullptr || begin == end) return;
+  shared_parts().emplace_back(begin, end);
+  watch_shared(begin, end);
 }
 
 void meet_block(int line) { Block::current->wait(State::kAtBarrier, line, 0, 0); }

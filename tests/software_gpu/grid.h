@@ -6,6 +6,10 @@
 #include <functional>
 #include <string>
 
+// What CUDA shows the thread that runs.
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+
 namespace software_gpu {
 
 struct Launch {

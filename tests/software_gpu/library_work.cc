@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/memory.h"
 
@@ -24,6 +25,7 @@ float rounded(float value, int bits) {
 }  // namespace
 
 Factors::Factors(const void* values, std::size_t count, Lost lost) : at_(static_cast<const float*>(values)) {
+  reads(values, count * sizeof(float));
   if (lost == Lost::kNone) return;
   rounded_.assign(at_, at_ + count);
   for (float& value : rounded_) value = rounded(value, static_cast<int>(lost));
@@ -48,9 +50,15 @@ bool are_on_device(const char* call, std::initializer_list<Operand> operands, co
 }
 
 void spoil_before(void* workspace, std::size_t bytes, void* result, std::size_t floats) {
-  constexpr std::size_t kMostSpoilt = std::size_t{1} << 20;
-  if (bytes > 0) spoil(workspace, std::min(bytes, kMostSpoilt));
-  spoil(result, floats * sizeof(float));
+  const auto overwrite = [](void* memory, std::size_t size) {
+    writes(memory, size);
+    spoil(memory, size);
+  };
+  // Its beginning and its end are enough to find whoever shares it.
+  const std::size_t part = std::min(bytes, std::size_t{4096});
+  if (part > 0) overwrite(workspace, part);
+  if (part > 0) overwrite(static_cast<char*>(workspace) + (bytes - part), part);
+  overwrite(result, floats * sizeof(float));
 }
 
 }  // namespace software_gpu

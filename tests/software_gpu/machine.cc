@@ -7,7 +7,9 @@
 #include <map>
 #include <set>
 
+#include "tests/software_gpu/order.h"
 #include "tests/software_gpu/settings.h"
+#include "tests/software_gpu/where.h"
 
 namespace software_gpu {
 namespace {
@@ -55,8 +57,10 @@ std::uint64_t draw(std::uint64_t below) { return below == 0 ? 0 : dice()() % bel
 void find_fault(const std::string& text) {
   const std::lock_guard hold(machine_lock());
   if (!machine().faults.insert(text).second) return;
-  std::fprintf(stderr, "software GPU: FAULT: %s\n", text.c_str());
-  if (software_gpu_found != nullptr && !machine().is_at_end) return software_gpu_found(text.c_str());
+  const void* const by = Running::now() == nullptr ? caller() : Running::now()->given_by();
+  const std::string said = by == nullptr ? text : text + ": " + place_in_source(by);
+  std::fprintf(stderr, "software GPU: FAULT: %s\n", said.c_str());
+  if (software_gpu_found != nullptr && !machine().is_at_end) return software_gpu_found(said.c_str());
   std::abort();
 }
 

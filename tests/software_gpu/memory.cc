@@ -12,7 +12,9 @@
 #include <set>
 #include <string>
 
+#include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/machine.h"
+#include "tests/software_gpu/order.h"
 #include "tests/software_gpu/settings.h"
 
 namespace software_gpu {
@@ -39,14 +41,14 @@ struct Memory {
   std::set<void*> pinned_here;                    // allocated by allocate_pinned()
 };
 
-const char* what_runs = "code of the host";
 struct sigaction action_before;
 
 // Only what a handler of a signal may call.
 void say_wrong_address(int, siginfo_t* info, void*) {
   char text[300];
+  const Running* const running = Running::now();
   const int size = std::snprintf(text, sizeof(text), "software GPU: FAULT: %s touches %p, which is not open to it\n",
-                                 what_runs, info->si_addr);
+                                 running == nullptr ? "code of the host" : running->name().c_str(), info->si_addr);
   (void)!write(STDERR_FILENO, text, static_cast<std::size_t>(std::max(size, 0)));
   sigaction(SIGSEGV, &action_before, nullptr);
 }
@@ -58,6 +60,7 @@ Memory& memory_of_all() {
         mmap(nullptr, kArena + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     memory->arena = mapped + (kHugePage - reinterpret_cast<std::uintptr_t>(mapped) % kHugePage);
     madvise(memory->arena, kArena, MADV_HUGEPAGE);
+    watch_device(memory->arena, kArena);
     struct sigaction action {};
     action.sa_sigaction = say_wrong_address;
     action.sa_flags = SA_SIGINFO;
@@ -134,6 +137,7 @@ cudaError_t release(void* address) {
   auto& [at, allocation] = *found;
   check_red_zone(at, allocation);
   madvise(memory.arena + at, allocation.pages, MADV_DONTNEED);
+  forget_device(memory.arena + at, allocation.pages);
   mprotect(memory.arena + at, allocation.pages, PROT_NONE);
   memory.in_use -= allocation.bytes;
   allocation.is_live = false;
@@ -159,6 +163,7 @@ cudaError_t allocate_pinned(void** address, std::size_t bytes) {
   spoil(memory, bytes);
   memory_of_all().pinned[static_cast<char*>(memory)] = bytes;
   memory_of_all().pinned_here.insert(memory);
+  watch_pinned(memory, bytes);
   *address = memory;
   return cudaSuccess;
 }
@@ -171,6 +176,7 @@ cudaError_t release_pinned(void* address) {
   }
   const auto pinned = memory.pinned.find(static_cast<char*>(address));
   munmap(address, pinned->second);
+  forget_pinned(address);
   memory.pinned.erase(pinned);
   return sticky_error();
 }
@@ -181,11 +187,13 @@ cudaError_t pin(void* address, std::size_t bytes) {
     if (at < begin + size && at + bytes > begin) return remember(cudaErrorHostMemoryAlreadyRegistered);
   }
   memory_of_all().pinned[at] = bytes;
+  watch_pinned(address, bytes);
   return cudaSuccess;
 }
 
 cudaError_t unpin(void* address) {
   const bool was_pinned = memory_of_all().pinned.erase(static_cast<char*>(address)) > 0;
+  if (was_pinned) forget_pinned(address);
   return was_pinned ? sticky_error() : remember(cudaErrorHostMemoryNotRegistered);
 }
 
@@ -207,7 +215,5 @@ void check_memory_at_end() {
     find_fault("leak: " + std::to_string(memory.pinned_here.size()) + " allocations of pinned memory");
   }
 }
-
-void running_now(const char* what) { what_runs = what; }
 
 }  // namespace software_gpu

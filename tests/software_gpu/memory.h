@@ -37,7 +37,4 @@ bool is_pinned(const void* memory, std::size_t bytes);
 // Finds faults: allocations that were not released.
 void check_memory_at_end();
 
-// Names what runs now, for what is said of a wrong address.
-void running_now(const char* what);
-
 }  // namespace software_gpu

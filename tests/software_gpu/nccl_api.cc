@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/memory.h"
 #include "tests/software_gpu/nccl_board.h"
@@ -142,6 +143,7 @@ struct Operation {
 
 void take_result(const ncclComm& comm, const Operation& operation) {
   auto* const to = static_cast<float*>(operation.receive);
+  writes(to, operation.count * sizeof(float));
   if (operation.root >= 0) {
     std::copy_n(comm.board->slot(operation.root), operation.count, to);
     return;
@@ -162,6 +164,7 @@ Progress carry_out(ncclComm& comm, const Operation& operation, std::uint64_t num
     for (int rank = 0; rank < comm.size; ++rank) {
       if (comm.board->rank(rank).done + 1 < number) return Progress::kWaits;
     }
+    reads(operation.send, operation.count * sizeof(float));
     std::memcpy(comm.board->slot(comm.rank), operation.send, operation.count * sizeof(float));
     comm.board->me().what = operation.count * 100 + static_cast<std::uint64_t>(operation.root + 1);
     comm.board->me().begun = number;

@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/graphs.h"
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/memory.h"
+#include "tests/software_gpu/pinned_copies.h"
 #include "tests/software_gpu/runtime_call.h"
 #include "tests/software_gpu/settings.h"
 #include "tests/software_gpu/streams.h"
@@ -104,7 +106,10 @@ namespace {
 
 cudaError_t fill(void* memory, int value, std::size_t bytes, cudaStream_t stream, const char* name) {
   if (device_bytes_from(memory) < bytes) return remember(cudaErrorInvalidValue);
-  give(stream, name, [=] { std::memset(memory, value, bytes); });
+  give(stream, name, [=] {
+    writes(memory, bytes);
+    std::memset(memory, value, bytes);
+  });
   return cudaSuccess;
 }
 
@@ -113,12 +118,21 @@ const char* name_of(cudaMemcpyKind kind) {
   return kind == cudaMemcpyHostToDevice ? "cudaMemcpyAsync.to_device" : "cudaMemcpyAsync.to_host";
 }
 
-// Nobody may count on a target of the host's before the copy is done.
-Make copy_of(void* to, const void* from, std::size_t bytes, bool is_to_host) {
+void copy(void* to, const void* from, std::size_t bytes) {
+  reads(from, bytes);
+  writes(to, bytes);
+  std::memcpy(to, from, bytes);
+}
+
+// Between memory of the device's and pinned memory, or within the device's.
+Make copy_of(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   return [=]() -> Work {
-    if (is_to_host) spoil(to, bytes);
+    std::shared_ptr<PinnedCopy> pinned;
+    if (kind == cudaMemcpyHostToDevice) pinned = begin_upload(from, bytes);
+    if (kind == cudaMemcpyDeviceToHost) pinned = begin_download(to, bytes);
     return [=] {
-      std::memcpy(to, from, bytes);
+      if (pinned) carry_out(pinned);
+      copy(to, from, bytes);
       return Progress::kDone;
     };
   };
@@ -269,7 +283,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     }
     const bool is_pageable = kind != cudaMemcpyDeviceToDevice && !is_pinned(is_up ? from : to, bytes);
     if (!is_pageable) {
-      give_made(stream, name, copy_of(to, from, bytes, is_down));
+      give_made(stream, name, copy_of(to, from, bytes, kind));
       return cudaSuccess;
     }
     count("cudaMemcpyAsync.pageable", bytes);
@@ -277,10 +291,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     if (is_up) {
       const auto* const begin = static_cast<const char*>(from);
       const auto staged = std::make_shared<std::vector<char>>(begin, begin + bytes);
-      give(stream, name, [=] { std::memcpy(to, staged->data(), bytes); });
+      give(stream, name, [=] { copy(to, staged->data(), bytes); });
       return cudaSuccess;
     }
-    give(stream, name, [=] { std::memcpy(to, from, bytes); });
+    give(stream, name, [=] { copy(to, from, bytes); });
   }
   return wait_for_stream(stream);
 }

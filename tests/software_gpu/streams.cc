@@ -14,7 +14,9 @@
 
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/memory.h"
+#include "tests/software_gpu/order.h"
 #include "tests/software_gpu/settings.h"
+#include "tests/software_gpu/where.h"
 
 namespace software_gpu {
 namespace {
@@ -27,12 +29,17 @@ constexpr std::chrono::milliseconds kAtLast{2};
 struct Piece {
   std::string name;
   Work work;
-  bool is_of_host = false;
+  bool is_awaited = false;
+  std::shared_ptr<const Knowledge> of_host = known_to_host();  // when it was given
+  const void* given_by = caller();
+  std::uint32_t number = 0;  // in the stream's lane, once it has begun
 };
 
 struct Stream {
   int device = 0;
   std::deque<Piece> pieces;
+  std::size_t lane = new_lanes(1);
+  Knowledge knowledge;               // when its last piece was done
   std::shared_ptr<Capture> capture;  // null: none
   std::vector<std::size_t> after;    // nodes of the capture that the next one depends on
 };
@@ -41,6 +48,7 @@ struct Stream {
 struct Record {
   bool is_reached = false;
   Clock::time_point time;
+  Knowledge knowledge;
 };
 
 struct Event {
@@ -86,7 +94,7 @@ std::shared_ptr<Event> event_of(cudaEvent_t handle, const char* call) {
 // Whether a function of the host's is behind work: somebody waits for it to be called.
 bool is_awaited() {
   return std::ranges::any_of(streams().all, [](const auto& stream) {
-    return std::ranges::any_of(stream->pieces, [](const Piece& piece) { return piece.is_of_host; });
+    return std::ranges::any_of(stream->pieces, [](const Piece& piece) { return piece.is_awaited; });
   });
 }
 
@@ -105,6 +113,7 @@ Make record_of(std::shared_ptr<Event> event) {
     return [record = event->last] {
       record->is_reached = true;
       record->time = Clock::now();
+      record->knowledge = Running::now()->knowledge();
       return Progress::kDone;
     };
   };
@@ -113,9 +122,25 @@ Make record_of(std::shared_ptr<Event> event) {
 // Makes the work of waiting for what an event has been recorded for by then.
 Make wait_of(std::shared_ptr<Event> event) {
   return [event = std::move(event)]() -> Work {
-    return
-        [record = event->last] { return record == nullptr || record->is_reached ? Progress::kDone : Progress::kWaits; };
+    return [record = event->last] {
+      if (record == nullptr) return Progress::kDone;
+      if (!record->is_reached) return Progress::kWaits;
+      Running::now()->knowledge().join(record->knowledge);
+      return Progress::kDone;
+    };
   };
+}
+
+// Whether all of it is done; then the host knows.
+bool has_ended(const Stream& stream) {
+  if (stream.pieces.empty()) tell_host(stream.knowledge);
+  return stream.pieces.empty();
+}
+
+bool has_ended(const std::shared_ptr<Record>& record) {
+  if (!record) return true;
+  if (record->is_reached) tell_host(record->knowledge);
+  return record->is_reached;
 }
 
 // An event that a capture has recorded stands for nothing that is ever done.
@@ -148,18 +173,22 @@ std::vector<std::shared_ptr<Stream>> ready_streams() {
   return ready;
 }
 
-Progress go_on(Piece& piece) {
+Progress go_on(Stream& stream) {
+  if (sticky_error() != cudaSuccess) return Progress::kDone;
+  Piece& piece = stream.pieces.front();
+  if (piece.number == 0) {
+    stream.knowledge.join(*piece.of_host);
+    piece.number = stream.knowledge.add(stream.lane);
+  }
   const OpenMemory open;
-  running_now(piece.name.c_str());
-  const Progress progress = sticky_error() != cudaSuccess ? Progress::kDone : piece.work();
-  running_now("code of the host");
-  return progress;
+  const Running running(piece.name, piece.given_by, stream.lane, piece.number, stream.knowledge);
+  return piece.work();
 }
 
 bool do_one() {
   for (const std::shared_ptr<Stream>& stream : ready_streams()) {
     if (settings().fails_at != 0 && ++streams().pieces == settings().fails_at) fail_for_good(cudaErrorECCUncorrectable);
-    const Progress progress = go_on(stream->pieces.front());
+    const Progress progress = go_on(*stream);
     if (progress == Progress::kWaits) continue;
     if (progress == Progress::kDone) stream->pieces.pop_front();
     streams().last_done = Clock::now();
@@ -200,16 +229,17 @@ void give(cudaStream_t stream, std::string name, std::function<void()> work) {
   give_made(stream, std::move(name), always(std::move(work)));
 }
 
-void give_made(cudaStream_t handle, std::string name, Make make, bool is_of_host) {
+void give_made(cudaStream_t handle, std::string name, Make make, bool is_awaited) {
   Stream& stream = *stream_of(handle);
   if (!stream.capture) {
-    stream.pieces.push_back({std::move(name), make(), is_of_host});
-    if (is_of_host) given().notify_one();
+    stream.pieces.push_back({std::move(name), make(), is_awaited});
+    if (is_awaited) given().notify_one();
     watch();
     return;
   }
   std::vector<Node>& nodes = stream.capture->graph->nodes;
-  nodes.push_back({std::move(name), std::move(make), stream.after});
+  const std::size_t lane = stream.capture->lane_of(stream.lane);
+  nodes.push_back({std::move(name), std::move(make), stream.after, lane, caller()});
   stream.after = {nodes.size() - 1};
 }
 
@@ -307,7 +337,7 @@ cudaError_t query_event(cudaEvent_t handle) {
   const std::shared_ptr<Record> record = event->last;
   if (record && !record->is_reached) do_some(1 + static_cast<int>(draw(4)));
   if (sticky_error() != cudaSuccess) return remember(sticky_error());
-  return record && !record->is_reached ? cudaErrorNotReady : cudaSuccess;
+  return has_ended(record) ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t wait_for_event_here(cudaEvent_t handle) {
@@ -319,7 +349,7 @@ cudaError_t wait_for_event_here(cudaEvent_t handle) {
     if (const cudaError_t wrong = check_not_captured(*event, "cudaEventSynchronize")) return wrong;
     record = event->last;
   }
-  return wait_until([&] { return record == nullptr || record->is_reached; });
+  return wait_until([&] { return has_ended(record); });
 }
 
 cudaError_t time_between(float* milliseconds, cudaEvent_t first, cudaEvent_t second) {
@@ -391,12 +421,12 @@ cudaError_t wait_for_stream(cudaStream_t handle) {
     stream = streams().by_handle[handle];
     if (stream->capture) return invalidate(*stream->capture, cudaErrorStreamCaptureUnsupported);
   }
-  return wait_until([&] { return stream->pieces.empty(); });
+  return wait_until([&] { return has_ended(*stream); });
 }
 
 cudaError_t wait_for_all() {
   return wait_until(
-      [] { return std::ranges::all_of(streams().all, [](const auto& stream) { return stream->pieces.empty(); }); });
+      [] { return std::ranges::all_of(streams().all, [](const auto& stream) { return has_ended(*stream); }); });
 }
 
 void check_streams_at_end() {

@@ -18,8 +18,8 @@ namespace software_gpu {
 // first two find a fault.
 cudaError_t check_stream(cudaStream_t stream);
 void give(cudaStream_t stream, std::string name, std::function<void()> work);
-// `is_of_host`: a function that somebody waits to be called, so that the work before it does not wait any longer.
-void give_made(cudaStream_t stream, std::string name, Make make, bool is_of_host = false);
+// `is_awaited`: a function that somebody waits to be called, so that the work before it does not wait any longer.
+void give_made(cudaStream_t stream, std::string name, Make make, bool is_awaited = false);
 
 cudaError_t create_stream(cudaStream_t* stream);
 cudaError_t destroy_stream(cudaStream_t stream);

@@ -14,9 +14,6 @@
 
 #include "tests/software_gpu/grid.h"
 
-extern uint3 threadIdx, blockIdx;
-extern dim3 blockDim, gridDim;
-
 #undef __shared__
 #undef __launch_bounds__
 #define __shared__ static __attribute__((section("software_gpu_shared")))
