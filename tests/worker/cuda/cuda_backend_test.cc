@@ -254,6 +254,16 @@ TEST_P(CudaBackend, MovesTensorsBetweenHostAndDevice) {
   }
 }
 
+TEST_P(CudaBackend, MovesTwoTensorsOneAfterTheOther) {
+  const Tensor first = random_tensor(1000, random_), second = random_tensor(1000, random_);
+  const Out first_there = cuda_->allocate_floats(first.size()), second_there = cuda_->allocate_floats(second.size());
+  cuda_->upload(first, first_there);
+  cuda_->upload(second, second_there);
+  for (const auto& [there, values] : {std::pair(first_there, &first), std::pair(second_there, &second)}) {
+    EXPECT_EQ(std::memcmp(cuda_->host_view(there).data(), values->data(), there.size_bytes()), 0);
+  }
+}
+
 TEST_P(CudaBackend, TakesTheTimeOfAStepsPhases) {
   PhaseTimer& timer = *cuda_->phase_timer();
   EXPECT_FALSE((*timer.times(0)).has_value());
