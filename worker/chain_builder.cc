@@ -85,14 +85,14 @@ ChainBuilder ChainBuilder::within(const std::string& name) const {
   return ChainBuilder(draft_, image_, prefix_ + name + ".");
 }
 
-void ChainBuilder::residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut) {
+void ChainBuilder::residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut, bool relu) {
   const auto chain_of = [&](ChainBuilder& builder) {
     return std::make_unique<Chain>(draft_.backend, builder.take(), draft_.batch_size, scratch_, draft_.pass);
   };
   std::unique_ptr<Layer> through = chain_of(inner);
   std::unique_ptr<Layer> past = shortcut ? chain_of(*shortcut) : nullptr;
   append(std::make_unique<Residual>(draft_.backend, std::move(through), std::move(past), image_.values(),
-                                    draft_.batch_size),
+                                    draft_.batch_size, relu),
          inner.image());
 }
 

@@ -47,8 +47,8 @@ class ChainBuilder {
   // Returns a builder for a chain inside this one's next layer, which has the same input as that layer.
   ChainBuilder within(const std::string& name) const;
   // Adds the outputs of `inner` and of `shortcut`, or of `inner` and the image itself. `inner` must be filled before
-  // `shortcut`.
-  void residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut);
+  // `shortcut`. `relu`: the sum ends with max(y, 0).
+  void residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut, bool relu = false);
 
   Layers take() { return std::move(layers_); }
 

@@ -20,8 +20,7 @@ void add_block(ChainBuilder& chain, const std::string& name, int channels, int s
     shortcut.emplace(chain.within(name + ".shortcut"));
     shortcut->subsample(channels, stride);
   }
-  chain.residual(std::move(inner), std::move(shortcut));
-  chain.relu();
+  chain.residual(std::move(inner), std::move(shortcut), true);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "worker/backend/vector_ops.h"
+
 namespace syncopate::worker {
 namespace {
 
@@ -69,14 +71,24 @@ struct Line {
   float mean[kTile] = {}, factor[kTile] = {}, shift[kTile] = {};
 };
 
+// Spans begin at the tile's first channel; `residual` is empty where there is none.
 template <typename Width>
-void apply(const BatchNormShape& s, Width width, const Line& line, const float* __restrict x, float* __restrict y) {
-  for (int row = 0; row < s.rows; ++row, x += s.channels, y += s.channels) {
+void apply(const BatchNormShape& s, Width width, const Line& line, In x, In residual, Out y) {
+  const auto at_row = [&](int row, auto addend) {
+    const std::size_t first = static_cast<std::size_t>(row) * s.channels;
+    const float* __restrict from = x.data() + first;
+    float* __restrict to = y.data() + first;
     for (int c = 0; c < width; ++c) {
-      const float value = line.at(x[c], c);
-      y[c] = s.relu && value < 0.0f ? 0.0f : value;
+      const float value = addend(first + c, line.at(from[c], c));
+      to[c] = s.relu && value < 0.0f ? 0.0f : value;
     }
+  };
+  if (!s.residual) {
+    for (int row = 0; row < s.rows; ++row) at_row(row, [](std::size_t, float value) { return value; });
+    return;
   }
+  const float* __restrict added = residual.data();
+  for (int row = 0; row < s.rows; ++row) at_row(row, [=](std::size_t i, float value) { return value + added[i]; });
 }
 
 // Around the first row's values, so that what all rows have in common costs no digits (Chan, Golub & LeVeque 1983,
@@ -143,23 +155,29 @@ void backward_of_tile(const BatchNormShape& s, int begin, Width width, In x, In 
 }  // namespace
 
 void batch_norm_forward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch,
-                        const RunningMoments& running, Out y) {
+                        const RunningMoments& running, In residual, Out y) {
   each_tile(s.channels, [&](int begin, auto width) {
     take_moments(s, begin, width, x, batch, running);
     const Line line(scale.subspan(begin, width), shift.subspan(begin, width), batch.mean.subspan(begin, width),
                     batch.inverse_deviation.subspan(begin, width));
-    apply(s, width, line, x.data() + begin, y.data() + begin);
+    apply(s, width, line, x.subspan(begin), s.residual ? residual.subspan(begin) : In(), y.subspan(begin));
   });
 }
 
-void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In dy,
+void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In y, Out dy,
                          Out dscale, Out dshift, Out dx) {
+  BatchNormShape inner = s;
+  if (s.relu && s.residual) {
+    relu_backward(y, dy);
+    inner.relu = false;
+  }
   each_tile(s.channels, [&](int begin, auto width) {
-    backward_of_tile(s, begin, width, x, scale, shift, batch, dy, dscale, dshift, dx);
+    backward_of_tile(inner, begin, width, x, scale, shift, batch, dy, dscale, dshift, dx);
   });
 }
 
-void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running, Out y) {
+void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running, In residual,
+                          Out y) {
   each_tile(s.channels, [&](int begin, auto width) {
     float inverse_deviation[kTile] = {};
     for (int c = 0; c < width; ++c) {
@@ -167,7 +185,7 @@ void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, con
     }
     const Line line(scale.subspan(begin, width), shift.subspan(begin, width), running.mean.subspan(begin, width),
                     In(inverse_deviation).first(width));
-    apply(s, width, line, x.data() + begin, y.data() + begin);
+    apply(s, width, line, x.subspan(begin), s.residual ? residual.subspan(begin) : In(), y.subspan(begin));
   });
 }
 

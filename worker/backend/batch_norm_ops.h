@@ -7,9 +7,10 @@
 namespace syncopate::worker {
 
 void batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
-                        const RunningMoments& running, Out y);
-void batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch, In dy,
+                        const RunningMoments& running, In residual, Out y);
+void batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch, In y, Out dy,
                          Out dscale, Out dshift, Out dx);
-void batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift, const RunningMoments& running, Out y);
+void batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift, const RunningMoments& running,
+                          In residual, Out y);
 
 }  // namespace syncopate::worker

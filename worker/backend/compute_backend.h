@@ -46,7 +46,8 @@ struct PoolShape {
 // Each channel is normalised over all rows, that is, over all pixels of all images.
 struct BatchNormShape {
   int rows = 0, channels = 0;
-  bool relu = false;  // forward ends with max(y, 0)
+  bool relu = false;      // forward ends with max(y, 0)
+  bool residual = false;  // forward adds a residual of y's size, before the relu
   bool operator==(const BatchNormShape&) const = default;
 };
 
@@ -127,17 +128,19 @@ class ComputeBackend {
   virtual void max_pool_backward(const PoolShape&, In dy, std::span<const unsigned char> index, Out dx) = 0;
 
   // Batch normalization (Ioffe & Szegedy 2015, algorithms 1 and 2): y = scale · (x - mean) · inverse_deviation + shift,
-  // then max(y, 0) if the shape has relu. Training uses the moments of the batch, keeps them in `batch` for backward,
-  // and moves the running moments, whose variance is unbiased, by kBatchNormMomentum towards them.
+  // plus the residual if the shape has one, then max(y, 0) if it has relu. Without, `residual` is empty. Training uses
+  // the moments of the batch, keeps them in `batch` for backward, and moves the running moments, whose variance is
+  // unbiased, by kBatchNormMomentum towards them.
   virtual void batch_norm_forward(const BatchNormShape&, In x, In scale, In shift, const BatchMoments& batch,
-                                  const RunningMoments& running, Out y) = 0;
-  // Computes the gradients, also through the batch's moments. dy is the gradient of y, after the shape's relu. An empty
-  // dx is not computed.
-  virtual void batch_norm_backward(const BatchNormShape&, In x, In scale, In shift, const BatchMoments& batch, In dy,
-                                   Out dscale, Out dshift, Out dx) = 0;
+                                  const RunningMoments& running, In residual, Out y) = 0;
+  // Computes the gradients, also through the batch's moments. y is what forward has made, and dy its gradient, after
+  // the shape's relu. If the shape has a residual and relu, dy becomes 0 where y is: it is the residual's gradient. y
+  // is only read then, dy only then written. An empty dx is not computed.
+  virtual void batch_norm_backward(const BatchNormShape&, In x, In scale, In shift, const BatchMoments& batch, In y,
+                                   Out dy, Out dscale, Out dshift, Out dx) = 0;
   // Evaluation uses the running moments.
   virtual void batch_norm_inference(const BatchNormShape&, In x, In scale, In shift, const RunningMoments& running,
-                                    Out y) = 0;
+                                    In residual, Out y) = 0;
 
   virtual void mean_pool_forward(const MeanPoolShape&, In x, Out y) = 0;
   virtual void mean_pool_backward(const MeanPoolShape&, In dy, Out dx) = 0;

@@ -47,16 +47,16 @@ class OneDnnBackend final : public HostBackend {
   }
 
   void batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
-                          const RunningMoments& running, Out y) override {
-    worker::batch_norm_forward(shape, x, scale, shift, batch, running, y);
+                          const RunningMoments& running, In residual, Out y) override {
+    worker::batch_norm_forward(shape, x, scale, shift, batch, running, residual, y);
   }
-  void batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch, In dy,
-                           Out dscale, Out dshift, Out dx) override {
-    worker::batch_norm_backward(shape, x, scale, shift, batch, dy, dscale, dshift, dx);
+  void batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch, In y,
+                           Out dy, Out dscale, Out dshift, Out dx) override {
+    worker::batch_norm_backward(shape, x, scale, shift, batch, y, dy, dscale, dshift, dx);
   }
   void batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift, const RunningMoments& running,
-                            Out y) override {
-    worker::batch_norm_inference(shape, x, scale, shift, running, y);
+                            In residual, Out y) override {
+    worker::batch_norm_inference(shape, x, scale, shift, running, residual, y);
   }
 
   void mean_pool_forward(const MeanPoolShape& shape, In x, Out y) override { worker::mean_pool_forward(shape, x, y); }

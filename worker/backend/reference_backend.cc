@@ -121,16 +121,16 @@ class ReferenceBackend final : public HostBackend {
   }
 
   void batch_norm_forward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch,
-                          const RunningMoments& running, Out y) override {
-    reference::batch_norm_forward(s, x, scale, shift, batch, running, y);
+                          const RunningMoments& running, In residual, Out y) override {
+    reference::batch_norm_forward(s, x, scale, shift, batch, running, residual, y);
   }
-  void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In dy,
+  void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In y, Out dy,
                            Out dscale, Out dshift, Out dx) override {
-    reference::batch_norm_backward(s, x, scale, shift, batch, dy, dscale, dshift, dx);
+    reference::batch_norm_backward(s, x, scale, shift, batch, y, dy, dscale, dshift, dx);
   }
   void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running,
-                            Out y) override {
-    reference::batch_norm_inference(s, x, scale, shift, running, y);
+                            In residual, Out y) override {
+    reference::batch_norm_inference(s, x, scale, shift, running, residual, y);
   }
 
   void mean_pool_forward(const MeanPoolShape& s, In x, Out y) override { reference::mean_pool_forward(s, x, y); }

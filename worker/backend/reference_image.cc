@@ -9,8 +9,9 @@ namespace {
 
 std::size_t at(std::size_t row, int column, int columns) { return row * columns + column; }
 
-float normalised(const BatchNormShape& s, float x, float scale, float shift, float mean, float inverse_deviation) {
-  const double y = static_cast<double>(scale) * inverse_deviation * (static_cast<double>(x) - mean) + shift;
+float normalised(const BatchNormShape& s, float x, float scale, float shift, float mean, float inverse_deviation,
+                 float residual) {
+  const double y = static_cast<double>(scale) * inverse_deviation * (static_cast<double>(x) - mean) + shift + residual;
   return static_cast<float>(s.relu ? std::max(y, 0.0) : y);
 }
 
@@ -30,7 +31,7 @@ void each_kept_pixel(const SubsampleShape& s, Visit visit) {
 }  // namespace
 
 void batch_norm_forward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch,
-                        const RunningMoments& running, Out y) {
+                        const RunningMoments& running, In residual, Out y) {
   for (int c = 0; c < s.channels; ++c) {
     double mean = 0, variance = 0;
     for (int r = 0; r < s.rows; ++r) mean += static_cast<double>(x[at(r, c, s.channels)]) / s.rows;
@@ -41,20 +42,26 @@ void batch_norm_forward(const BatchNormShape& s, In x, In scale, In shift, const
     running.mean[c] += kBatchNormMomentum * (static_cast<float>(mean) - running.mean[c]);
     running.variance[c] += kBatchNormMomentum * (static_cast<float>(unbiased) - running.variance[c]);
     for (int r = 0; r < s.rows; ++r) {
-      y[at(r, c, s.channels)] =
-          normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], batch.mean[c], batch.inverse_deviation[c]);
+      const std::size_t i = at(r, c, s.channels);
+      y[i] = normalised(s, x[i], scale[c], shift[c], batch.mean[c], batch.inverse_deviation[c],
+                        s.residual ? residual[i] : 0.0f);
     }
   }
 }
 
-void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In dy,
+void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In y, Out dy,
                          Out dscale, Out dshift, Out dx) {
   for (int c = 0; c < s.channels; ++c) {
     const double mean = batch.mean[c], inverse = batch.inverse_deviation[c];
+    for (int r = 0; r < s.rows; ++r) {
+      const std::size_t i = at(r, c, s.channels);
+      if (s.relu && s.residual && y[i] == 0) dy[i] = 0;
+    }
     const auto gradient = [&](int r) {
-      const float y =
-          normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], batch.mean[c], batch.inverse_deviation[c]);
-      return s.relu && y == 0 ? 0.0 : dy[at(r, c, s.channels)];
+      const std::size_t i = at(r, c, s.channels);
+      if (s.residual) return static_cast<double>(dy[i]);
+      const float output = normalised(s, x[i], scale[c], shift[c], batch.mean[c], batch.inverse_deviation[c], 0);
+      return s.relu && output == 0 ? 0.0 : dy[i];
     };
     const auto unit = [&](int r) { return (x[at(r, c, s.channels)] - mean) * inverse; };
     double sum = 0, along_unit = 0;
@@ -72,12 +79,14 @@ void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, cons
   }
 }
 
-void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running, Out y) {
+void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running, In residual,
+                          Out y) {
   for (int r = 0; r < s.rows; ++r) {
     for (int c = 0; c < s.channels; ++c) {
       const auto inverse =
           static_cast<float>(1 / std::sqrt(static_cast<double>(running.variance[c]) + kBatchNormEpsilon));
-      y[at(r, c, s.channels)] = normalised(s, x[at(r, c, s.channels)], scale[c], shift[c], running.mean[c], inverse);
+      const std::size_t i = at(r, c, s.channels);
+      y[i] = normalised(s, x[i], scale[c], shift[c], running.mean[c], inverse, s.residual ? residual[i] : 0.0f);
     }
   }
 }

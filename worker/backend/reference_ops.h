@@ -7,10 +7,11 @@
 namespace syncopate::worker::reference {
 
 void batch_norm_forward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch,
-                        const RunningMoments& running, Out y);
-void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In dy,
+                        const RunningMoments& running, In residual, Out y);
+void batch_norm_backward(const BatchNormShape& s, In x, In scale, In shift, const BatchMoments& batch, In y, Out dy,
                          Out dscale, Out dshift, Out dx);
-void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running, Out y);
+void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, const RunningMoments& running, In residual,
+                          Out y);
 
 void mean_pool_forward(const MeanPoolShape& s, In x, Out y);
 void mean_pool_backward(const MeanPoolShape& s, In dy, Out dx);

@@ -1,5 +1,6 @@
 // BatchNorm: each channel is normalised, then multiplied by a learnt scale and shifted by a learnt shift (Ioffe &
-// Szegedy 2015), followed by a relu if the shape has one.
+// Szegedy 2015), followed by a relu if the shape has one. The last one of a Residual's chain makes the sum, and the
+// relu behind it, in the pass in which it normalises.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +29,13 @@ class BatchNorm final : public Layer {
                backend.allocate_floats(static_cast<std::size_t>(shape.channels))} {}
 
   std::size_t output_values() const override { return values_; }
+  bool uses_output_in_backward() const override { return shape_.residual && shape_.relu; }
+  bool take_residual(bool relu) override {
+    if (shape_.relu) return false;  // it would come before the sum
+    shape_.residual = true;
+    shape_.relu = relu;
+    return true;
+  }
 
   Range params() const override { return joined(scale_, shift_); }
   void initialize(std::uint64_t /*seed*/, std::span<float> weights) const override {
@@ -43,18 +51,18 @@ class BatchNorm final : public Layer {
   void forward(In weights, const Activations& values) override {
     if (pass_ == Pass::kEvaluation) {
       backend_.batch_norm_inference(shape_, values.input, slice(weights, scale_), slice(weights, shift_), running_,
-                                    values.output);
+                                    values.residual, values.output);
     } else {
       backend_.batch_norm_forward(shape_, values.input, slice(weights, scale_), slice(weights, shift_), batch_,
-                                  running_, values.output);
+                                  running_, values.residual, values.output);
     }
   }
   // Requires a forward in training.
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
                 const TensorReady& ready) override {
     backend_.batch_norm_backward(shape_, values.input, slice(weights, scale_), slice(weights, shift_), batch_,
-                                 gradients.output, slice(arena_gradients, scale_), slice(arena_gradients, shift_),
-                                 gradients.input);
+                                 values.output, gradients.output, slice(arena_gradients, scale_),
+                                 slice(arena_gradients, shift_), gradients.input);
     ready(index_ + 1);
     ready(index_);
   }

@@ -35,6 +35,8 @@ bool Chain::uses_output_in_backward() const {
                      [](const auto& layer) { return layer->uses_output_in_backward(); });
 }
 
+bool Chain::take_residual(bool relu) { return last_ + 1 == layers_.size() && layers_[last_]->take_residual(relu); }
+
 double Chain::flops_per_sample() const {
   double sum = 0;
   for (const auto& layer : layers_) sum += layer->flops_per_sample();
@@ -61,7 +63,8 @@ void Chain::use_local_state(Out state) {
 
 Activations Chain::activations_of(std::size_t layer, const Activations& values) const {
   const auto output = [&](std::size_t of) { return of < last_ ? outputs_[of] : values.output; };
-  return {layer == 0 ? values.input : In(output(layer - 1)), output(layer), values.ids};
+  return {layer == 0 ? values.input : In(output(layer - 1)), output(layer), values.ids,
+          layer == last_ ? values.residual : In()};
 }
 
 Out Chain::gradient_of(std::size_t layer, const ActivationGradients& gradients) const {

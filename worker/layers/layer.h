@@ -24,6 +24,7 @@ struct Activations {
   In input;                       // (batch, input values)
   Out output;                     // (batch, output_values()); the input's own memory if in_place()
   std::span<const int> ids = {};  // (batch, id columns): those of the model's batch
+  In residual = {};               // (batch, output_values()): for a layer that has agreed to add one
 };
 
 // The gradients of the loss with respect to the activations.
@@ -48,6 +49,10 @@ class Layer {
   // Whether backward reads the output, or writes to its gradient. If not, others may use both: a sum is computed in the
   // output's memory, and its gradient is passed to all summands.
   virtual bool uses_output_in_backward() const { return in_place(); }
+  // Asks that from now on forward adds Activations::residual to its result, and ends with a relu if `relu`. Then
+  // backward leaves the residual's gradient in that of the output. Returns false, and changes nothing, if the layer
+  // cannot.
+  virtual bool take_residual(bool /*relu*/) { return false; }
   virtual double flops_per_sample() const { return 0; }  // of forward; multiply and add count as two
 
   // The part of the arena that the layer reads; empty for none.

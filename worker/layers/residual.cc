@@ -6,9 +6,13 @@
 namespace syncopate::worker {
 
 Residual::Residual(ComputeBackend& backend, std::unique_ptr<Layer> inner, std::unique_ptr<Layer> shortcut,
-                   std::size_t input_values, int batch_size)
-    : backend_(backend), inner_(std::move(inner)), shortcut_(std::move(shortcut)) {
-  assert(!inner_->in_place() && !inner_->uses_output_in_backward());
+                   std::size_t input_values, int batch_size, bool relu)
+    : backend_(backend),
+      inner_(std::move(inner)),
+      shortcut_(std::move(shortcut)),
+      relu_(relu),
+      fused_(inner_->take_residual(relu)) {
+  assert(!inner_->in_place() && (fused_ || !inner_->uses_output_in_backward()));
   assert(inner_->output_values() == (shortcut_ ? shortcut_->output_values() : input_values));
   if (!shortcut_) return;
   assert(!shortcut_->in_place() && !shortcut_->uses_output_in_backward());
@@ -38,19 +42,24 @@ void Residual::use_local_state(Out state) {
 }
 
 void Residual::forward(In weights, const Activations& values) {
-  inner_->forward(weights, values);
+  const In past = shortcut_ ? In(output_) : values.input;
   if (shortcut_) shortcut_->forward(weights, {values.input, output_, values.ids});
-  backend_.add(shortcut_ ? In(output_) : values.input, values.output);
+  inner_->forward(weights, {values.input, values.output, values.ids, fused_ ? past : In()});
+  if (fused_) return;
+  backend_.add(past, values.output);
+  if (relu_) backend_.relu_forward(values.output);
 }
 
 void Residual::backward(In weights, const Activations& values, const ActivationGradients& gradients,
                         Out arena_gradients, const TensorReady& ready) {
   const bool wanted = !gradients.input.empty();
+  // A shortcut's tensors are reported first, so it cannot wait until the inner chain has done this.
+  if (relu_ && (!fused_ || shortcut_)) backend_.relu_backward(values.output, gradients.output);
   if (shortcut_) {
     shortcut_->backward(weights, {values.input, output_, values.ids},
                         {gradients.output, wanted ? input_gradient_ : Out()}, arena_gradients, ready);
   }
-  inner_->backward(weights, values, gradients, arena_gradients, ready);
+  inner_->backward(weights, {values.input, values.output, values.ids}, gradients, arena_gradients, ready);
   if (wanted) backend_.add(shortcut_ ? In(input_gradient_) : In(gradients.output), gradients.input);
 }
 

@@ -73,9 +73,11 @@ class OneDnnBackend : public testing::Test {
     Tensor x = random_tensor(s.rows * s.channels, random_);
     for (float& value : x) value += offset;
     const Tensor scale = random_tensor(s.channels, random_), shift = random_tensor(s.channels, random_);
-    const Tensor dy = random_tensor(s.rows * s.channels, random_), before = random_tensor(2 * s.channels, random_);
+    const Tensor gradient = random_tensor(s.rows * s.channels, random_),
+                 before = random_tensor(2 * s.channels, random_);
+    const Tensor residual = random_tensor(s.residual ? s.rows * s.channels : 0, random_);
     Tensor y[2], mean[2], inverse[2], dscale[2], dshift[2], dx[2], evaluated[2];
-    Tensor running_mean[2], running_variance[2];
+    Tensor running_mean[2], running_variance[2], dy[2] = {gradient, gradient};
     for (int i : {0, 1}) {
       y[i] = evaluated[i] = poisoned(s.rows * s.channels);
       dx[i] = poisoned(with_dx ? s.rows * s.channels : 0);
@@ -84,9 +86,9 @@ class OneDnnBackend : public testing::Test {
       running_variance[i].assign(static_cast<std::size_t>(s.channels), 1.0f);
       const BatchMoments batch{mean[i], inverse[i]};
       const RunningMoments running{running_mean[i], running_variance[i]};
-      backends_[i]->batch_norm_forward(s, x, scale, shift, batch, running, y[i]);
-      backends_[i]->batch_norm_backward(s, x, scale, shift, batch, dy, dscale[i], dshift[i], dx[i]);
-      backends_[i]->batch_norm_inference(s, x, scale, shift, running, evaluated[i]);
+      backends_[i]->batch_norm_forward(s, x, scale, shift, batch, running, residual, y[i]);
+      backends_[i]->batch_norm_backward(s, x, scale, shift, batch, y[i], dy[i], dscale[i], dshift[i], dx[i]);
+      backends_[i]->batch_norm_inference(s, x, scale, shift, running, residual, evaluated[i]);
     }
     const double tolerance = kTolerance * (1 + std::abs(offset));
     expect_close(y[1], y[0], tolerance, "y");
@@ -95,6 +97,7 @@ class OneDnnBackend : public testing::Test {
     expect_close(dscale[1], dscale[0], tolerance, "dscale");
     expect_close(dshift[1], dshift[0], tolerance, "dshift");
     expect_close(dx[1], dx[0], tolerance, "dx");
+    EXPECT_EQ(dy[1], dy[0]);
     expect_close(running_mean[1], running_mean[0], kTolerance, "running mean");
     expect_close(running_variance[1], running_variance[0], kTolerance, "running variance");
     expect_close(evaluated[1], evaluated[0], tolerance, "y of evaluation");
@@ -158,9 +161,12 @@ TEST_F(OneDnnBackend, BatchNormAgreesWithPlainLoopsAlsoFarFromZero) {
   for (const BatchNormShape& s : shapes) {
     for (const bool relu : {false, true}) {
       for (const float offset : {0.0f, 50.0f}) {
-        SCOPED_TRACE(testing::Message() << s.rows << " x " << s.channels << (relu ? ", relu" : "") << " at " << offset);
-        expect_batch_norm_agrees({s.rows, s.channels, relu}, offset, true);
-        expect_batch_norm_agrees({s.rows, s.channels, relu}, offset, false);
+        for (const bool residual : {false, true}) {
+          SCOPED_TRACE(testing::Message() << s.rows << " x " << s.channels << (relu ? ", relu" : "")
+                                          << (residual ? ", residual" : "") << " at " << offset);
+          expect_batch_norm_agrees({s.rows, s.channels, relu, residual}, offset, true);
+          expect_batch_norm_agrees({s.rows, s.channels, relu, residual}, offset, false);
+        }
       }
     }
   }
@@ -171,7 +177,7 @@ TEST_F(OneDnnBackend, BatchNormKeepsAMovingMeanOfTheBatchesMoments) {
   for (const auto& backend : backends_) {
     const Tensor x{1, 0, 3, 4}, scale{1, 2}, shift{0, 1};
     Tensor y = poisoned(4), mean = poisoned(2), inverse = poisoned(2), running_mean{0, 0}, running_variance{1, 1};
-    backend->batch_norm_forward({2, 2}, x, scale, shift, {mean, inverse}, {running_mean, running_variance}, y);
+    backend->batch_norm_forward({2, 2}, x, scale, shift, {mean, inverse}, {running_mean, running_variance}, {}, y);
     expect_close(y, Tensor{-1, -1, 1, 3}, 1e-5, "y");
     expect_close(mean, Tensor{2, 2}, 0, "mean");
     expect_close(inverse, Tensor{1, 0.5}, 1e-5, "inverse deviation");

@@ -16,7 +16,8 @@ class CudaImageOps : public CudaBackendFixture {
     Tensor x = random_tensor(s.rows * s.channels, random_);
     for (float& value : x) value += offset;
     const Tensor scale = random_tensor(s.channels, random_), shift = random_tensor(s.channels, random_);
-    const Tensor dy = random_tensor(s.rows * s.channels, random_);
+    const Tensor residual = random_tensor(s.residual ? s.rows * s.channels : 0, random_);
+    Tensor dy = random_tensor(s.rows * s.channels, random_);
     Tensor y = poisoned(s.rows * s.channels), evaluated = y, dx = poisoned(with_dx ? s.rows * s.channels : 0);
     Tensor mean = poisoned(s.channels), inverse = mean, dscale = mean, dshift = mean;
     Tensor running_mean = random_tensor(s.channels, random_);
@@ -25,17 +26,20 @@ class CudaImageOps : public CudaBackendFixture {
     const BatchMoments batch_there{upload(mean), upload(inverse)};
     const Out dscale_there = upload(dscale), dshift_there = upload(dshift);
     const RunningMoments running_there{upload(running_mean), upload(running_variance)};
-    const In x_there = upload(x), scale_there = upload(scale), shift_there = upload(shift), dy_there = upload(dy);
+    const In x_there = upload(x), scale_there = upload(scale), shift_there = upload(shift);
+    const In residual_there = upload(residual);
+    const Out dy_there = upload(dy);
 
     const BatchMoments batch{mean, inverse};
     const RunningMoments running{running_mean, running_variance};
-    reference_->batch_norm_forward(s, x, scale, shift, batch, running, y);
-    reference_->batch_norm_backward(s, x, scale, shift, batch, dy, dscale, dshift, dx);
-    reference_->batch_norm_inference(s, x, scale, shift, running, evaluated);
-    cuda_->batch_norm_forward(s, x_there, scale_there, shift_there, batch_there, running_there, y_there);
-    cuda_->batch_norm_backward(s, x_there, scale_there, shift_there, batch_there, dy_there, dscale_there, dshift_there,
-                               with_dx ? dx_there : Out());
-    cuda_->batch_norm_inference(s, x_there, scale_there, shift_there, running_there, evaluated_there);
+    reference_->batch_norm_forward(s, x, scale, shift, batch, running, residual, y);
+    reference_->batch_norm_backward(s, x, scale, shift, batch, y, dy, dscale, dshift, dx);
+    reference_->batch_norm_inference(s, x, scale, shift, running, residual, evaluated);
+    cuda_->batch_norm_forward(s, x_there, scale_there, shift_there, batch_there, running_there, residual_there,
+                              y_there);
+    cuda_->batch_norm_backward(s, x_there, scale_there, shift_there, batch_there, y_there, dy_there, dscale_there,
+                               dshift_there, with_dx ? dx_there : Out());
+    cuda_->batch_norm_inference(s, x_there, scale_there, shift_there, running_there, residual_there, evaluated_there);
 
     const double tolerance = kTolerance * (1 + offset);
     expect_near(y_there, y, "y", tolerance);
@@ -44,6 +48,7 @@ class CudaImageOps : public CudaBackendFixture {
     expect_near(dscale_there, dscale, "dscale", tolerance);
     expect_near(dshift_there, dshift, "dshift", tolerance);
     if (with_dx) expect_near(dx_there, dx, "dx", tolerance);
+    expect_near(dy_there, dy, "dy");
     expect_near(running_there.mean, running_mean, "running mean");
     expect_near(running_there.variance, running_variance, "running variance");
     expect_near(evaluated_there, evaluated, "y of evaluation", tolerance);
@@ -55,9 +60,12 @@ TEST_P(CudaImageOps, BatchNormAgreesWithPlainLoopsAlsoFarFromZero) {
   for (const BatchNormShape& s : shapes) {
     for (const bool relu : {false, true}) {
       for (const float offset : {0.0f, 50.0f}) {
-        SCOPED_TRACE(testing::Message() << s.rows << " x " << s.channels << (relu ? ", relu" : "") << " at " << offset);
-        expect_batch_norm_agrees({s.rows, s.channels, relu}, offset, true);
-        expect_batch_norm_agrees({s.rows, s.channels, relu}, offset, false);
+        for (const bool residual : {false, true}) {
+          SCOPED_TRACE(testing::Message() << s.rows << " x " << s.channels << (relu ? ", relu" : "")
+                                          << (residual ? ", residual" : "") << " at " << offset);
+          expect_batch_norm_agrees({s.rows, s.channels, relu, residual}, offset, true);
+          expect_batch_norm_agrees({s.rows, s.channels, relu, residual}, offset, false);
+        }
       }
     }
   }

@@ -45,54 +45,66 @@ __device__ void each_element(const BatchNormRows& shape, int column, Load load, 
 }
 __device__ int column_of_thread() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 
-// `spread` is the inverse deviation, or the variance.
+// An element of the input, and of the residual.
+struct Addends {
+  float x, residual;
+};
+
+// `spread` is the inverse deviation, or the variance. A null residual is none.
 __global__ void normalise(BatchNormRows shape, const float* __restrict__ x, BatchNormScale learnt,
                           const float* __restrict__ mean, const float* __restrict__ spread, bool is_variance,
-                          float* __restrict__ y) {
+                          const float* __restrict__ residual, float* __restrict__ y) {
   const int column = column_of_thread();
   if (column >= shape.channels) return;
   const float inverse_deviation = is_variance ? 1 / sqrtf(spread[column] + kBatchNormEpsilon) : spread[column];
   const Line line{mean[column], learnt.scale[column] * inverse_deviation, learnt.shift[column]};
   each_element(
-      shape, column, [&](std::size_t i) { return x[i]; },
-      [&](std::size_t i, float from) {
-        const float value = line.at(from);
+      shape, column,
+      [&](std::size_t i) {
+        return Addends{x[i], residual == nullptr ? 0.0f : residual[i]};
+      },
+      [&](std::size_t i, const Addends& from) {
+        const float value = line.at(from.x) + from.residual;
         y[i] = shape.relu && value < 0.0f ? 0.0f : value;
       });
 }
 
-// An element of the input and the gradient of its output.
-struct Pair {
-  float x, dy;
+// An element of the input, of the output where it is read, and the output's gradient.
+struct Triple {
+  float x, y, dy;
 };
 
-// dy where relu has not cut the output, which is computed again rather than read again.
-__device__ float gradient(const Line& line, bool relu, const Pair& at) {
-  return relu && !(line.at(at.x) > 0.0f) ? 0.0f : at.dy;
+// dy where relu has not cut the output. Without a residual, that is computed again rather than read again; with one,
+// dy is already what it is to be.
+__device__ float gradient(const Line& line, const BatchNormRows& shape, const Triple& at) {
+  return shape.relu && !shape.residual && !(line.at(at.x) > 0.0f) ? 0.0f : at.dy;
 }
 
 __device__ Line line_of(int c, const BatchNormScale& learnt, const BatchNormMoments& batch) {
   return {batch.mean[c], learnt.scale[c] * batch.inverse_deviation[c], learnt.shift[c]};
 }
 
-// Sums the gradient, and the gradient times x - mean.
+// Sums the gradient, and the gradient times x - mean. Behind a residual and relu, y says where dy becomes 0.
 __global__ void fold_gradients(ColumnFold fold, BatchNormRows shape, const float* __restrict__ x, BatchNormScale learnt,
-                               BatchNormMoments batch, const float* __restrict__ dy, float* __restrict__ dscale,
-                               float* __restrict__ dshift) {
+                               BatchNormMoments batch, const float* __restrict__ y, float* __restrict__ dy,
+                               float* __restrict__ dscale, float* __restrict__ dshift) {
   __shared__ ColumnFold::Shared<SumPair> shared;
   fold.run<SumPair>(
       shared,
       [&](int column, std::size_t first, std::size_t end, std::size_t step) {
         const Line line = line_of(column, learnt, batch);
+        const bool cuts = shape.residual && shape.relu;
         SumPair sums = SumPair::none();
         each_row(
             first, end, step,
             [&](std::size_t row) {
               const std::size_t i = row * shape.channels + column;
-              return Pair{x[i], dy[i]};
+              return Triple{x[i], cuts ? y[i] : 1.0f, dy[i]};
             },
-            [&](std::size_t, const Pair& at) {
-              const float of_output = gradient(line, shape.relu, at);
+            [&](std::size_t row, const Triple& at) {
+              const bool is_cut = cuts && at.y == 0.0f;
+              if (is_cut) dy[row * shape.channels + column] = 0.0f;
+              const float of_output = is_cut ? 0.0f : gradient(line, shape, at);
               sums.first += of_output;
               sums.second += of_output * (at.x - line.mean);
             });
@@ -117,30 +129,30 @@ __global__ void input_gradient(BatchNormRows shape, const float* __restrict__ x,
   each_element(
       shape, column,
       [&](std::size_t i) {
-        return Pair{x[i], dy[i]};
+        return Triple{x[i], 1.0f, dy[i]};
       },
-      [&](std::size_t i, const Pair& at) {
-        dx[i] = line.factor * (gradient(line, shape.relu, at) - common - (at.x - line.mean) * slope);
+      [&](std::size_t i, const Triple& at) {
+        dx[i] = line.factor * (gradient(line, shape, at) - common - (at.x - line.mean) * slope);
       });
 }
 
 }  // namespace
 
 cudaError_t launch_batch_norm_forward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                      const BatchNormMoments& batch, const BatchNormRunning& running, float* y,
-                                      const FoldSpace& space, cudaStream_t stream) {
+                                      const BatchNormMoments& batch, const BatchNormRunning& running,
+                                      const float* residual, float* y, const FoldSpace& space, cudaStream_t stream) {
   const ColumnFold fold(shape.rows, shape.channels, space);
   fold_moments<<<fold.grid(), fold.block(), 0, stream>>>(fold, shape, x, batch, running);
   normalise<<<matrix_grid(shape.rows, shape.channels), matrix_block(shape.channels), 0, stream>>>(
-      shape, x, learnt, batch.mean, batch.inverse_deviation, false, y);
+      shape, x, learnt, batch.mean, batch.inverse_deviation, false, residual, y);
   return cudaGetLastError();
 }
 
 cudaError_t launch_batch_norm_backward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                       const BatchNormMoments& batch, const float* dy, float* dscale, float* dshift,
-                                       float* dx, const FoldSpace& space, cudaStream_t stream) {
+                                       const BatchNormMoments& batch, const float* y, float* dy, float* dscale,
+                                       float* dshift, float* dx, const FoldSpace& space, cudaStream_t stream) {
   const ColumnFold fold(shape.rows, shape.channels, space);
-  fold_gradients<<<fold.grid(), fold.block(), 0, stream>>>(fold, shape, x, learnt, batch, dy, dscale, dshift);
+  fold_gradients<<<fold.grid(), fold.block(), 0, stream>>>(fold, shape, x, learnt, batch, y, dy, dscale, dshift);
   if (dx != nullptr) {
     input_gradient<<<matrix_grid(shape.rows, shape.channels), matrix_block(shape.channels), 0, stream>>>(
         shape, x, learnt, batch, dy, dscale, dshift, dx);
@@ -149,9 +161,10 @@ cudaError_t launch_batch_norm_backward(const BatchNormRows& shape, const float* 
 }
 
 cudaError_t launch_batch_norm_inference(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                        const BatchNormRunning& running, float* y, cudaStream_t stream) {
+                                        const BatchNormRunning& running, const float* residual, float* y,
+                                        cudaStream_t stream) {
   normalise<<<matrix_grid(shape.rows, shape.channels), matrix_block(shape.channels), 0, stream>>>(
-      shape, x, learnt, running.mean, running.variance, true, y);
+      shape, x, learnt, running.mean, running.variance, true, residual, y);
   return cudaGetLastError();
 }
 

@@ -16,7 +16,7 @@ namespace syncopate::worker {
 struct BatchNormRows {
   std::size_t rows;
   int channels;
-  bool relu;
+  bool relu, residual;
 };
 
 // Pointers to `channels` floats each.
@@ -33,15 +33,16 @@ struct BatchNormRunning {
   float* variance;
 };
 
-// Like the operations of ComputeBackend.
+// Like the operations of ComputeBackend. A null residual is none.
 cudaError_t launch_batch_norm_forward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                      const BatchNormMoments& batch, const BatchNormRunning& running, float* y,
-                                      const FoldSpace& space, cudaStream_t stream);
+                                      const BatchNormMoments& batch, const BatchNormRunning& running,
+                                      const float* residual, float* y, const FoldSpace& space, cudaStream_t stream);
 // A null dx is not computed.
 cudaError_t launch_batch_norm_backward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                       const BatchNormMoments& batch, const float* dy, float* dscale, float* dshift,
-                                       float* dx, const FoldSpace& space, cudaStream_t stream);
+                                       const BatchNormMoments& batch, const float* y, float* dy, float* dscale,
+                                       float* dshift, float* dx, const FoldSpace& space, cudaStream_t stream);
 cudaError_t launch_batch_norm_inference(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                        const BatchNormRunning& running, float* y, cudaStream_t stream);
+                                        const BatchNormRunning& running, const float* residual, float* y,
+                                        cudaStream_t stream);
 
 }  // namespace syncopate::worker

@@ -86,11 +86,11 @@ class CudaBackend final : public ComputeBackend {
   }
 
   void batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
-                          const RunningMoments& running, Out y) override;
-  void batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch, In dy,
-                           Out dscale, Out dshift, Out dx) override;
+                          const RunningMoments& running, In residual, Out y) override;
+  void batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch, In y,
+                           Out dy, Out dscale, Out dshift, Out dx) override;
   void batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift, const RunningMoments& running,
-                            Out y) override;
+                            In residual, Out y) override;
 
   void mean_pool_forward(const MeanPoolShape& shape, In x, Out y) override {
     if (give("mean_pool_forward")) keep(launch_mean_pool_forward(shape, x.data(), y.data(), context_.stream));
@@ -154,7 +154,7 @@ class CudaBackend final : public ComputeBackend {
 
  private:
   static BatchNormRows rows_of(const BatchNormShape& s) {
-    return {static_cast<std::size_t>(s.rows), s.channels, s.relu};
+    return {static_cast<std::size_t>(s.rows), s.channels, s.relu, s.residual};
   }
 
   // The operation of this shape, made ready at its first use. A model has few shapes: a search beats a hash.
@@ -262,26 +262,32 @@ In CudaBackend::host_view(In tensor) {
 }
 
 void CudaBackend::batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
-                                     const RunningMoments& running, Out y) {
-  if (!give("batch_norm_forward")) return;
-  keep(launch_batch_norm_forward(
-      rows_of(shape), x.data(), {scale.data(), shift.data()}, {batch.mean.data(), batch.inverse_deviation.data()},
-      {running.mean.data(), running.variance.data()}, y.data(), context_.fold, context_.stream));
+                                     const RunningMoments& running, In residual, Out y) {
+  if (!ready()) return;
+  keep(launch_batch_norm_forward(rows_of(shape), x.data(), {scale.data(), shift.data()},
+                                 {batch.mean.data(), batch.inverse_deviation.data()},
+                                 {running.mean.data(), running.variance.data()},
+                                 shape.residual ? residual.data() : nullptr, y.data(), context_.fold, context_.stream),
+       "batch_norm_forward");
 }
 
 void CudaBackend::batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
-                                      In dy, Out dscale, Out dshift, Out dx) {
-  if (!give("batch_norm_backward")) return;
+                                      In y, Out dy, Out dscale, Out dshift, Out dx) {
+  if (!ready()) return;
   keep(launch_batch_norm_backward(rows_of(shape), x.data(), {scale.data(), shift.data()},
-                                  {batch.mean.data(), batch.inverse_deviation.data()}, dy.data(), dscale.data(),
-                                  dshift.data(), dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream));
+                                  {batch.mean.data(), batch.inverse_deviation.data()}, y.data(), dy.data(),
+                                  dscale.data(), dshift.data(), dx.empty() ? nullptr : dx.data(), context_.fold,
+                                  context_.stream),
+       "batch_norm_backward");
 }
 
 void CudaBackend::batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift,
-                                       const RunningMoments& running, Out y) {
-  if (!give("batch_norm_inference")) return;
+                                       const RunningMoments& running, In residual, Out y) {
+  if (!ready()) return;
   keep(launch_batch_norm_inference(rows_of(shape), x.data(), {scale.data(), shift.data()},
-                                   {running.mean.data(), running.variance.data()}, y.data(), context_.stream));
+                                   {running.mean.data(), running.variance.data()},
+                                   shape.residual ? residual.data() : nullptr, y.data(), context_.stream),
+       "batch_norm_inference");
 }
 
 void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels,
