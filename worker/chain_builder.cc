@@ -6,6 +6,7 @@
 
 #include "worker/layers/activation.h"
 #include "worker/layers/batch_norm.h"
+#include "worker/layers/bias.h"
 #include "worker/layers/conv2d.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/flatten.h"
@@ -37,8 +38,13 @@ void ChainBuilder::dense(const DenseShape& shape, Initialization by_layer) {
   append(std::make_unique<Dense>(draft_.backend, shape, name, initialization, draft_.layout), {1, 1, shape.out});
 }
 
-void ChainBuilder::conv2d(int out, int kernel) {
-  conv2d({draft_.batch_size, image_.height, image_.width, image_.channels, out, kernel});
+void ChainBuilder::conv2d_pool_and_relu(int out, int kernel, int pool) {
+  conv2d({draft_.batch_size, image_.height, image_.width, image_.channels, out, kernel, 1, 0, false});
+  max_pool(pool, pool);
+  const int pixels = image_.height * image_.width;
+  append(std::make_unique<BiasAndRelu>(draft_.backend, BiasShape{draft_.batch_size * pixels, image_.channels, true},
+                                       pixels, fmt::format("{}conv{}", prefix_, conv_count_), draft_.layout),
+         image_);
 }
 
 void ChainBuilder::conv_and_norm(int out, int kernel, int stride, bool relu) {

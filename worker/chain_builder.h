@@ -33,8 +33,8 @@ class ChainBuilder {
 
   void dense_and_relu(int out);
   void last_dense(int out);
-  // Stride 1, no padding, with a bias.
-  void conv2d(int out, int kernel);
+  // Stride 1, no padding; then the largest of each `pool` x `pool` pixels, a bias and relu.
+  void conv2d_pool_and_relu(int out, int kernel, int pool);
   // The kernel is odd, and the image padded by half of it, so that stride 1 keeps the image's size, without a bias;
   // then batch norm.
   void conv_and_norm(int out, int kernel, int stride, bool relu);

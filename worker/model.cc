@@ -32,12 +32,7 @@ void add_mlp(ChainBuilder& chain, const std::vector<int>& widths) {
 
 // After LeNet-5 (LeCun et al. 1998, section 2.2), in the wider form that frameworks have made a benchmark of.
 void add_lenet(ChainBuilder& chain, int classes) {
-  for (int channels : {32, 64}) {
-    chain.conv2d(channels, 5);
-    // max(relu(x)) = relu(max(x)), and their gradients agree as well: this way round relu has a quarter of the work.
-    chain.max_pool(2, 2);
-    chain.relu();
-  }
+  for (int channels : {32, 64}) chain.conv2d_pool_and_relu(channels, 5, 2);
   chain.flatten();
   chain.dense_and_relu(512);
   chain.last_dense(classes);
@@ -68,9 +63,7 @@ Status add_conv(ChainBuilder& chain, const std::string& spec, ImageShape image, 
     return invalid_model(spec, fmt::format("images of {}x{} are too small; it needs {}x{} or more", image.height,
                                            image.width, kSmallestConvImage, kSmallestConvImage));
   }
-  chain.conv2d(widths[0], 3);
-  chain.max_pool(2, 2);
-  chain.relu();  // as in lenet
+  chain.conv2d_pool_and_relu(widths[0], 3, 2);
   chain.flatten();
   chain.dense_and_relu(widths[1]);
   chain.last_dense(classes);

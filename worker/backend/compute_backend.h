@@ -63,6 +63,12 @@ struct SubsampleShape {
   int out_width() const { return (width - 1) / stride + 1; }
 };
 
+// A bias for each column of a matrix, such as each channel of all pixels.
+struct BiasShape {
+  int rows = 0, columns = 0;
+  bool relu = false;  // forward ends with max(y, 0)
+};
+
 using In = std::span<const float>;
 using Out = std::span<float>;
 
@@ -119,6 +125,11 @@ class ComputeBackend {
   // In place: dy = 0 where y, the output of forward, is 0.
   virtual void relu_backward(In y, Out dy) = 0;
 
+  // In place: y += b in each row, and then max(y, 0) if the shape has relu.
+  virtual void bias_forward(const BiasShape&, In b, Out y) = 0;
+  // db = column sums of dy, which becomes 0 where y is, in place, if the shape has relu.
+  virtual void bias_backward(const BiasShape&, In y, Out dy, Out db) = 0;
+
   // y += x.
   virtual void add(In x, Out y) = 0;
 
@@ -166,9 +177,11 @@ class ComputeBackend {
 
   // Causal self-attention of several heads (Vaswani et al. 2017, section 3.2). qkv(B, T, 3, H, C/H) holds queries, keys
   // and values. For each head p = softmax over s <= t of q[t] · k[s] / sqrt(C/H), 0 beyond, and y(B, T, H, C/H)[t] =
-  // the sum of p[t][s] v[s]. `probabilities` (B, H, T, T) stores p; backward overwrites them.
-  virtual void attention_forward(const AttentionShape&, In qkv, Out y, Out probabilities) = 0;
-  virtual void attention_backward(const AttentionShape&, In qkv, In dy, Out probabilities, Out dqkv) = 0;
+  // the sum of p[t][s] v[s]. `storage` holds what the backend wants to keep for backward, which may overwrite it.
+  virtual void attention_forward(const AttentionShape&, In qkv, Out y, Out storage) = 0;
+  virtual void attention_backward(const AttentionShape&, In qkv, In y, In dy, Out storage, Out dqkv) = 0;
+  // Returns the number of floats of `storage`.
+  virtual std::size_t attention_storage(const AttentionShape&) const = 0;
 
   // Softmax and cross-entropy over `classes` logits per sample. Writes weight · d(mean loss)/d(logits) to dlogits
   // unless it is empty, and stores what loss() then returns: the mean too is times the weight. A sample with a label

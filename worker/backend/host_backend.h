@@ -19,6 +19,8 @@ class HostBackend : public ComputeBackend {
   In host_view(In tensor) override { return tensor; }
   Status status() const override { return {}; }
   LossAndCorrect loss(std::size_t /*turn*/) override { return loss_; }
+  // All probabilities: a head's stay in the cache.
+  std::size_t attention_storage(const AttentionShape& shape) const override { return shape.probabilities(); }
   void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) override {
     loss_ = {};
     const double share = weight / static_cast<double>(labels.size());

@@ -37,6 +37,11 @@ class OneDnnBackend final : public HostBackend {
 
   void relu_forward(Out y) override { worker::relu_forward(y); }
   void relu_backward(In y, Out dy) override { worker::relu_backward(y, dy); }
+  void bias_forward(const BiasShape& shape, In b, Out y) override { worker::bias_forward(shape, b, y); }
+  void bias_backward(const BiasShape& shape, In y, Out dy, Out db) override {
+    if (shape.relu) worker::relu_backward(y, dy);
+    column_sums(dy, db);
+  }
   void add(In x, Out y) override { worker::add(x, y); }
 
   void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
@@ -89,7 +94,7 @@ class OneDnnBackend final : public HostBackend {
     const SingleThread single;
     prepared(attentions_, shape).forward(qkv, y, probabilities);
   }
-  void attention_backward(const AttentionShape& shape, In qkv, In dy, Out probabilities, Out dqkv) override {
+  void attention_backward(const AttentionShape& shape, In qkv, In /*y*/, In dy, Out probabilities, Out dqkv) override {
     const SingleThread single;
     prepared(attentions_, shape).backward(qkv, dy, probabilities, dqkv);
   }

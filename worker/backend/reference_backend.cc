@@ -95,6 +95,25 @@ class ReferenceBackend final : public HostBackend {
     }
   }
 
+  void bias_forward(const BiasShape& s, In b, Out y) override {
+    for (int row = 0; row < s.rows; ++row) {
+      for (int c = 0; c < s.columns; ++c) {
+        float& element = y[at(row, c, s.columns)];
+        element += b[c];
+        if (s.relu) element = std::max(element, 0.0f);
+      }
+    }
+  }
+
+  void bias_backward(const BiasShape& s, In y, Out dy, Out db) override {
+    if (s.relu) relu_backward(y, dy);
+    for (int c = 0; c < s.columns; ++c) {
+      double sum = 0;
+      for (int row = 0; row < s.rows; ++row) sum += dy[at(row, c, s.columns)];
+      db[c] = static_cast<float>(sum);
+    }
+  }
+
   void add(In x, Out y) override {
     for (std::size_t i = 0; i < y.size(); ++i) y[i] += x[i];
   }
@@ -158,7 +177,7 @@ class ReferenceBackend final : public HostBackend {
   void attention_forward(const AttentionShape& shape, In qkv, Out y, Out probabilities) override {
     reference::attention_forward(shape, qkv, y, probabilities);
   }
-  void attention_backward(const AttentionShape& shape, In qkv, In dy, Out probabilities, Out dqkv) override {
+  void attention_backward(const AttentionShape& shape, In qkv, In /*y*/, In dy, Out probabilities, Out dqkv) override {
     reference::attention_backward(shape, qkv, dy, probabilities, dqkv);
   }
 

@@ -77,6 +77,17 @@ void relu_backward(In y, Out dy) {
   for (std::size_t i = 0; i < y.size(); ++i) gradient[i] = values[i] == 0.0f ? 0.0f : gradient[i];
 }
 
+void bias_forward(const BiasShape& shape, In b, Out y) {
+  const float* __restrict addends = b.data();
+  for (int row = 0; row < shape.rows; ++row) {
+    float* __restrict to = y.data() + static_cast<std::size_t>(row) * shape.columns;
+    for (int c = 0; c < shape.columns; ++c) {
+      const float sum = to[c] + addends[c];
+      to[c] = shape.relu && sum < 0.0f ? 0.0f : sum;
+    }
+  }
+}
+
 void add(In x, Out y) {
   const float* __restrict values = x.data();
   float* __restrict sums = y.data();

@@ -9,6 +9,8 @@ namespace syncopate::worker {
 void relu_forward(Out y);
 void relu_backward(In y, Out dy);
 
+void bias_forward(const BiasShape& shape, In b, Out y);
+
 void add(In x, Out y);
 
 // sums[c] = sum over rows of matrix[row][c]; matrix is (rows, sums.size()).

@@ -186,6 +186,26 @@ TEST_F(OneDnnBackend, BatchNormKeepsAMovingMeanOfTheBatchesMoments) {
   }
 }
 
+TEST_F(OneDnnBackend, BiasAgreesWithPlainLoops) {
+  const BiasShape shapes[] = {{1, 1}, {3, 5}, {700, 32}, {129, 100}};
+  for (const BiasShape& shape : shapes) {
+    for (const bool relu : {false, true}) {
+      const BiasShape s{shape.rows, shape.columns, relu};
+      const Tensor b = random_tensor(s.columns, random_), x = random_tensor(s.rows * s.columns, random_);
+      const Tensor gradient = random_tensor(s.rows * s.columns, random_);
+      Tensor y[2] = {x, x}, dy[2] = {gradient, gradient}, db[2];
+      for (int i : {0, 1}) {
+        db[i] = poisoned(s.columns);
+        backends_[i]->bias_forward(s, b, y[i]);
+        backends_[i]->bias_backward(s, y[i], dy[i], db[i]);
+      }
+      EXPECT_EQ(y[1], y[0]);
+      EXPECT_EQ(dy[1], dy[0]);
+      expect_close(db[1], db[0], kTolerance, "db");
+    }
+  }
+}
+
 TEST_F(OneDnnBackend, MeanPoolAgreesWithPlainLoops) {
   const MeanPoolShape shapes[] = {{1, 1, 1}, {3, 64, 64}, {2, 49, 17}};
   for (const MeanPoolShape& s : shapes) {

@@ -46,7 +46,7 @@ class SequenceOps : public testing::Test {
     }
     expect_close(y[1], y[0], tolerance, "y");
     expect_close(p[1], p[0], tolerance, "probabilities");
-    for (int i : {0, 1}) backends_[i]->attention_backward(s, qkv, dy, p[i], dqkv[i]);
+    for (int i : {0, 1}) backends_[i]->attention_backward(s, qkv, y[i], dy, p[i], dqkv[i]);
     expect_close(dqkv[1], dqkv[0], 2 * tolerance, "dqkv");
   }
 

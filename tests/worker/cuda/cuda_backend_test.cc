@@ -193,6 +193,27 @@ TEST_P(CudaBackend, ReluAgreesWithPlainLoops) {
   }
 }
 
+TEST_P(CudaBackend, BiasAgreesWithPlainLoops) {
+  const BiasShape shapes[] = {{1, 1}, {3, 5}, {700, 32}, {20000, 3}, {129, 100}, {2, 9000}};
+  for (const BiasShape& shape : shapes) {
+    for (const bool relu : {false, true}) {
+      const BiasShape s{shape.rows, shape.columns, relu};
+      SCOPED_TRACE(testing::Message() << s.rows << " x " << s.columns << (relu ? ", relu" : ""));
+      const Tensor b = random_tensor(s.columns, random_);
+      Tensor y = random_tensor(s.rows * s.columns, random_), dy = random_tensor(s.rows * s.columns, random_);
+      Tensor db = poisoned(s.columns);
+      const Out there_y = upload(y), there_dy = upload(dy), there_db = upload(db);
+      reference_->bias_forward(s, b, y);
+      reference_->bias_backward(s, y, dy, db);
+      cuda_->bias_forward(s, upload(b), there_y);
+      cuda_->bias_backward(s, there_y, there_dy, there_db);
+      expect_equal_on_device(there_y, y, "y");
+      expect_equal_on_device(there_dy, dy, "dy");
+      expect_close(download(In(there_db)), db, tolerance_of(Precision::kFp32), "db");
+    }
+  }
+}
+
 TEST_P(CudaBackend, AddsAsPlainLoopsDo) {
   for (int count : {0, 1, 255, 256, 257, 1000, 3'000'000}) {
     const Tensor x = random_tensor(count, random_);

@@ -54,20 +54,20 @@ class CudaSequence : public CudaBackendFixture {
     const int count = s.rows() * s.width;
     const Tensor qkv = random_tensor(3 * count, random_), dy = random_tensor(count, random_);
     Tensor y = poisoned(count), p = poisoned(static_cast<int>(s.probabilities())), dqkv = poisoned(3 * count);
-    const Out there_y = upload(y), there_p = upload(p), there_dqkv = upload(dqkv);
+    const Out there_y = upload(y), there_dqkv = upload(dqkv);
+    const Out there_storage = upload(poisoned(static_cast<int>(cuda_->attention_storage(s))));
     const In there_qkv = upload(qkv);
     reference_->attention_forward(s, qkv, y, p);
-    cuda_->attention_forward(s, there_qkv, there_y, there_p);
+    cuda_->attention_forward(s, there_qkv, there_y, there_storage);
     expect_near(there_y, y, "y");
-    expect_near(there_p, p, "probabilities");
-    reference_->attention_backward(s, qkv, dy, p, dqkv);
-    cuda_->attention_backward(s, there_qkv, upload(dy), there_p, there_dqkv);
+    reference_->attention_backward(s, qkv, y, dy, p, dqkv);
+    cuda_->attention_backward(s, there_qkv, there_y, upload(dy), there_storage, there_dqkv);
     expect_near(there_dqkv, dqkv, "dqkv");
   }
 };
 
 TEST_P(CudaSequence, EmbeddingAgreesWithPlainLoops) {
-  for (const EmbeddingShape& s : {EmbeddingShape{1, 1, 1, 1}, {3, 5, 7, 4}, {8, 64, 128, 256}}) {
+  for (const EmbeddingShape& s : {EmbeddingShape{1, 1, 1, 1}, {3, 5, 7, 4}, {8, 64, 128, 256}, {40, 64, 33, 5}}) {
     expect_embedding_agrees(s);
   }
 }
@@ -96,7 +96,7 @@ TEST_P(CudaSequence, GeluAgreesWithPlainLoops) {
 
 TEST_P(CudaSequence, AttentionAgreesWithPlainLoops) {
   for (const AttentionShape& s :
-       {AttentionShape{1, 1, 1, 1}, {2, 3, 1, 5}, {1, 33, 3, 51}, {8, 64, 4, 128}, {1, 100, 2, 200}}) {
+       {AttentionShape{1, 1, 1, 1}, {2, 3, 1, 5}, {1, 33, 3, 51}, {8, 64, 4, 128}, {1, 100, 2, 200}, {1, 70, 1, 33}}) {
     SCOPED_TRACE(testing::Message() << s.batch << " x " << s.context << ", " << s.heads << " heads, width " << s.width);
     expect_attention_agrees(s);
   }

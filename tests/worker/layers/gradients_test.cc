@@ -4,6 +4,7 @@
 #include "tests/worker/layers/layer_under_test.h"
 #include "worker/layers/activation.h"
 #include "worker/layers/batch_norm.h"
+#include "worker/layers/bias.h"
 #include "worker/layers/conv2d.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/flatten.h"
@@ -67,6 +68,13 @@ TEST_F(Gradients, OfSubsampleAreSlopes) {
 TEST_F(Gradients, OfReluAreSlopes) {
   Relu relu(*backend_, 20);
   LayerUnderTest(relu, {}, distinct_tensor(kBatch * 20), random_).expect_gradients_are_slopes(0.01);
+}
+
+TEST_F(Gradients, OfBiasAndReluAreSlopes) {
+  BiasAndRelu bias(*backend_, {kBatch * 4, 5, true}, 4, "conv1", layout_);
+  Tensor weights(layout_.size());
+  for (int i = 0; i < 5; ++i) weights[i] = 0.05f * static_cast<float>(i + 1);
+  LayerUnderTest(bias, weights, distinct_tensor(kBatch * 20), random_).expect_gradients_are_slopes(0.01);
 }
 
 TEST_F(Gradients, OfMaxPoolAreSlopes) {

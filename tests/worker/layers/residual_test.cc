@@ -4,6 +4,7 @@
 
 #include "tests/worker/layers/layer_under_test.h"
 #include "worker/layers/activation.h"
+#include "worker/layers/batch_norm.h"
 #include "worker/layers/chain.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/flatten.h"
@@ -58,6 +59,32 @@ TEST_F(ResidualTest, GradientsOfAShortcutChainAreSlopesReportedFromTheLastToTheF
   test.expect_gradients_are_slopes(0.02);
   EXPECT_THAT(test.reported(), ElementsAre(7, 6, 5, 4, 3, 2, 1, 0));
   EXPECT_EQ(layer->params(), (Range{0, layout_.tensors().back().range.end}));
+}
+
+// Behind a batch norm the sum and its relu are made in the norm's own pass, behind a dense layer in passes of their
+// own.
+TEST_F(ResidualTest, GradientsOfASumUnderReluAreSlopesWhoeverMakesIt) {
+  for (const bool is_normed : {false, true}) {
+    for (const bool has_shortcut : {false, true}) {
+      SCOPED_TRACE(testing::Message() << (is_normed ? "norm" : "dense") << (has_shortcut ? ", shortcut" : ""));
+      layout_ = ParamLayout();
+      ParamLayout local_layout;
+      Layers layers;
+      layers.push_back(dense(6, 6, "inner"));
+      if (is_normed) {
+        layers.push_back(std::make_unique<BatchNorm>(*backend_, BatchNormShape{kBatch * 2, 3}, 2, Pass::kTraining, "bn",
+                                                     layout_, local_layout));
+      }
+      Tensor state(local_layout.size());
+      auto inner = std::make_unique<Chain>(*backend_, std::move(layers), kBatch, scratch_);
+      inner->use_local_state(state);
+      auto shortcut = has_shortcut ? two_dense(6, 7, 6, "shortcut") : nullptr;
+      Residual layer(*backend_, std::move(inner), std::move(shortcut), 6, kBatch, true);
+      EXPECT_TRUE(layer.uses_output_in_backward());
+      LayerUnderTest test(layer, random_arena(layout_), random_tensor(kBatch * 6, random_), random_);
+      test.expect_gradients_are_slopes(1e-3, 5e-3);
+    }
+  }
 }
 
 // A relu behind the sum works in the memory of the output, and a residual stands inside another.

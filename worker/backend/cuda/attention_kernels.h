@@ -1,17 +1,26 @@
-// Kernels of causal self-attention, as in ComputeBackend. One warp handles one query, or one key, of one head. They
-// multiply in float32 whatever the backend's precision. They are made for the short texts of small models: one lane
-// computes each dot product.
+// Kernels of causal self-attention, as in ComputeBackend, by tiles in shared memory: forward keeps no probabilities
+// (Dao et al. 2022, "FlashAttention: fast and memory-efficient exact attention with IO-awareness", algorithm 1), and
+// backward computes them again, one launch for the queries and one for keys and values (Dao 2023, "FlashAttention-2",
+// section 3.1), so that no block adds to what another writes: the bits are always the same. They multiply in float32
+// whatever the backend's precision. Any width of a head will do; where it is above 64, so many blocks share a tile's
+// columns, and each of them computes the scores.
 #pragma once
 
 #include <cuda_runtime_api.h>
+
+#include <cstddef>
 
 #include "worker/backend/sequence_shapes.h"
 
 namespace syncopate::worker {
 
-cudaError_t launch_attention_forward(const AttentionShape& shape, const float* qkv, float* y, float* probabilities,
+// Returns the number of floats of `storage`: for each query of each head, (B, H, T), the logarithm of the sum of its
+// scores' exponentials, and as much room for backward.
+std::size_t attention_storage(const AttentionShape& shape);
+
+cudaError_t launch_attention_forward(const AttentionShape& shape, const float* qkv, float* y, float* storage,
                                      cudaStream_t stream);
-cudaError_t launch_attention_backward(const AttentionShape& shape, const float* qkv, const float* dy,
-                                      float* probabilities, float* dqkv, cudaStream_t stream);
+cudaError_t launch_attention_backward(const AttentionShape& shape, const float* qkv, const float* y, const float* dy,
+                                      float* storage, float* dqkv, cudaStream_t stream);
 
 }  // namespace syncopate::worker

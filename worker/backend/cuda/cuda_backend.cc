@@ -72,6 +72,16 @@ class CudaBackend final : public ComputeBackend {
   void relu_backward(In y, Out dy) override {
     if (give("relu_backward")) keep(launch_relu_backward(y.data(), dy.data(), y.size(), context_.stream));
   }
+  void bias_forward(const BiasShape& shape, In b, Out y) override {
+    if (!give("add_bias")) return;
+    keep(launch_add_bias(y.data(), b.data(), static_cast<std::size_t>(shape.rows), shape.columns, shape.relu,
+                         context_.stream));
+  }
+  void bias_backward(const BiasShape& shape, In y, Out dy, Out db) override {
+    if (!give("bias_gradient")) return;
+    keep(launch_bias_gradient(shape.relu ? y.data() : nullptr, dy.data(), static_cast<std::size_t>(shape.rows),
+                              shape.columns, db.data(), context_.fold, context_.stream));
+  }
   void add(In x, Out y) override {
     if (give("add")) keep(launch_add(x.data(), y.data(), y.size(), context_.stream));
   }
@@ -113,7 +123,10 @@ class CudaBackend final : public ComputeBackend {
   void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens,
                           Out dpositions) override {
     if (!give("embedding_backward")) return;
-    keep(launch_embedding_backward(shape, ids.data(), dy.data(), dtokens.data(), context_.stream));
+    keep(context_.reserve(embedding_workspace(shape)));
+    if (!ready()) return;
+    keep(launch_embedding_backward(shape, ids.data(), dy.data(), dtokens.data(), context_.workspace.data(),
+                                   context_.stream));
     keep(launch_column_sums(dy.data(), static_cast<std::size_t>(shape.batch), shape.context * shape.width,
                             dpositions.data(), context_.fold, context_.stream));
   }
@@ -134,14 +147,16 @@ class CudaBackend final : public ComputeBackend {
   void gelu_backward(In x, In dy, Out dx) override {
     if (give("gelu_backward")) keep(launch_gelu_backward(x.data(), dy.data(), dx.data(), x.size(), context_.stream));
   }
-  void attention_forward(const AttentionShape& shape, In qkv, Out y, Out probabilities) override {
+  void attention_forward(const AttentionShape& shape, In qkv, Out y, Out storage) override {
     if (!give("attention_forward")) return;
-    keep(launch_attention_forward(shape, qkv.data(), y.data(), probabilities.data(), context_.stream));
+    keep(launch_attention_forward(shape, qkv.data(), y.data(), storage.data(), context_.stream));
   }
-  void attention_backward(const AttentionShape& shape, In qkv, In dy, Out probabilities, Out dqkv) override {
+  void attention_backward(const AttentionShape& shape, In qkv, In y, In dy, Out storage, Out dqkv) override {
     if (!give("attention_backward")) return;
-    keep(launch_attention_backward(shape, qkv.data(), dy.data(), probabilities.data(), dqkv.data(), context_.stream));
+    keep(launch_attention_backward(shape, qkv.data(), y.data(), dy.data(), storage.data(), dqkv.data(),
+                                   context_.stream));
   }
+  std::size_t attention_storage(const AttentionShape& shape) const override { return worker::attention_storage(shape); }
 
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
                              Out dlogits) override;
@@ -263,31 +278,28 @@ In CudaBackend::host_view(In tensor) {
 
 void CudaBackend::batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
                                      const RunningMoments& running, In residual, Out y) {
-  if (!ready()) return;
+  if (!give("batch_norm_forward")) return;
   keep(launch_batch_norm_forward(rows_of(shape), x.data(), {scale.data(), shift.data()},
                                  {batch.mean.data(), batch.inverse_deviation.data()},
                                  {running.mean.data(), running.variance.data()},
-                                 shape.residual ? residual.data() : nullptr, y.data(), context_.fold, context_.stream),
-       "batch_norm_forward");
+                                 shape.residual ? residual.data() : nullptr, y.data(), context_.fold, context_.stream));
 }
 
 void CudaBackend::batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
                                       In y, Out dy, Out dscale, Out dshift, Out dx) {
-  if (!ready()) return;
+  if (!give("batch_norm_backward")) return;
   keep(launch_batch_norm_backward(rows_of(shape), x.data(), {scale.data(), shift.data()},
                                   {batch.mean.data(), batch.inverse_deviation.data()}, y.data(), dy.data(),
                                   dscale.data(), dshift.data(), dx.empty() ? nullptr : dx.data(), context_.fold,
-                                  context_.stream),
-       "batch_norm_backward");
+                                  context_.stream));
 }
 
 void CudaBackend::batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift,
                                        const RunningMoments& running, In residual, Out y) {
-  if (!ready()) return;
+  if (!give("batch_norm_inference")) return;
   keep(launch_batch_norm_inference(rows_of(shape), x.data(), {scale.data(), shift.data()},
                                    {running.mean.data(), running.variance.data()},
-                                   shape.residual ? residual.data() : nullptr, y.data(), context_.stream),
-       "batch_norm_inference");
+                                   shape.residual ? residual.data() : nullptr, y.data(), context_.stream));
 }
 
 void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels,

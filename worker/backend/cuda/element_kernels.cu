@@ -43,6 +43,35 @@ __global__ void add_bias(float* __restrict__ y, const float* __restrict__ bias, 
       });
 }
 
+// An element of a relu's output, and its gradient.
+struct OutputAndGradient {
+  float y, dy;
+};
+
+__global__ void relu_bias_gradient(ColumnFold fold, const float* __restrict__ y, float* __restrict__ dy, int columns,
+                                   float* __restrict__ db) {
+  __shared__ ColumnFold::Shared<Sum> shared;
+  fold.run<Sum>(
+      shared,
+      [&](int column, std::size_t first, std::size_t end, std::size_t step) {
+        Sum sum = Sum::none();
+        each_row(
+            first, end, step,
+            [&](std::size_t row) {
+              return OutputAndGradient{y[row * columns + column], dy[row * columns + column]};
+            },
+            [&](std::size_t row, const OutputAndGradient& at) {
+              if (at.y == 0.0f) {
+                dy[row * columns + column] = 0.0f;
+              } else {
+                sum.value += at.dy;
+              }
+            });
+        return sum;
+      },
+      [&](int column, const Sum& sum) { db[column] = sum.value; });
+}
+
 __global__ void column_sums(ColumnFold fold, const float* __restrict__ matrix, int columns, float* __restrict__ sums) {
   __shared__ ColumnFold::Shared<Sum> shared;
   fold.run<Sum>(
@@ -81,6 +110,15 @@ cudaError_t launch_add_bias(float* y, const float* bias, std::size_t rows, int c
                             cudaStream_t stream) {
   if (rows == 0 || columns == 0) return cudaSuccess;
   add_bias<<<matrix_grid(rows, columns), matrix_block(columns), 0, stream>>>(y, bias, rows, columns, relu);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_bias_gradient(const float* y, float* dy, std::size_t rows, int columns, float* db,
+                                 const FoldSpace& space, cudaStream_t stream) {
+  if (y == nullptr) return launch_column_sums(dy, rows, columns, db, space, stream);
+  if (columns == 0) return cudaSuccess;
+  const ColumnFold fold(rows, columns, space);
+  relu_bias_gradient<<<fold.grid(), fold.block(), 0, stream>>>(fold, y, dy, columns, db);
   return cudaGetLastError();
 }
 

@@ -21,6 +21,10 @@ cudaError_t launch_add(const float* x, float* y, std::size_t count, cudaStream_t
 // y(rows, columns) += bias(columns), and then max(y, 0) if `relu`.
 cudaError_t launch_add_bias(float* y, const float* bias, std::size_t rows, int columns, bool relu, cudaStream_t stream);
 
+// db = the column sums of dy(rows, columns), which becomes 0 where y is, unless y is null.
+cudaError_t launch_bias_gradient(const float* y, float* dy, std::size_t rows, int columns, float* db,
+                                 const FoldSpace& space, cudaStream_t stream);
+
 // sums(columns) of matrix(rows, columns).
 cudaError_t launch_column_sums(const float* matrix, std::size_t rows, int columns, float* sums, const FoldSpace& space,
                                cudaStream_t stream);

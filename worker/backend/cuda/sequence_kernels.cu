@@ -18,18 +18,78 @@ __global__ void embedding_forward(EmbeddingShape s, const int* __restrict__ ids,
   }
 }
 
-// Block (v, c) has token v and some columns, and looks for the token's rows from the first to the last.
-__global__ void embedding_backward(EmbeddingShape s, const int* __restrict__ ids, const float* __restrict__ dy,
-                                   float* __restrict__ dtokens) {
-  const int token = static_cast<int>(blockIdx.x);
-  const int column = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
-  if (column >= s.width) return;
-  const std::size_t width = s.width, rows = static_cast<std::size_t>(s.batch) * s.context;
-  float sum = 0;
-  for (std::size_t row = 0; row < rows; ++row) {
-    if (ids[row] == token) sum += dy[row * width + column];
+// The rows of a batch are sorted in parts of so many: their tokens, and among equal ones their places.
+constexpr unsigned kSortedRows = 1024;
+using SortKey = unsigned long long;  // token · kSortedRows + place in the part
+constexpr SortKey kNoRow = ~SortKey{0};
+constexpr unsigned kSumRows = 16;  // a block's threads by its columns
+
+// Block: a part of the rows, with a thread for each pair (Batcher 1968, "Sorting networks and their applications": the
+// bitonic sorter).
+__global__ void sort_tokens(const int* __restrict__ ids, std::size_t rows, SortKey* __restrict__ sorted) {
+  __shared__ SortKey keys[kSortedRows];
+  const std::size_t begin = static_cast<std::size_t>(blockIdx.x) * kSortedRows;
+  for (unsigned i = threadIdx.x; i < kSortedRows; i += blockDim.x) {
+    keys[i] = begin + i < rows ? static_cast<SortKey>(ids[begin + i]) * kSortedRows + i : kNoRow;
   }
-  dtokens[token * width + column] += sum;
+  for (unsigned size = 2; size <= kSortedRows; size *= 2) {
+    for (unsigned distance = size / 2; distance > 0; distance /= 2) {
+      __syncthreads();
+      const unsigned low = 2 * distance * (threadIdx.x / distance) + threadIdx.x % distance, high = low + distance;
+      const bool ascends = (low & size) == 0;
+      const SortKey first = keys[low], second = keys[high];
+      if ((first > second) == ascends) {
+        keys[low] = second;
+        keys[high] = first;
+      }
+    }
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < kSortedRows; i += blockDim.x) sorted[begin + i] = keys[i];
+}
+
+// Returns the number of a part's keys that are smaller.
+__device__ unsigned keys_below(const SortKey* __restrict__ part, SortKey key) {
+  unsigned below = 0;
+  for (unsigned step = kSortedRows / 2; step > 0; step /= 2) {
+    if (part[below + step - 1] < key) below += step;
+  }
+  return below + (part[below] < key ? 1 : 0);
+}
+
+// Block (v, c) has token v and some columns. It finds the token's rows in all parts at once; then threads of a column
+// take turns at the rows.
+__global__ void embedding_backward(EmbeddingShape s, const SortKey* __restrict__ sorted, unsigned parts,
+                                   const float* __restrict__ dy, float* __restrict__ dtokens) {
+  __shared__ unsigned first[kBlockColumns * kSumRows], end[kBlockColumns * kSumRows];
+  __shared__ float sums[kSumRows][kBlockColumns];
+  const unsigned thread = threadIdx.y * kBlockColumns + threadIdx.x, threads = kBlockColumns * kSumRows;
+  const SortKey key = static_cast<SortKey>(blockIdx.x) * kSortedRows;
+  const int column = static_cast<int>(blockIdx.y * kBlockColumns + threadIdx.x);
+  const std::size_t width = s.width;
+  float sum = 0;
+  for (unsigned begin = 0; begin < parts; begin += threads) {
+    const unsigned found = parts - begin < threads ? parts - begin : threads;
+    if (thread < found) {
+      const SortKey* const part = sorted + static_cast<std::size_t>(begin + thread) * kSortedRows;
+      first[thread] = keys_below(part, key);
+      end[thread] = keys_below(part, key + kSortedRows);
+    }
+    __syncthreads();
+    for (unsigned i = 0; column < s.width && i < found; ++i) {
+      const std::size_t of_part = static_cast<std::size_t>(begin + i) * kSortedRows;
+      each_row(
+          first[i] + threadIdx.y, end[i], kSumRows,
+          [&](std::size_t at) { return dy[(of_part + sorted[of_part + at] % kSortedRows) * width + column]; },
+          [&](std::size_t, float value) { sum += value; });
+    }
+    __syncthreads();
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= s.width) return;
+  for (unsigned i = 1; i < kSumRows; ++i) sum += sums[i][threadIdx.x];
+  dtokens[blockIdx.x * width + column] += sum;
 }
 
 __global__ void layer_norm_forward(LayerNormShape s, const float* __restrict__ x, const float* __restrict__ gamma,
@@ -145,10 +205,18 @@ cudaError_t launch_embedding_forward(const EmbeddingShape& shape, const int* ids
   return cudaGetLastError();
 }
 
+std::size_t embedding_workspace(const EmbeddingShape& shape) {
+  return ceil_divide(static_cast<std::size_t>(shape.rows()), kSortedRows) * kSortedRows * sizeof(SortKey);
+}
+
 cudaError_t launch_embedding_backward(const EmbeddingShape& shape, const int* ids, const float* dy, float* dtokens,
-                                      cudaStream_t stream) {
+                                      std::byte* workspace, cudaStream_t stream) {
+  const auto rows = static_cast<std::size_t>(shape.rows());
+  const auto parts = static_cast<unsigned>(ceil_divide(rows, kSortedRows));
+  auto* const sorted = reinterpret_cast<SortKey*>(workspace);
+  sort_tokens<<<parts, kSortedRows / 2, 0, stream>>>(ids, rows, sorted);
   const dim3 grid(static_cast<unsigned>(shape.vocabulary), column_blocks(shape.width));
-  embedding_backward<<<grid, kBlockColumns, 0, stream>>>(shape, ids, dy, dtokens);
+  embedding_backward<<<grid, dim3(kBlockColumns, kSumRows), 0, stream>>>(shape, sorted, parts, dy, dtokens);
   return cudaGetLastError();
 }
 

@@ -13,9 +13,13 @@ namespace syncopate::worker {
 
 cudaError_t launch_embedding_forward(const EmbeddingShape& shape, const int* ids, const float* tokens,
                                      const float* positions, float* y, cudaStream_t stream);
-// Computes the gradient of the tokens only; that of the positions is the column sums of dy(B, T·C).
+// Computes the gradient of the tokens only; that of the positions is the column sums of dy(B, T·C). Sorts the rows by
+// token, a thousand at a time, so that each token sums its own rows alone, the first ones first: no work grows with the
+// product of rows and vocabulary but for a search among each thousand. `workspace` is device memory of
+// embedding_workspace() bytes, aligned to 8.
+std::size_t embedding_workspace(const EmbeddingShape& shape);
 cudaError_t launch_embedding_backward(const EmbeddingShape& shape, const int* ids, const float* dy, float* dtokens,
-                                      cudaStream_t stream);
+                                      std::byte* workspace, cudaStream_t stream);
 
 cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, const float* x, const float* gamma,
                                       const float* beta, float* y, float* moments, cudaStream_t stream);
