@@ -168,8 +168,9 @@ class ComputeBackend {
   // y = (x - mean) / sqrt(variance + kLayerNormEpsilon) · gamma + beta, with each row's own mean and variance (Ba et
   // al. 2016, section 3). `moments` (rows, 2) stores its mean and 1 / sqrt(...).
   virtual void layer_norm_forward(const LayerNormShape&, In x, In gamma, In beta, Out y, Out moments) = 0;
-  virtual void layer_norm_backward(const LayerNormShape&, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta,
-                                   Out dx) = 0;
+  // `residual` is the gradient of x by way of a residual connection past the norm, which is added to dx, or empty.
+  virtual void layer_norm_backward(const LayerNormShape&, In x, In gamma, In moments, In dy, In residual, Out dgamma,
+                                   Out dbeta, Out dx) = 0;
 
   // y = x/2 · (1 + tanh(sqrt(2/pi) · (x + 0.044715 x³))) (Hendrycks and Gimpel 2016, section 2).
   virtual void gelu_forward(In x, Out y) = 0;

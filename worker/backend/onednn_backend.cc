@@ -84,9 +84,9 @@ class OneDnnBackend final : public HostBackend {
   void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
     worker::layer_norm_forward(shape, x, gamma, beta, y, moments);
   }
-  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta,
-                           Out dx) override {
-    worker::layer_norm_backward(shape, x, gamma, moments, dy, dgamma, dbeta, dx);
+  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, In residual, Out dgamma,
+                           Out dbeta, Out dx) override {
+    worker::layer_norm_backward(shape, x, gamma, moments, dy, residual, dgamma, dbeta, dx);
   }
   void gelu_forward(In x, Out y) override { worker::gelu_forward(x, y); }
   void gelu_backward(In x, In dy, Out dx) override { worker::gelu_backward(x, dy, dx); }

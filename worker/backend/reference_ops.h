@@ -23,7 +23,8 @@ void embedding_forward(const EmbeddingShape& s, std::span<const int> ids, In tok
 void embedding_backward(const EmbeddingShape& s, std::span<const int> ids, In dy, Out dtokens, Out dpositions);
 
 void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y, Out moments);
-void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta, Out dx);
+void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, In residual, Out dgamma, Out dbeta,
+                         Out dx);
 
 void gelu_forward(In x, Out y);
 void gelu_backward(In x, In dy, Out dx);

@@ -81,7 +81,8 @@ void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y,
   }
 }
 
-void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta, Out dx) {
+void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, In residual, Out dgamma, Out dbeta,
+                         Out dx) {
   const auto normalized = [&](int row, int c) {
     return (static_cast<double>(x[at(row, c, s.width)]) - moments[at(row, 0, 2)]) * moments[at(row, 1, 2)];
   };
@@ -104,8 +105,9 @@ void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In
     }
     for (int c = 0; c < s.width; ++c) {
       const double gradient = static_cast<double>(dy[at(row, c, s.width)]) * gamma[c];
+      const double past = residual.empty() ? 0 : residual[at(row, c, s.width)];
       dx[at(row, c, s.width)] =
-          static_cast<float>(moments[at(row, 1, 2)] * (gradient - mean - normalized(row, c) * mean_of_products));
+          static_cast<float>(moments[at(row, 1, 2)] * (gradient - mean - normalized(row, c) * mean_of_products) + past);
     }
   }
 }

@@ -56,7 +56,8 @@ void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y,
   }
 }
 
-void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta, Out dx) {
+void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, In residual, Out dgamma, Out dbeta,
+                         Out dx) {
   const auto width = static_cast<std::size_t>(s.width);
   const float share = 1.0f / static_cast<float>(s.width);
   const float* __restrict g = gamma.data();
@@ -81,6 +82,7 @@ void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In
     for (std::size_t c = 0; c < width; ++c) {
       to[c] = scale * (gradient[c] * g[c] - sum - (from[c] - mean) * scale * products);
     }
+    if (!residual.empty()) add_row(residual.data() + row * width, to, width);
   }
 }
 

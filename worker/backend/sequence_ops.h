@@ -10,7 +10,8 @@ void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In
 void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens, Out dpositions);
 
 void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments);
-void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta, Out dx);
+void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, In residual, Out dgamma,
+                         Out dbeta, Out dx);
 
 void gelu_forward(In x, Out y);
 void gelu_backward(In x, In dy, Out dx);

@@ -82,7 +82,8 @@ void Chain::backward(In weights, const Activations& values, const ActivationGrad
                      const TensorReady& ready) {
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Out input_gradient = i == 0 ? gradients.input : gradient_of(i - 1, gradients);
-    layers_[i]->backward(weights, activations_of(i, values), {gradient_of(i, gradients), input_gradient},
+    layers_[i]->backward(weights, activations_of(i, values),
+                         {gradient_of(i, gradients), input_gradient, i == 0 ? gradients.residual : In()},
                          arena_gradients, ready);
   }
 }

@@ -40,6 +40,7 @@ class Chain final : public Layer {
   std::size_t output_values() const override { return layers_.back()->output_values(); }
   bool uses_output_in_backward() const override;
   bool take_residual(bool relu) override;
+  bool takes_residual_gradient() const override { return layers_.front()->takes_residual_gradient(); }
   double flops_per_sample() const override;
   Range params() const override;  // from the first layer's to the last one's
   void initialize(std::uint64_t seed, std::span<float> weights) const override;

@@ -29,8 +29,9 @@ struct Activations {
 
 // The gradients of the loss with respect to the activations.
 struct ActivationGradients {
-  Out output;  // an input; backward may overwrite it
-  Out input;   // an output; empty if it is not needed; the same memory as `output` if in_place()
+  Out output;        // an input; backward may overwrite it
+  Out input;         // an output; empty if it is not needed; the same memory as `output` if in_place()
+  In residual = {};  // for a layer that takes_residual_gradient(): to be added to `input`
 };
 
 // Returns the smallest range that covers both; an empty one is ignored.
@@ -53,6 +54,8 @@ class Layer {
   // backward leaves the residual's gradient in that of the output. Returns false, and changes nothing, if the layer
   // cannot.
   virtual bool take_residual(bool /*relu*/) { return false; }
+  // Whether backward can add ActivationGradients::residual, its input's gradient by way of a residual connection.
+  virtual bool takes_residual_gradient() const { return false; }
   virtual double flops_per_sample() const { return 0; }  // of forward; multiply and add count as two
 
   // The part of the arena that the layer reads; empty for none.

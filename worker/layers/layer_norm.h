@@ -24,6 +24,7 @@ class LayerNorm final : public Layer {
         moments_(backend.allocate_floats(static_cast<std::size_t>(shape.rows) * 2)) {}
 
   std::size_t output_values() const override { return static_cast<std::size_t>(shape_.width) * rows_; }
+  bool takes_residual_gradient() const override { return true; }
   Range params() const override { return joined(scale_, shift_); }
 
   void initialize(std::uint64_t /*seed*/, std::span<float> weights) const override {
@@ -38,7 +39,8 @@ class LayerNorm final : public Layer {
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
                 const TensorReady& ready) override {
     backend_.layer_norm_backward(shape_, values.input, slice(weights, scale_), moments_, gradients.output,
-                                 slice(arena_gradients, scale_), slice(arena_gradients, shift_), gradients.input);
+                                 gradients.residual, slice(arena_gradients, scale_), slice(arena_gradients, shift_),
+                                 gradients.input);
     ready(index_ + 1);
     ready(index_);
   }

@@ -59,8 +59,11 @@ void Residual::backward(In weights, const Activations& values, const ActivationG
     shortcut_->backward(weights, {values.input, output_, values.ids},
                         {gradients.output, wanted ? input_gradient_ : Out()}, arena_gradients, ready);
   }
-  inner_->backward(weights, {values.input, values.output, values.ids}, gradients, arena_gradients, ready);
-  if (wanted) backend_.add(shortcut_ ? In(input_gradient_) : In(gradients.output), gradients.input);
+  const In past = shortcut_ ? In(input_gradient_) : In(gradients.output);
+  const bool adds_itself = wanted && inner_->takes_residual_gradient();
+  inner_->backward(weights, {values.input, values.output, values.ids},
+                   {gradients.output, gradients.input, adds_itself ? past : In()}, arena_gradients, ready);
+  if (wanted && !adds_itself) backend_.add(past, gradients.input);
 }
 
 }  // namespace syncopate::worker

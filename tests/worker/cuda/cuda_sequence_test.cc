@@ -32,8 +32,9 @@ class CudaSequence : public CudaBackendFixture {
     expect_near(there_dpositions, dpositions, "dpositions");
   }
 
-  void expect_layer_norm_agrees(const LayerNormShape& s) {
+  void expect_layer_norm_agrees(const LayerNormShape& s, bool is_past) {
     const int count = s.rows * s.width;
+    const Tensor past = random_tensor(is_past ? count : 0, random_);
     const Tensor x = random_tensor(count, random_), gamma = random_tensor(s.width, random_);
     const Tensor beta = random_tensor(s.width, random_), dy = random_tensor(count, random_);
     Tensor y = poisoned(count), dx = y, moments = poisoned(2 * s.rows), dgamma = poisoned(s.width), dbeta = dgamma;
@@ -41,9 +42,10 @@ class CudaSequence : public CudaBackendFixture {
     const Out there_dgamma = upload(dgamma), there_dbeta = upload(dbeta);
     const In there_x = upload(x), there_gamma = upload(gamma);
     reference_->layer_norm_forward(s, x, gamma, beta, y, moments);
-    reference_->layer_norm_backward(s, x, gamma, moments, dy, dgamma, dbeta, dx);
+    reference_->layer_norm_backward(s, x, gamma, moments, dy, past, dgamma, dbeta, dx);
     cuda_->layer_norm_forward(s, there_x, there_gamma, upload(beta), there_y, there_moments);
-    cuda_->layer_norm_backward(s, there_x, there_gamma, there_moments, upload(dy), there_dgamma, there_dbeta, there_dx);
+    cuda_->layer_norm_backward(s, there_x, there_gamma, there_moments, upload(dy), upload(past), there_dgamma,
+                               there_dbeta, there_dx);
     expect_near(there_y, y, "y");
     expect_near(there_dgamma, dgamma, "dgamma");
     expect_near(there_dbeta, dbeta, "dbeta");
@@ -75,7 +77,7 @@ TEST_P(CudaSequence, EmbeddingAgreesWithPlainLoops) {
 TEST_P(CudaSequence, LayerNormAgreesWithPlainLoops) {
   for (const LayerNormShape& s : {LayerNormShape{1, 1}, {3, 7}, {5, 33}, {512, 128}, {2, 1000}}) {
     SCOPED_TRACE(testing::Message() << s.rows << " x " << s.width);
-    expect_layer_norm_agrees(s);
+    for (const bool is_past : {false, true}) expect_layer_norm_agrees(s, is_past);
   }
 }
 

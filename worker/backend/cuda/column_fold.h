@@ -15,9 +15,6 @@
 
 namespace syncopate::worker {
 
-// Threads work ahead on so many rows, whose loads do not wait for one another.
-inline constexpr unsigned kRowsAhead = 4;
-
 // Calls take(row, load(row)) for the rows `first`, first + step, ... before `end`.
 template <typename Load, typename Take>
 __device__ void each_row(std::size_t first, std::size_t end, std::size_t step, Load load, Take take) {

@@ -135,11 +135,12 @@ class CudaBackend final : public ComputeBackend {
     keep(launch_layer_norm_forward(shape, x.data(), gamma.data(), beta.data(), y.data(), moments.data(),
                                    context_.stream));
   }
-  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, Out dgamma, Out dbeta,
-                           Out dx) override {
+  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, In residual, Out dgamma,
+                           Out dbeta, Out dx) override {
     if (!give("layer_norm_backward")) return;
-    keep(launch_layer_norm_backward(shape, x.data(), gamma.data(), moments.data(), dy.data(), dgamma.data(),
-                                    dbeta.data(), dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream));
+    keep(launch_layer_norm_backward(shape, x.data(), gamma.data(), moments.data(), dy.data(),
+                                    residual.empty() ? nullptr : residual.data(), dgamma.data(), dbeta.data(),
+                                    dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream));
   }
   void gelu_forward(In x, Out y) override {
     if (give("gelu_forward")) keep(launch_gelu_forward(x.data(), y.data(), x.size(), context_.stream));

@@ -117,7 +117,8 @@ __global__ void layer_norm_forward(LayerNormShape s, const float* __restrict__ x
 
 __global__ void layer_norm_input_gradient(LayerNormShape s, const float* __restrict__ x,
                                           const float* __restrict__ gamma, const float* __restrict__ moments,
-                                          const float* __restrict__ dy, float* __restrict__ dx) {
+                                          const float* __restrict__ dy, const float* __restrict__ residual,
+                                          float* __restrict__ dx) {
   const std::size_t row = static_cast<std::size_t>(blockIdx.x) * kRowsABlock + threadIdx.y;
   if (row >= static_cast<std::size_t>(s.rows)) return;  // a whole warp
   const int lane = static_cast<int>(threadIdx.x);
@@ -136,7 +137,8 @@ __global__ void layer_norm_input_gradient(LayerNormShape s, const float* __restr
   products = warp_sum(products) / count;
   float* const to = dx + row * s.width;
   for (int c = lane; c < s.width; c += kWarp) {
-    to[c] = scale * (gradient[c] * gamma[c] - sum - (from[c] - mean) * scale * products);
+    const float past = residual == nullptr ? 0.0f : residual[row * s.width + c];
+    to[c] = scale * (gradient[c] * gamma[c] - sum - (from[c] - mean) * scale * products) + past;
   }
 }
 
@@ -228,15 +230,15 @@ cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, const float* 
 }
 
 cudaError_t launch_layer_norm_backward(const LayerNormShape& shape, const float* x, const float* gamma,
-                                       const float* moments, const float* dy, float* dgamma, float* dbeta, float* dx,
-                                       const FoldSpace& space, cudaStream_t stream) {
+                                       const float* moments, const float* dy, const float* residual, float* dgamma,
+                                       float* dbeta, float* dx, const FoldSpace& space, cudaStream_t stream) {
   const ColumnFold fold(static_cast<std::size_t>(shape.rows), shape.width, space);
   layer_norm_parameter_gradients<<<fold.grid(), fold.block(), 0, stream>>>(fold, shape.width, x, moments, dy, dgamma,
                                                                            dbeta);
   const cudaError_t first = cudaGetLastError();
   if (first != cudaSuccess || dx == nullptr) return first;
   layer_norm_input_gradient<<<row_blocks(shape.rows), dim3(kWarp, kRowsABlock), 0, stream>>>(shape, x, gamma, moments,
-                                                                                             dy, dx);
+                                                                                             dy, residual, dx);
   return cudaGetLastError();
 }
 

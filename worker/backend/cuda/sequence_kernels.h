@@ -23,10 +23,10 @@ cudaError_t launch_embedding_backward(const EmbeddingShape& shape, const int* id
 
 cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, const float* x, const float* gamma,
                                       const float* beta, float* y, float* moments, cudaStream_t stream);
-// A null dx is not computed.
+// A null residual is none; a null dx is not computed.
 cudaError_t launch_layer_norm_backward(const LayerNormShape& shape, const float* x, const float* gamma,
-                                       const float* moments, const float* dy, float* dgamma, float* dbeta, float* dx,
-                                       const FoldSpace& space, cudaStream_t stream);
+                                       const float* moments, const float* dy, const float* residual, float* dgamma,
+                                       float* dbeta, float* dx, const FoldSpace& space, cudaStream_t stream);
 
 cudaError_t launch_gelu_forward(const float* x, float* y, std::size_t count, cudaStream_t stream);
 cudaError_t launch_gelu_backward(const float* x, const float* dy, float* dx, std::size_t count, cudaStream_t stream);
