@@ -15,6 +15,9 @@ class CudaImageOps : public CudaBackendFixture {
   void expect_batch_norm_agrees(const BatchNormShape& s, float offset, bool with_dx) {
     Tensor x = random_tensor(s.rows * s.channels, random_);
     for (float& value : x) value += offset;
+    expect_batch_norm_agrees(s, x, offset, with_dx);
+  }
+  void expect_batch_norm_agrees(const BatchNormShape& s, const Tensor& x, float offset, bool with_dx) {
     const Tensor scale = random_tensor(s.channels, random_), shift = random_tensor(s.channels, random_);
     const Tensor residual = random_tensor(s.residual ? s.rows * s.channels : 0, random_);
     Tensor dy = random_tensor(s.rows * s.channels, random_);
@@ -69,6 +72,36 @@ TEST_P(CudaImageOps, BatchNormAgreesWithPlainLoopsAlsoFarFromZero) {
       }
     }
   }
+}
+
+// Sums of squared distances from the first value would lose all digits here.
+TEST_P(CudaImageOps, BatchNormAgreesWithPlainLoopsWhereTheFirstRowIsFarFromTheOthers) {
+  const BatchNormShape s{20000, 3};
+  Tensor x = random_tensor(s.rows * s.channels, random_);
+  std::fill_n(x.begin(), s.channels, 300.0f);
+  expect_batch_norm_agrees(s, x, 0, true);
+}
+
+// The order in which blocks end, and so which one is the last, is another each time.
+TEST_P(CudaImageOps, BatchNormGivesTheSameBitsAgain) {
+  const BatchNormShape s{5000, 40, true, true};
+  const int count = s.rows * s.channels;
+  const In x = upload(random_tensor(count, random_)), residual = upload(random_tensor(count, random_));
+  const In scale = upload(random_tensor(s.channels, random_)), shift = upload(random_tensor(s.channels, random_));
+  const Tensor gradient = random_tensor(count, random_);
+  const auto results = [&] {
+    const auto channels = [&] { return upload(Tensor(static_cast<std::size_t>(s.channels))); };
+    const BatchMoments batch{channels(), channels()};
+    const RunningMoments running{channels(), channels()};
+    const Out y = upload(Tensor(x.size())), dx = upload(Tensor(x.size())), dy = upload(gradient);
+    const Out dscale = channels(), dshift = channels();
+    cuda_->batch_norm_forward(s, x, scale, shift, batch, running, residual, y);
+    cuda_->batch_norm_backward(s, x, scale, shift, batch, y, dy, dscale, dshift, dx);
+    return std::vector<Tensor>{download(In(y)), download(In(dx)), download(In(dscale)), download(In(dshift)),
+                               download(In(running.variance))};
+  };
+  const std::vector<Tensor> first = results();
+  for (int round = 0; round < 3; ++round) EXPECT_EQ(results(), first);
 }
 
 TEST_P(CudaImageOps, MeanPoolAgreesWithPlainLoops) {

@@ -104,6 +104,33 @@ TEST_P(CudaSequence, AttentionAgreesWithPlainLoops) {
   }
 }
 
+TEST_P(CudaSequence, GivesTheSameBitsAgain) {
+  const EmbeddingShape embedding{40, 64, 20, 7};  // more rows than are sorted at once
+  const LayerNormShape norm{2560, 20};
+  const AttentionShape attention{2, 70, 2, 40};
+  const int count = embedding.rows() * embedding.width, values = attention.rows() * attention.width;
+  const std::span<const int> ids = upload(random_labels(embedding.rows(), embedding.vocabulary, random_));
+  const In x = upload(random_tensor(count, random_)), dy = upload(random_tensor(count, random_));
+  const In gamma = upload(random_tensor(norm.width, random_)), qkv = upload(random_tensor(3 * values, random_));
+  const auto room = [&](int size) { return upload(Tensor(static_cast<std::size_t>(size))); };
+  const auto results = [&] {
+    const Out tokens = room(embedding.vocabulary * embedding.width),
+              positions = room(embedding.context * embedding.width);
+    cuda_->embedding_backward(embedding, ids, dy, tokens, positions);
+    const Out y = room(count), moments = room(2 * norm.rows), dgamma = room(norm.width), dbeta = room(norm.width);
+    cuda_->layer_norm_forward(norm, x, gamma, gamma, y, moments);
+    cuda_->layer_norm_backward(norm, x, gamma, moments, dy, {}, dgamma, dbeta, y);
+    const Out attended = room(values), dqkv = room(3 * values);
+    const Out storage = room(static_cast<int>(cuda_->attention_storage(attention)));
+    cuda_->attention_forward(attention, qkv, attended, storage);
+    cuda_->attention_backward(attention, qkv, attended, dy.first(values), storage, dqkv);
+    return std::vector<Tensor>{download(In(tokens)), download(In(positions)), download(In(dgamma)),
+                               download(In(dbeta)),  download(In(y)),         download(In(dqkv))};
+  };
+  const std::vector<Tensor> first = results();
+  for (int round = 0; round < 3; ++round) EXPECT_EQ(results(), first);
+}
+
 TEST_P(CudaSequence, DenseWithoutABiasAgreesWithPlainLoops) {
   const DenseShape s{.batch = 20, .in = 32, .out = 48, .bias = false};
   const Tensor x = random_tensor(640, random_), w = random_tensor(1536, random_), dy = random_tensor(960, random_);
