@@ -21,11 +21,10 @@ std::string without_patterns(const std::string& path) {
 
 std::vector<std::pair<std::string, std::string>> nccl_environment(const NcclPlace& place) {
   std::vector<std::pair<std::string, std::string>> variables{
-      // The mode promises a ring.
-      {"NCCL_ALGO", "Ring"},
       // NCCL would serve inquiries about its health at a fixed port of this host.
       {"NCCL_RAS_ENABLE", "0"},
   };
+  if (!place.algorithm.empty()) variables.emplace_back("NCCL_ALGO", place.algorithm);
   // Else the first operation connects the ranks, and a direct call knows no deadline.
   if (place.direct_calls) variables.emplace_back("NCCL_RUNTIME_CONNECT", "0");
   if (place.shares_gpu) {

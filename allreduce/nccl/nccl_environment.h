@@ -16,10 +16,13 @@ struct NcclPlace {
   // program, not to measure: the kernels of processes take turns on a GPU, and each waits for the other's.
   bool shares_gpu = false;
   // As NcclOptions::direct_calls.
-  bool direct_calls = false;
+  bool direct_calls = true;
+  // NCCL's name of the one algorithm that it may use: "Ring", "Tree". Empty: it chooses by size and wires.
+  std::string algorithm = {};
   // The file that parse_nccl_log reads; empty for none. Each process needs a file of its own.
   std::string log_file;
-  // Whether the log lists each operation: only then are the protocols known. Costs rank 0 a write per operation.
+  // Whether the log lists each operation: only then are protocols known, and the algorithm that NCCL chose. Costs rank
+  // 0 a line of about 100 bytes per operation, others nothing.
   bool log_operations = false;
   // If ranks are on several hosts: the interface of this host over which they find each other ("eth0"). NCCL would
   // choose one by itself, which on a host with several may be one without a route. It carries NCCL's own setup, and all

@@ -19,6 +19,7 @@ Result<std::vector<Range>> DeviceAllReduceStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(prove_same_layout());
   SYNCOPATE_RETURN_IF_ERROR(prepare());
   unfinished_ = first_step();
+  collective_.prepare(replica_.arenas().gradients);
   SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Event> there, device_.make_event());
   SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(replica_.arenas().weights, 0, device_.compute()).in("join"));
   device_.compute().record(*there);
@@ -75,15 +76,28 @@ void DeviceAllReduceStrategy::reduce(std::size_t index, const Event& gradients) 
   const Events& events = events_of(buckets_[index]);
   communication_->wait_for(gradients);
   communication_->record(*events.begin);
-  failure_ = collective_.all_reduce_mean(slice(replica_.arenas().gradients, buckets_[index].range), *communication_)
+  const std::span<float> buffer = slice(replica_.arenas().gradients, buckets_[index].range);
+  failure_ = collective_.all_reduce_mean(std::span(&buffer, 1), *communication_)
                  .in(fmt::format("step {}, bucket {}", begun_, index));
   communication_->record(*events.reduced);
 }
 
-void DeviceAllReduceStrategy::gradients_complete() {
-  if (!options_.overlap) {
-    for (std::size_t index = 0; index < buckets_.size(); ++index) reduce(index, *events_of(buckets_.back()).ready);
+// The first bucket stands for all in the statistics: the times of the others are empty.
+void DeviceAllReduceStrategy::reduce_together() {
+  if (!failure_.ok()) return;
+  std::vector<std::span<float>> buffers;
+  for (const Bucket& bucket : buckets_) buffers.push_back(slice(replica_.arenas().gradients, bucket.range));
+  communication_->wait_for(*events_of(buckets_.back()).ready);
+  communication_->record(*events_of(buckets_.front()).begin);
+  failure_ = collective_.all_reduce_mean(buffers, *communication_).in(fmt::format("step {}", begun_));
+  for (const Bucket& bucket : buckets_) {
+    if (&bucket != &buckets_.front()) communication_->record(*events_of(bucket).begin);
+    communication_->record(*events_of(bucket).reduced);
   }
+}
+
+void DeviceAllReduceStrategy::gradients_complete() {
+  if (!options_.overlap) reduce_together();
   if (!failure_.ok()) return;
   Stream& compute = device_.compute();
   replica_.begin_updates();

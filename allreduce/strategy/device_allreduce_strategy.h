@@ -75,6 +75,8 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
   const Events& events_of(const Bucket& bucket) const { return bucket.events[turn_of(begun_)]; }
   // Enqueues the bucket's mean on the communication stream, after the event `gradients`.
   void reduce(std::size_t index, const Event& gradients);
+  // The same for all buckets at once, after the end of backward.
+  void reduce_together();
   SyncStats stats(std::size_t turn) const;
 
   DeviceCollective& collective_;

@@ -37,6 +37,10 @@ const char* name_of(CollectiveKind value) {
       return "mpi";
     case CollectiveKind::kNccl:
       return "nccl";
+    case CollectiveKind::kNcclRing:
+      return "nccl:ring";
+    case CollectiveKind::kNcclTree:
+      return "nccl:tree";
   }
   return "";
 }

@@ -89,11 +89,12 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
 
 // NCCL sums on GPUs alone.
 Status check_device(const ResolvedRun& config) {
-  if (!sums_among_workers(config) || config.collective != CollectiveKind::kNccl || config.device == DeviceKind::kCuda) {
+  if (!sums_among_workers(config) || !is_nccl(config.collective) || config.device == DeviceKind::kCuda) {
     return {};
   }
   return Status::invalid_argument(
-      "--collective=nccl needs --device=cuda: NCCL sums on GPUs alone; on the CPU use ring or mpi");
+      fmt::format("--collective={} needs --device=cuda: NCCL sums on GPUs alone; on the CPU use ring or mpi",
+                  name_of(config.collective)));
 }
 
 }  // namespace

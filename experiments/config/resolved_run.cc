@@ -47,7 +47,7 @@ std::optional<LinkShape> emulated_link_of(const ResolvedRun& config) {
 
 bool is_staged(const ResolvedRun& config) {
   if (config.device != DeviceKind::kCuda || !is_distributed(config)) return false;
-  return has_servers(config) || config.collective != CollectiveKind::kNccl;
+  return has_servers(config) || !is_nccl(config.collective);
 }
 
 bool may_capture_steps(const ResolvedRun& config) { return config.device == DeviceKind::kCuda && !is_staged(config); }
@@ -55,8 +55,7 @@ bool may_capture_steps(const ResolvedRun& config) { return config.device == Devi
 bool captures_steps(const ResolvedRun& config) { return may_capture_steps(config) && config.cuda_graphs; }
 
 bool has_own_collective(const ResolvedRun& config) {
-  return sums_among_workers(config) && config.collective != CollectiveKind::kMpi &&
-         config.collective != CollectiveKind::kNccl;
+  return sums_among_workers(config) && config.collective != CollectiveKind::kMpi && !is_nccl(config.collective);
 }
 
 std::optional<ScheduleKind> schedule_kind_of(const ResolvedRun& config) {
@@ -231,7 +230,7 @@ bool compresses(const RunSettings& config) { return config.compress.kind != Code
 
 bool may_compress(const ResolvedRun& config) {
   if (has_servers(config)) return !config.consistency.pushes_weights();
-  return sums_gradients(config) && config.collective != CollectiveKind::kNccl;
+  return sums_gradients(config) && !is_nccl(config.collective);
 }
 
 CodecConfig codec_of(const ResolvedRun& config) {
@@ -278,7 +277,7 @@ worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank) {
 Duration stall_warning_of(const ResolvedRun& config) { return from_seconds(config.stall_warning_seconds); }
 
 bool may_report_stalls(const ResolvedRun& config) {
-  return sums_among_workers(config) && config.collective != CollectiveKind::kNccl && config.gossip == Gossip::kOff;
+  return sums_among_workers(config) && !is_nccl(config.collective) && config.gossip == Gossip::kOff;
 }
 
 // The weights that a worker keeps for compensation are those of its last response.

@@ -45,7 +45,8 @@ namespace syncopate::experiments {
 
 enum class DeviceKind { kCpu, kCuda };
 // Our own schedules by their names, then the libraries that have transports of their own. kBySize: for each bucket the
-// schedule of ours that is fastest for its size; files and flags call it auto.
+// schedule of ours that is fastest for its size; files and flags call it auto. kNcclRing and kNcclTree: NCCL, held to
+// one algorithm.
 enum class CollectiveKind {
   kBySize,
   kDirect,
@@ -56,8 +57,13 @@ enum class CollectiveKind {
   kBinomialTree,
   kHierarchical,
   kMpi,
-  kNccl
+  kNccl,
+  kNcclRing,
+  kNcclTree
 };
+constexpr bool is_nccl(CollectiveKind kind) {
+  return kind == CollectiveKind::kNccl || kind == CollectiveKind::kNcclRing || kind == CollectiveKind::kNcclTree;
+}
 enum class TransportKind { kShm, kIpc, kTcp, kSockets };
 enum class LauncherKind { kLocal, kMpirun, kSlurm };
 enum class BackendKind { kOneDnn, kReference };

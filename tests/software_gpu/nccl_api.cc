@@ -1,5 +1,7 @@
 // The part of NCCL that the product calls. Calls on a communicator that does not block are really in progress: they are
-// given to the stream only after some looks at the communicator's state.
+// given to the stream only after some looks at the communicator's state. The first operation on one that blocks
+// connects the ranks unless NCCL_RUNTIME_CONNECT is 0, and returns only when all have come to it, or the communicator
+// is aborted: with success, as NCCL does.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -13,8 +15,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/machine.h"
@@ -38,6 +43,8 @@ struct ncclComm {
   int splits = 0;
   ncclComm* child = nullptr;  // of a split that is in progress, and where it will be told
   ncclComm** child_place = nullptr;
+  std::set<void*> registered;
+  bool is_connected = false;  // to the other ranks, which the first operation may do
   ncclResult_t failure = ncclSuccess;
 };
 
@@ -123,12 +130,16 @@ void write_log(const ncclComm& comm, std::size_t bytes) {
   std::FILE* const file = std::fopen(path.c_str(), "a");
   if (file == nullptr) return;
   const std::string line = "host:" + pid + ":" + pid + " [0] NCCL INFO ";
+  const char* const algorithm = std::getenv("NCCL_ALGO");
   if (comm.given == 0) {
-    std::fprintf(file, "%sNCCL_ALGO set by environment to Ring\n", line.c_str());
+    if (algorithm != nullptr) std::fprintf(file, "%sNCCL_ALGO set by environment to %s\n", line.c_str(), algorithm);
     std::fprintf(file, "%sChannel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0\n", line.c_str());
   }
-  if (comm.rank == 0) {
-    std::fprintf(file, "%sAllReduce: %zu Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}\n", line.c_str(), bytes);
+  const char* const subsystems = std::getenv("NCCL_DEBUG_SUBSYS");
+  if (comm.rank == 0 && subsystems != nullptr && std::strstr(subsystems, "TUNING") != nullptr) {
+    const bool is_ring = algorithm != nullptr && std::string(algorithm) == "Ring";
+    std::fprintf(file, "%sAllReduce: %zu Bytes -> Algo %s proto LL channel{Lo..Hi}={0..1}\n", line.c_str(), bytes,
+                 is_ring ? "RING" : "TREE");
   }
   std::fclose(file);
 }
@@ -182,7 +193,57 @@ Progress carry_out(ncclComm& comm, const Operation& operation, std::uint64_t num
   return Progress::kDone;
 }
 
+// What this thread has given since ncclGroupStart.
+struct Group {
+  int depth = 0;
+  std::vector<std::pair<ncclComm*, std::function<void()>>> operations;
+};
+thread_local Group group;
+
+// Waits for the other ranks. Without the lock.
+void connect_ranks(ncclComm& comm) {
+  const char* const at_run_time = std::getenv("NCCL_RUNTIME_CONNECT");
+  const bool waits = comm.blocks && (at_run_time == nullptr || std::strcmp(at_run_time, "0") != 0);
+  comm.board->me().connects = true;
+  while (waits && !std::exchange(comm.is_connected, comm.board->all_connect())) {
+    {
+      const std::lock_guard hold(machine_lock());
+      if (comm.is_gone) return;
+      do_some(1);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+// Gives operations of one communicator to their streams: at once, or when its own thread comes to it.
+ncclResult_t give_operations(ncclComm& comm, std::vector<std::function<void()>> operations) {
+  if (comm.blocks) connect_ranks(comm);
+  const std::lock_guard hold(machine_lock());
+  if (comm.is_gone) return ncclSuccess;
+  for (std::function<void()>& each : operations) {
+    if (comm.blocks) {
+      each();
+    } else {
+      comm.later.push_back(std::move(each));
+    }
+  }
+  return comm.blocks ? ncclSuccess : ncclInProgress;
+}
+
+ncclResult_t prepare(const Operation& operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
+                     std::function<void()>& give_it);
+
 ncclResult_t operate(const Operation& operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+  std::function<void()> give_it;
+  if (const ncclResult_t wrong = prepare(operation, type, comm, stream, give_it); wrong != ncclSuccess) return wrong;
+  if (group.depth == 0) return give_operations(*comm, {give_it});
+  group.operations.emplace_back(comm, std::move(give_it));
+  return ncclSuccess;
+}
+
+// Checks an operation, and says how it is given to the stream.
+ncclResult_t prepare(const Operation& operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
+                     std::function<void()>& give_it) {
   const std::lock_guard hold(machine_lock());
   count(operation.name, operation.count * sizeof(float));
   if (!is_there(comm, operation.name)) return ncclInvalidArgument;
@@ -199,7 +260,7 @@ ncclResult_t operate(const Operation& operation, ncclDataType_t type, ncclComm_t
   }
   if (check_stream(stream) != cudaSuccess) return ncclInvalidArgument;
   write_log(*comm, bytes);
-  const auto give_it = [comm, operation, stream, capture = capture_of(stream)] {
+  give_it = [comm, operation, stream, capture = capture_of(stream)] {
     if (capture != capture_of(stream)) {
       find_fault(std::string(operation.name) + ": a capture began or ended while the call was in progress");
     }
@@ -209,12 +270,7 @@ ncclResult_t operate(const Operation& operation, ncclDataType_t type, ncclComm_t
       };
     });
   };
-  if (comm->blocks) {
-    give_it();
-    return ncclSuccess;
-  }
-  comm->later.push_back(give_it);
-  return ncclInProgress;
+  return ncclSuccess;
 }
 
 }  // namespace
@@ -305,6 +361,50 @@ ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDa
                  stream);
 }
 
+ncclResult_t ncclGroupStart() {
+  const std::lock_guard hold(machine_lock());
+  count("ncclGroupStart");
+  ++group.depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  count("ncclGroupEnd");
+  if (group.depth == 0) {
+    const std::lock_guard hold(machine_lock());
+    find_fault("ncclGroupEnd without ncclGroupStart");
+    return ncclInvalidUsage;
+  }
+  if (--group.depth > 0) return ncclSuccess;
+  const auto all = std::exchange(group.operations, {});
+  if (all.empty()) return ncclSuccess;
+  std::vector<std::function<void()>> operations;
+  for (const auto& [comm, give_it] : all) {
+    if (comm != all.front().first) find_fault("a group of several communicators: not modelled");
+    operations.push_back(give_it);
+  }
+  return give_operations(*all.front().first, std::move(operations));
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void* memory, size_t bytes, void** handle) {
+  const std::lock_guard hold(machine_lock());
+  count("ncclCommRegister", bytes);
+  if (!is_there(comm, "ncclCommRegister") || device_bytes_from(memory) < bytes) return ncclInvalidArgument;
+  comm->registered.insert(memory);
+  *handle = memory;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
+  const std::lock_guard hold(machine_lock());
+  count("ncclCommDeregister");
+  if (!is_there(comm, "ncclCommDeregister")) return ncclInvalidArgument;
+  if (comm->done < comm->given) find_fault("ncclCommDeregister while work is under way");
+  if (comm->registered.erase(handle) > 0) return ncclSuccess;
+  find_fault("ncclCommDeregister of what is not registered");
+  return ncclInvalidUsage;
+}
+
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   {
     const std::lock_guard hold(machine_lock());
@@ -313,6 +413,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
       find_fault("ncclCommFinalize for the second time");
       return ncclInvalidUsage;
     }
+    if (!comm->registered.empty()) find_fault("leak: memory that is still registered with NCCL");
     comm->is_finalized = true;
   }
   return comm->blocks ? wait_for(*comm) : ncclInProgress;

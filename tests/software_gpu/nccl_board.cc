@@ -58,6 +58,13 @@ bool NcclBoard::all_have_come() const {
   return true;
 }
 
+bool NcclBoard::all_connect() const {
+  for (int each = 0; each < size_; ++each) {
+    if (!rank(each).connects) return false;
+  }
+  return true;
+}
+
 std::string NcclBoard::duplicates() const {
   for (int one = 0; one < size_; ++one) {
     for (int other = 0; other < one; ++other) {
@@ -71,7 +78,8 @@ std::string NcclBoard::duplicates() const {
 bool NcclBoard::has_lost_a_rank() const {
   for (int each = 0; each < size_; ++each) {
     const int pid = rank(each).pid;
-    if (pid > 0 && each != rank_ && !is_alive(pid)) return true;
+    // It may have left in order since its number was read.
+    if (pid > 0 && each != rank_ && !is_alive(pid) && rank(each).pid == pid) return true;
   }
   return false;
 }

@@ -15,7 +15,8 @@ class NcclBoard {
 
   // What a rank shows the others.
   struct Rank {
-    std::atomic<int> pid;  // 0: has not come; -1: has left in order
+    std::atomic<int> pid;        // 0: has not come; -1: has left in order
+    std::atomic<bool> connects;  // has come to its first operation
     int device;
     char host[64];                           // NCCL_HOSTID
     std::atomic<std::uint64_t> begun, done;  // operations
@@ -28,6 +29,7 @@ class NcclBoard {
   NcclBoard& operator=(const NcclBoard&) = delete;
 
   bool all_have_come() const;
+  bool all_connect() const;
   // Returns two ranks of one host that have the same device, "rank 1 and rank 0"; empty if there are none.
   std::string duplicates() const;
   // Whether a rank that has come is gone without having left.

@@ -137,5 +137,19 @@ TEST(SoftwareGpuRun, SaysWhatDoesNotFit) {
   EXPECT_THAT(end.err, HasSubstr("no room for"));
 }
 
+TEST(SoftwareGpuRun, RecordsWhichAlgorithmNcclTook) {
+  const Setting devices("SOFTWARE_GPU_DEVICES", "2");
+  const Flags flags = training("mlp", 4) + Flags{"--mode=allreduce", "--workers=2", "--device=cuda"};
+  Program chosen(flags), ring(flags + Flags{"--collective=nccl:ring", "--overlap=off"});
+  EXPECT_EQ(chosen.wait().exit_code, 0);
+  const ProgramEnd end = ring.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("allreduce nccl:ring, 2 workers"));
+  // The software GPU's NCCL takes a tree unless it is held to a ring.
+  EXPECT_THAT(chosen.summary()["facts"]["collective"].get<std::string>(), HasSubstr(", Tree, LL"));
+  EXPECT_THAT(ring.summary()["facts"]["collective"].get<std::string>(), HasSubstr(", Ring"));
+  EXPECT_LT(relative_distance(chosen.weights(), ring.weights()), 1e-6);
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
-#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +13,7 @@
 #include "allreduce/nccl/nccl_log.h"
 #include "common/device/cuda/cuda_handles.h"
 #include "common/text/hex_text.h"
+#include "common/text/log.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -26,6 +27,19 @@ std::string version_text() {
   return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);  // nccl.h: NCCL_VERSION
 }
 
+// Has the operations of all buffers begin together. What one of them returns is of the whole only if it has failed.
+template <typename Operation>
+ncclResult_t grouped(std::span<const std::span<float>> buffers, Operation operation) {
+  if (buffers.size() == 1) return operation(buffers.front());
+  ncclResult_t result = ncclGroupStart();
+  for (const std::span<float> buffer : buffers) {
+    if (result != ncclSuccess && result != ncclInProgress) break;
+    result = operation(buffer);
+  }
+  const ncclResult_t end = ncclGroupEnd();
+  return result == ncclSuccess || result == ncclInProgress ? end : result;
+}
+
 class NcclCollective final : public DeviceCollective {
  public:
   NcclCollective(const NcclOptions& options, Device& device, std::unique_ptr<Event> last, const Clock& clock)
@@ -33,12 +47,16 @@ class NcclCollective final : public DeviceCollective {
         device_(device),
         clock_(clock),
         last_(std::move(last)),
-        communicator_(gpu_index(device), clock, interrupted_) {}
+        communicator_(gpu_index(device), options.call_timeout, clock, interrupted_) {}
 
   // Leaving waits for the work under way, in vain where a peer is lost.
   ~NcclCollective() override {
     constexpr Duration kPatience = std::chrono::seconds(5);
     if (communicator_.failure().ok()) (void)wait(*last_, clock_.now() + kPatience);
+    if (communicator_.failure().ok() && registration_ != nullptr) {
+      communicator_.call("ncclCommDeregister",
+                         [this](ncclComm_t communicator) { return ncclCommDeregister(communicator, registration_); });
+    }
   }
 
   int rank() const override { return options_.rank; }
@@ -46,10 +64,13 @@ class NcclCollective final : public DeviceCollective {
   const char* name() const override { return "nccl"; }
 
   std::string description() const override {
+    // Steps repeat themselves: what the first ones took is at the log's beginning.
+    constexpr std::size_t kMost = std::size_t{4} << 20;
+    std::string text(kMost, '\0');
     std::ifstream log(options_.log_file);
-    std::ostringstream text;
-    text << log.rdbuf();
-    const std::string chosen = describe(parse_nccl_log(text.str()));
+    log.read(text.data(), kMost);
+    text.resize(static_cast<std::size_t>(log.gcount()));
+    const std::string chosen = describe(parse_nccl_log(text));
     return chosen.empty() ? version_text() : fmt::format("{}, {}", version_text(), chosen);
   }
 
@@ -60,10 +81,25 @@ class NcclCollective final : public DeviceCollective {
     return communicator_.make_direct(options_.rank, deadline);
   }
 
-  Status all_reduce_mean(std::span<float> buffer, Stream& stream) override {
+  // Registered memory is read and written by wires that can, without a copy to NCCL's own (its user guide, "User Buffer
+  // Registration").
+  void prepare(std::span<float> memory) override {
+    if (!communicator_.failure().ok() || memory.empty()) return;
+    const ncclResult_t result = communicator_.call("ncclCommRegister", [&](ncclComm_t communicator) {
+      return ncclCommRegister(communicator, memory.data(), memory.size_bytes(), &registration_);
+    });
+    if (result != ncclSuccess) {
+      registration_ = nullptr;
+      log_debug("{}", nccl_failure(result, "ncclCommRegister").message());
+    }
+  }
+
+  Status all_reduce_mean(std::span<const std::span<float>> buffers, Stream& stream) override {
     return give(stream, "ncclAllReduce", [&](ncclComm_t communicator) {
-      return ncclAllReduce(buffer.data(), buffer.data(), buffer.size(), ncclFloat32, ncclAvg, communicator,
-                           raw(stream));
+      return grouped(buffers, [&](std::span<float> buffer) {
+        return ncclAllReduce(buffer.data(), buffer.data(), buffer.size(), ncclFloat32, ncclAvg, communicator,
+                             raw(stream));
+      });
     });
   }
 
@@ -86,15 +122,19 @@ class NcclCollective final : public DeviceCollective {
     }
   }
 
-  void interrupt() override { interrupted_ = true; }
+  void interrupt() override {
+    interrupted_ = true;
+    communicator_.interrupt();
+  }
 
  private:
   // Only once NCCL has given the operation to the GPU may anything else be given to its stream.
   template <typename Call>
   Status give(Stream& stream, const char* name, Call call) {
     SYNCOPATE_RETURN_IF_ERROR(communicator_.failure());
+    failure_of(device_).giving(name);
     const TimePoint deadline = clock_.now() + options_.call_timeout;
-    SYNCOPATE_RETURN_IF_ERROR(communicator_.settle(call(communicator_.get()), name, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(communicator_.settle(communicator_.call(name, call), name, deadline));
     stream.record(*last_);
     return Status();
   }
@@ -105,6 +145,7 @@ class NcclCollective final : public DeviceCollective {
   std::atomic<bool> interrupted_{false};
   // Behind the last operation: NCCL carries out those of a communicator one after another, on whatever streams.
   const std::unique_ptr<Event> last_;
+  void* registration_ = nullptr;  // of the memory that was prepared
   NcclCommunicator communicator_;
 };
 

@@ -20,12 +20,12 @@ struct NcclOptions {
   int size = 1;
   // The group at the rendezvous, where rank 0 publishes NCCL's unique id.
   std::string group = "nccl";
-  // Chooses the thread that enqueues an operation on the GPU. True: the calling thread, as for most users of NCCL;
-  // should NCCL get stuck then, nothing ends the call. False: NCCL starts a thread for each operation (its group.cc),
-  // which takes some tens of microseconds, and the call ends in time whatever happens.
-  bool direct_calls = false;
+  // Chooses the thread that enqueues an operation on the GPU. True: the calling thread, as for most users of NCCL; a
+  // call that does not return in time is ended by aborting the communicator from another thread. False: NCCL starts a
+  // thread for each operation (its group.cc), which takes some tens of microseconds, and the call returns at once.
+  bool direct_calls = true;
   // How long NCCL may take to enqueue one operation on the GPU (not to carry it out). The first one may connect the
-  // ranks.
+  // ranks. A direct call may last an eighth longer.
   Duration call_timeout = std::chrono::seconds(30);
   // NCCL_DEBUG_FILE of this process; empty for none. Only description() reads it.
   std::string log_file;

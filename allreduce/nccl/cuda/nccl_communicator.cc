@@ -90,10 +90,12 @@ Status nccl_failure(ncclResult_t result, const char* call) {
   return Status(code, std::move(message));
 }
 
-NcclCommunicator::NcclCommunicator(int gpu, const Clock& clock, const std::atomic<bool>& interrupted)
-    : gpu_(gpu), clock_(clock), interrupted_(interrupted) {}
+NcclCommunicator::NcclCommunicator(int gpu, Duration call_timeout, const Clock& clock,
+                                   const std::atomic<bool>& interrupted)
+    : gpu_(gpu), call_timeout_(call_timeout), clock_(clock), interrupted_(interrupted) {}
 
 NcclCommunicator::~NcclCommunicator() {
+  watchdog_.reset();
   if (communicator_ == nullptr) return;
   run_within(kLeaveLimit, gpu_, [communicator = communicator_] { leave(communicator); });
 }
@@ -114,10 +116,20 @@ Status NcclCommunicator::make_direct(int rank, TimePoint deadline) {
   const ncclComm_t old = std::exchange(communicator_, *direct_);
   direct_.reset();
   run_within(kLeaveLimit, gpu_, [old] { leave(old); });
+  watchdog_.emplace(call_timeout_, [this] {
+    run_within(kLeaveLimit, gpu_, [communicator = communicator_] { ncclCommAbort(communicator); });
+  });
   return Status();
 }
 
+ncclResult_t NcclCommunicator::ended(const char* call) {
+  communicator_ = nullptr;
+  failure_ = interrupted_ ? Status::cancelled(fmt::format("interrupted in {}", call)) : no_answer(call, call_timeout_);
+  return ncclInternalError;
+}
+
 Status NcclCommunicator::settle(ncclResult_t result, const char* call, TimePoint deadline) {
+  if (!failure_.ok()) return failure_;
   const TimePoint begin = clock_.now();
   Patience patience;
   while (result == ncclInProgress) {

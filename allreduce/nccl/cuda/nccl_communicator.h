@@ -3,13 +3,19 @@
 // It follows NCCL's user guide ("Fault Tolerance", "ncclCommGetAsyncError"): the communicator is non-blocking, so a
 // call may return ncclInProgress; no other call is made, and nothing is enqueued on the stream, until
 // ncclCommGetAsyncError returns success. A communicator that has failed is aborted, and not used otherwise.
+//
+// One that is made direct blocks: its calls are made on the caller's thread, and one that does not return is ended by
+// ncclCommAbort from another thread, as by the watchdog of PyTorch (ProcessGroupNCCL). NCCL then returns from it, and
+// may say success.
 #pragma once
 
 #include <nccl.h>
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
+#include "allreduce/nccl/call_watchdog.h"
 #include "common/clock.h"
 #include "common/status.h"
 
@@ -28,9 +34,9 @@ class Patience {
 // One thread, except for `interrupted`.
 class NcclCommunicator {
  public:
-  // `gpu` is numbered as for cudaSetDevice, and is the current one of the thread that makes the calls. Once
-  // `interrupted` is true, waits end. `clock` and `interrupted` must outlive this object.
-  NcclCommunicator(int gpu, const Clock& clock, const std::atomic<bool>& interrupted);
+  // `gpu` is numbered as for cudaSetDevice, and is the current one of the thread that makes the calls. A direct call
+  // may take `call_timeout`. Once `interrupted` is true, waits end. `clock` and `interrupted` must outlive this object.
+  NcclCommunicator(int gpu, Duration call_timeout, const Clock& clock, const std::atomic<bool>& interrupted);
   // Leaves the group when all work is done. Work that is not done is aborted after some seconds.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
@@ -42,13 +48,24 @@ class NcclCommunicator {
   // GPU, and no call returns ncclInProgress.
   Status make_direct(int rank, TimePoint deadline);
 
-  // For passing to NCCL's functions; do not keep it.
-  ncclComm_t get() const { return communicator_; }
+  // Returns what `function`, which calls NCCL on the communicator that it gets, returns; `name` is that of the call. If
+  // a direct call had to be ended, failure() says so from then on.
+  template <typename Function>
+  ncclResult_t call(const char* name, Function function) {
+    if (!watchdog_) return function(communicator_);
+    watchdog_->begin();
+    const ncclResult_t result = function(communicator_);
+    return watchdog_->was_ended() ? ended(name) : result;
+  }
+  // Ends a direct call that does not return. Any thread, once the communicator is joined and direct.
+  void interrupt() {
+    if (watchdog_) watchdog_->interrupt();
+  }
   // The failure for which everything was aborted; ok if there was none.
   const Status& failure() const { return failure_; }
 
   // Waits if `call`, a function of NCCL's, is in progress, and returns its `result` as a Status. On failure everything
-  // is aborted.
+  // is aborted. Returns failure() if there is one.
   Status settle(ncclResult_t result, const char* call, TimePoint deadline);
   // Fails if a running operation has failed meanwhile; then everything is aborted.
   Status check();
@@ -57,13 +74,17 @@ class NcclCommunicator {
   Status give_up(Status why);
 
  private:
+  ncclResult_t ended(const char* call);
+
   const int gpu_;
+  const Duration call_timeout_;
   const Clock& clock_;
   const std::atomic<bool>& interrupted_;
   ncclComm_t communicator_ = nullptr;
   // Where NCCL stores the communicator that it makes for direct calls, at any time until `communicator_` is aborted.
   std::shared_ptr<ncclComm_t> direct_;
   Status failure_;
+  std::optional<CallWatchdog> watchdog_;  // where calls are direct; uses communicator_
 };
 
 // "no answer in ncclCommSplit for 30 s"

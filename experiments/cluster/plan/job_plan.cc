@@ -24,15 +24,31 @@ ProcessSpec process(Role role, int rank, const std::string& run_id, const PlanHo
   return spec;
 }
 
+// Returns NCCL's name of the algorithm that is asked for; empty where NCCL chooses.
+std::string nccl_algorithm_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kNcclRing:
+      return "Ring";
+    case CollectiveKind::kNcclTree:
+      return "Tree";
+    default:
+      return "";
+  }
+}
+
 void put_on_gpu(ProcessSpec& spec, const ResolvedRun& config, const PlanHost& host, int gpu) {
   spec.gpu = gpu;
   spec.arguments.push_back(fmt::format("--gpu={}", gpu));
-  if (!sums_among_workers(config) || config.collective != CollectiveKind::kNccl) return;
+  if (!sums_among_workers(config) || !is_nccl(config.collective)) return;
   // The folder of results is on the coordinator's host.
   const std::string log = spec.remote ? "" : fmt::format("{}/logs/nccl-{}.log", config.output, spec.rank);
+  const std::string algorithm = nccl_algorithm_of(config.collective);
   const auto variables = allreduce::nccl_environment({.rank = spec.rank,
                                                       .shares_gpu = config.share_gpu,
+                                                      .algorithm = algorithm,
                                                       .log_file = log,
+                                                      // The log of rank 0 says what NCCL has chosen.
+                                                      .log_operations = spec.rank == 0 && algorithm.empty(),
                                                       .interface = spans_hosts(config) ? host.interface : ""});
   set_variables(spec.environment, variables);
   set_variables(spec.environment, config.nccl_options);

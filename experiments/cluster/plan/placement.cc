@@ -89,16 +89,17 @@ Result<Placement> place(const RunRequest& request, const Machines& machines) {
     return placement;
   }
   // The reference backend, collectives of the CPU, and features of workers on the CPU are only chosen by name.
-  const bool has_cpu_collective = request.collective.has_value() && request.collective != CollectiveKind::kNccl;
+  const bool by_nccl = request.collective && is_nccl(*request.collective);
+  const bool has_cpu_collective = request.collective && !by_nccl;
   const bool for_cpu = request.backend == BackendKind::kReference || request.overlap_forward ||
                        is_recommender(request) || has_cpu_collective;
-  const bool for_gpu = sums_among_workers(request) && request.collective == CollectiveKind::kNccl;
+  const bool for_gpu = sums_among_workers(request) && by_nccl;
   if (for_gpu && for_cpu) {
     return Status::invalid_argument(
-        fmt::format("--collective=nccl: sums on GPUs, but --backend={} computes on the processor; leave one out",
-                    name_of(request.backend)));
+        fmt::format("--collective={}: sums on GPUs, but --backend={} computes on the processor; leave one out",
+                    name_of(*request.collective), name_of(request.backend)));
   }
-  if (for_gpu && !gpus.ok()) return gpus.in("--collective=nccl");
+  if (for_gpu && !gpus.ok()) return gpus.in(fmt::format("--collective={}", name_of(*request.collective)));
   if (gpus.ok() && !for_cpu) placement.device = DeviceKind::kCuda;
   return placement;
 }

@@ -60,7 +60,7 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
                                                                config.on_nan == OnNan::kSkip);
     return group;
   }
-  if (sums_among_workers(config) && config.collective == CollectiveKind::kNccl) {
+  if (sums_among_workers(config) && is_nccl(config.collective)) {
     SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }

@@ -63,22 +63,24 @@ OptionSpec gossip() {
 
 void add_allreduce_options(std::vector<OptionSpec>& table) {
   const std::string group = "Allreduce";
-  table.push_back(
-      only(choice_or_auto(
-               {.group = group,
-                .name = "collective",
-                .of_mode = true,
-                .placeholder = "KIND",
-                .sentence = "How gradients are summed: by a schedule of ours, Open MPI (mpi; needs "
-                            "--launcher=mpirun) or NCCL (needs --device=cuda). auto takes NCCL on GPUs, direct in "
-                            "shared memory, and else by each bucket's size what the speed of the links inside and "
-                            "between hosts makes fastest. On several hosts hierarchical sums in shared memory inside "
-                            "each, and auto may take it."},
-               &C::collective, &ResolvedRun::collective, "collective",
-               {CollectiveKind::kDirect, CollectiveKind::kRing, CollectiveKind::kHalvingDoubling,
-                CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree,
-                CollectiveKind::kHierarchical, CollectiveKind::kMpi, CollectiveKind::kNccl}),
-           conditions::kSumsAmongWorkers));
+  table.push_back(only(
+      choice_or_auto(
+          {.group = group,
+           .name = "collective",
+           .of_mode = true,
+           .placeholder = "KIND",
+           .sentence =
+               "How gradients are summed: by a schedule of ours, Open MPI (mpi; needs "
+               "--launcher=mpirun) or NCCL (needs --device=cuda), which chooses its own algorithm unless nccl:ring or "
+               "nccl:tree holds it to one. auto takes NCCL on GPUs, direct in "
+               "shared memory, and else by each bucket's size what the speed of the links inside and "
+               "between hosts makes fastest. On several hosts hierarchical sums in shared memory inside "
+               "each, and auto may take it."},
+          &C::collective, &ResolvedRun::collective, "collective",
+          {CollectiveKind::kDirect, CollectiveKind::kRing, CollectiveKind::kHalvingDoubling, CollectiveKind::kDoubling,
+           CollectiveKind::kTree, CollectiveKind::kBinomialTree, CollectiveKind::kHierarchical, CollectiveKind::kMpi,
+           CollectiveKind::kNccl, CollectiveKind::kNcclRing, CollectiveKind::kNcclTree}),
+      conditions::kSumsAmongWorkers));
   table.push_back(only(flag({.group = group,
                              .name = "measure-wire",
                              .sentence = "Measures the wire's speed, by which auto chooses, though an earlier run has, "

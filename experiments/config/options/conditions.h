@@ -48,9 +48,8 @@ inline const Condition kOtherHosts{"--hosts that names another host",
 inline const Condition kStartsProcesses{"--cluster=real or namespaces, which have processes",
                                         [](const Run& r) { return r.cluster != ClusterKind::kSimulated; }};
 inline const Condition kByMpirun{"--launcher=mpirun", [](const Run& r) { return r.launcher == LauncherKind::kMpirun; }};
-inline const Condition kByNccl{kSummingModes + " and --collective=nccl", [](const Run& r) {
-                                 return sums_among_workers(r) && r.collective == CollectiveKind::kNccl;
-                               }};
+inline const Condition kByNccl{kSummingModes + " and --collective=nccl",
+                               [](const Run& r) { return sums_among_workers(r) && is_nccl(r.collective); }};
 
 inline const Condition kOwnFabric{"--cluster=simulated or namespaces",
                                   [](const Run& r) { return r.cluster != ClusterKind::kReal; }};

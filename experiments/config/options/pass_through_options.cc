@@ -69,7 +69,7 @@ void add_nccl_options(std::vector<OptionSpec>& table) {
                                                 .placeholder = "NAME=VALUE,...",
                                                 .sentence = "NCCL's own environment variables, in place of what "
                                                             "Syncopate would set.",
-                                                .range = "names that begin with NCCL_, as in NCCL_ALGO=Ring"},
+                                                .range = "names that begin with NCCL_, as in NCCL_ALGO=NVLS"},
                                                &RunSettings::nccl_options, "NCCL_"),
                                      conditions::kByNccl));
 }

@@ -90,13 +90,14 @@ Status validate_job(const ResolvedRun& config) {
     return Status::invalid_argument(
         "--collective=mpi needs --launcher=mpirun: Open MPI connects only the processes that it has started");
   }
-  if (averages_weights(config) && config.collective == CollectiveKind::kNccl) {
+  if (averages_weights(config) && is_nccl(config.collective)) {
     return Status::invalid_argument(
-        "--collective=nccl: sums gradients alone; with --sync-every and --gossip weights are averaged in the "
-        "host's memory, by --collective=ring or mpi");
+        fmt::format("--collective={}: sums gradients alone; with --sync-every and --gossip weights are averaged in the "
+                    "host's memory, by --collective=ring or mpi",
+                    name_of(config.collective)));
   }
   SYNCOPATE_RETURN_IF_ERROR(validate_asynchronous_gossip(config));
-  if (sums_among_workers(config) && config.collective == CollectiveKind::kNccl && !config.bucket_bytes) {
+  if (sums_among_workers(config) && is_nccl(config.collective) && !config.bucket_bytes) {
     return Status::invalid_argument(
         "--bucket-bytes=auto: searches among buckets that the host sends, not for NCCL's; give a size, as in "
         "--bucket-bytes=1048576, or --collective=ring");
@@ -235,7 +236,7 @@ Status validate_shape(const ResolvedRun& config) {
                     shape, to_text(config.hosts)));
   }
   if (!sums_among_workers(config)) return {};
-  if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
+  if (config.collective == CollectiveKind::kMpi || is_nccl(config.collective)) {
     return Status::invalid_argument(
         fmt::format("--shape={}: --collective={} has wires of its own, which cannot be shaped; use ring, or "
                     "another of our schedules",

@@ -11,7 +11,7 @@ namespace {
 std::string why_no_links(const ResolvedRun& config) {
   if (!is_distributed(config)) return "--mode=local has none";
   if (has_servers(config)) return {};
-  if (config.collective == CollectiveKind::kMpi || config.collective == CollectiveKind::kNccl) {
+  if (config.collective == CollectiveKind::kMpi || is_nccl(config.collective)) {
     return fmt::format("--collective={} has wires of its own; use ring, or another of our schedules",
                        name_of(config.collective));
   }

@@ -37,7 +37,7 @@ Status validate_survival(const ResolvedRun& config) {
           "--elastic: mpirun ends all processes when one of them dies; use a collective of our own, as in "
           "--collective=ring, and --launcher=local");
     }
-    if (config.collective == CollectiveKind::kNccl) {
+    if (is_nccl(config.collective)) {
       return Status::invalid_argument("--elastic: NCCL's groups cannot lose a rank and go on; use --collective=ring");
     }
     if (averages_weights(config)) {

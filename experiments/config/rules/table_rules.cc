@@ -75,9 +75,10 @@ Status validate_tables(const ResolvedRun& config) {
     return Status::invalid_argument(
         fmt::format("--device=cuda: {} looks its rows up in the host's memory; use --device=cpu", config.model));
   }
-  if (sums_among_workers(config) && config.collective == CollectiveKind::kNccl) {
-    return Status::invalid_argument(fmt::format(
-        "--collective=nccl: sums on GPUs, and {} computes on the processor; use direct, ring or mpi", config.model));
+  if (sums_among_workers(config) && is_nccl(config.collective)) {
+    return Status::invalid_argument(
+        fmt::format("--collective={}: sums on GPUs, and {} computes on the processor; use direct, ring or mpi",
+                    name_of(config.collective), config.model));
   }
   if (config.model.ends_with(worker::kDenseSuffix)) {
     return Status::invalid_argument(

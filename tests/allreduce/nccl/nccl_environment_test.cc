@@ -10,12 +10,13 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::Pair;
 
-TEST(NcclEnvironment, HoldsNcclToARingAndToPortsThatTheKernelChooses) {
-  EXPECT_THAT(nccl_environment({}), ElementsAre(Pair("NCCL_ALGO", "Ring"), Pair("NCCL_RAS_ENABLE", "0")));
+TEST(NcclEnvironment, LeavesTheAlgorithmToNcclUnlessOneIsAskedFor) {
+  EXPECT_THAT(nccl_environment({}), ElementsAre(Pair("NCCL_RAS_ENABLE", "0"), Pair("NCCL_RUNTIME_CONNECT", "0")));
+  EXPECT_THAT(nccl_environment({.algorithm = "Ring"}), Contains(Pair("NCCL_ALGO", "Ring")));
 }
 
 TEST(NcclEnvironment, ConnectsBeforeTheFirstOperationWhereCallsAreDirect) {
-  EXPECT_THAT(nccl_environment({.direct_calls = true}), Contains(Pair("NCCL_RUNTIME_CONNECT", "0")));
+  EXPECT_THAT(nccl_environment({.direct_calls = false}), ElementsAre(Pair("NCCL_RAS_ENABLE", "0")));
 }
 
 TEST(NcclEnvironment, MakesRanksThatShareAGpuHostsOfTheirOwn) {
@@ -32,9 +33,9 @@ TEST(NcclEnvironment, KeepsRanksThatShareAGpuOnTheLoopbackInterfaceWhereAllAreOn
 }
 
 TEST(NcclEnvironment, NamesTheInterfaceThatLeadsToTheOtherHosts) {
-  EXPECT_THAT(
-      nccl_environment({.interface = "eth0"}),
-      ElementsAre(Pair("NCCL_ALGO", "Ring"), Pair("NCCL_RAS_ENABLE", "0"), Pair("NCCL_SOCKET_IFNAME", "=eth0")));
+  EXPECT_THAT(nccl_environment({.interface = "eth0"}),
+              ElementsAre(Pair("NCCL_RAS_ENABLE", "0"), Pair("NCCL_RUNTIME_CONNECT", "0"),
+                          Pair("NCCL_SOCKET_IFNAME", "=eth0")));
 }
 
 TEST(NcclEnvironment, LogsToTheFileThatIsNamed) {

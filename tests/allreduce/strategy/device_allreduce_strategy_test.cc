@@ -26,12 +26,17 @@ class WithAConstantPeer final : public DeviceCollective {
   int size() const override { return 2; }
   const char* name() const override { return "constant"; }
   std::string description() const override { return "a constant peer"; }
-  Status all_reduce_mean(std::span<float> buffer, Stream& stream) override {
-    ++means;
+  void prepare(std::span<float> memory) override { prepared = memory; }
+  Status all_reduce_mean(std::span<const std::span<float>> buffers, Stream& stream) override {
+    ++calls;
     if (!failure.ok()) return failure;
-    device_.give(stream, [buffer] {
-      for (float& value : buffer) value = (value + 4) / 2;
-    });
+    for (const std::span<float> buffer : buffers) {
+      ++means;
+      EXPECT_TRUE(prepared.data() <= buffer.data() && buffer.size() <= prepared.size());
+      device_.give(stream, [buffer] {
+        for (float& value : buffer) value = (value + 4) / 2;
+      });
+    }
     return {};
   }
   Status broadcast(std::span<float> /*buffer*/, int root, Stream& stream) override {
@@ -42,7 +47,9 @@ class WithAConstantPeer final : public DeviceCollective {
   Status wait(const Event& event, TimePoint deadline) override { return device_.wait(event, deadline); }
   void interrupt() override {}
 
+  int calls = 0;  // for means
   int means = 0;  // that were given
+  std::span<float> prepared;
   Status failure;
 
  private:
@@ -140,8 +147,11 @@ TEST_F(DeviceAllReduceTest, GivesNoMeanBeforeBackwardHasEndedWithoutOverlap) {
     EXPECT_EQ(collective_->means, overlap ? 3 : 0);
     strategy->gradients_complete();
     strategy->step_given();
-    ASSERT_TRUE(strategy->finish_step().ok());
+    const Result<SyncStats> stats = strategy->finish_step();
+    ASSERT_TRUE(stats.ok());
+    EXPECT_GT(stats->communication, Duration::zero());
     EXPECT_EQ(collective_->means, 3);
+    EXPECT_EQ(collective_->calls, overlap ? 3 : 1);
   }
 }
 

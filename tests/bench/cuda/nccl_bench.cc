@@ -86,7 +86,7 @@ class Rank {
     barrier();
     stream_->record(*begin_);
     const TimePoint before = kClock.now();
-    for (int i = 0; i < operations; ++i) exit_unless_ok(collective_.all_reduce_mean(buffer, *stream_));
+    for (int i = 0; i < operations; ++i) exit_unless_ok(collective_.all_reduce_mean({&buffer, 1}, *stream_));
     const TimePoint after = kClock.now();
     wait();
     return {.device = syncopate::seconds(device_.between(*begin_, *end_)) / operations,
@@ -97,7 +97,7 @@ class Rank {
     const auto size = static_cast<float>(collective_.size());
     std::vector<float> host(buffer.size(), size * static_cast<float>(collective_.rank() + 1));
     stream_->copy_to_device(std::as_bytes(std::span(host)), std::as_writable_bytes(buffer));
-    exit_unless_ok(collective_.all_reduce_mean(buffer, *stream_));
+    exit_unless_ok(collective_.all_reduce_mean({&buffer, 1}, *stream_));
     stream_->copy_to_host(std::as_bytes(buffer), std::as_writable_bytes(std::span(host)));
     wait();
     const float expected = size * (size + 1) / 2;
@@ -120,7 +120,7 @@ class Rank {
   }
 
   void barrier() {
-    exit_unless_ok(collective_.all_reduce_mean(count_, *stream_));
+    exit_unless_ok(collective_.all_reduce_mean({&count_, 1}, *stream_));
     wait();
   }
 

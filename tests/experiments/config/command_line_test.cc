@@ -191,6 +191,9 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
               StartsWith("--collective=mpi needs --launcher=mpirun: "));
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=nccl", "--device=cpu"}),
               StartsWith("--collective=nccl needs --device=cuda: "));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--collective=nccl:tree", "--device=cpu"}),
+              StartsWith("--collective=nccl:tree needs --device=cuda: "));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--collective=nccl:mesh"}), HasSubstr("nccl, nccl:ring or nccl:tree"));
   EXPECT_THAT(refusal({"--precision=tf32"}), HasSubstr("only with --device=cuda"));
   EXPECT_EQ(refusal({"--share-gpu"}), "--share-gpu: has an effect only with --device=cuda; leave it out or add that");
   EXPECT_THAT(refusal({"--device=cuda", "--backend=reference"}), HasSubstr("only with --device=cpu"));

@@ -37,6 +37,7 @@ class Rank {
     if (!failure_.ok()) return;
     collective_ = std::move(*collective);
     buffer_ = *buffer;
+    collective_->prepare(buffer_);
     stream_ = std::move(*stream);
     event_ = std::move(*event);
   }
@@ -44,6 +45,15 @@ class Rank {
   const Status& failure() const { return failure_; }
   DeviceCollective& collective() { return *collective_; }
   std::span<float> buffer() { return buffer_; }
+  // Gives the mean of the buffer as so many parts, together.
+  Status mean(std::size_t parts = 1) {
+    std::vector<std::span<float>> buffers;
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t begin = kElements * part / parts, end = kElements * (part + 1) / parts;
+      buffers.push_back(buffer_.subspan(begin, end - begin));
+    }
+    return collective_->all_reduce_mean(buffers, *stream_);
+  }
   Stream& stream() { return *stream_; }
   const Event& event() { return *event_; }
 
@@ -95,7 +105,7 @@ std::string use_collective(Place& place) {
   const int size = place.options.size;
   for (int turn = 0; turn < 20; ++turn) {
     rank.fill(static_cast<float>(place.rank + turn));
-    if (const Status status = collective.all_reduce_mean(rank.buffer(), rank.stream()); !status.ok()) {
+    if (const Status status = rank.mean(1 + static_cast<std::size_t>(turn) % 4); !status.ok()) {
       return "all_reduce_mean: " + text_of(status);
     }
     const float mean = static_cast<float>(turn) + static_cast<float>(size - 1) / 2;
@@ -130,7 +140,7 @@ std::string miss_a_rank(Place& place) {
 std::string lose_a_rank(Place& place) {
   Rank rank(place);
   if (!rank.failure().ok()) return "not together: " + text_of(rank.failure());
-  if (const Status status = rank.collective().all_reduce_mean(rank.buffer(), rank.stream()); !status.ok()) {
+  if (const Status status = rank.mean(); !status.ok()) {
     return text_of(status);
   }
   if (const std::string wrong =
@@ -150,7 +160,7 @@ std::string lose_a_rank(Place& place) {
   const TimePoint begin = kClock.now();
   Status status;
   for (int turn = 0; turn < 10 && status.ok(); ++turn) {
-    status = rank.collective().all_reduce_mean(rank.buffer(), rank.stream());
+    status = rank.mean();
     if (!status.ok()) break;
     rank.record();
     status = rank.collective().wait(rank.event(), in(20s));
@@ -159,7 +169,7 @@ std::string lose_a_rank(Place& place) {
   const double took = seconds(kClock.now() - begin);
   if (took > 15) return fmt::format("took {} s", took);
   // The failure stays.
-  const Status again = rank.collective().all_reduce_mean(rank.buffer(), rank.stream());
+  const Status again = rank.mean();
   return again.code() == Code::kPeerLost ? "" : "again: " + text_of(again);
 }
 
@@ -167,7 +177,7 @@ std::string lose_a_rank(Place& place) {
 std::string wait_in_vain(Place& place, bool interrupt) {
   Rank rank(place);
   if (!rank.failure().ok()) return "not together: " + text_of(rank.failure());
-  if (const Status status = rank.collective().all_reduce_mean(rank.buffer(), rank.stream()); !status.ok()) {
+  if (const Status status = rank.mean(); !status.ok()) {
     return text_of(status);
   }
   rank.record();
@@ -175,7 +185,7 @@ std::string wait_in_vain(Place& place, bool interrupt) {
   if (place.rank == 1) {
     while (true) pause();  // until it is killed
   }
-  if (const Status status = rank.collective().all_reduce_mean(rank.buffer(), rank.stream()); !status.ok()) {
+  if (const Status status = rank.mean(); !status.ok()) {
     return text_of(status);
   }
   rank.record();
@@ -193,6 +203,29 @@ std::string wait_in_vain(Place& place, bool interrupt) {
   // Up to its end in NCCL, which may wait for a peer that does not leave.
   if (took > 15) return fmt::format("took {} s", took);
   // The GPU is free again: what was given up does not hold it.
+  return place.device.wait(rank.event(), in(10s)).ok() ? "" : "the GPU still works at what was given up";
+}
+
+// The first operation connects the ranks, and rank 1 does not come to it.
+std::string call_in_vain(Place& place, bool interrupt) {
+  setenv("NCCL_RUNTIME_CONNECT", "1", 1);
+  place.options.call_timeout = interrupt ? 60s : 1s;
+  Rank rank(place);
+  if (!rank.failure().ok()) return "not together: " + text_of(rank.failure());
+  if (place.rank == 1) {
+    while (true) pause();  // until it is killed
+  }
+  const std::jthread other([&] {
+    if (interrupt) rank.collective().interrupt();
+  });
+  const TimePoint begin = kClock.now();
+  const Status status = rank.mean(3);
+  const double took = seconds(kClock.now() - begin);
+  if (status.code() != (interrupt ? Code::kCancelled : Code::kDeadlineExceeded)) return text_of(status);
+  if (took > 15) return fmt::format("took {} s", took);
+  // The failure stays, and the GPU is free.
+  if (rank.mean().code() != status.code()) return "again: " + text_of(rank.mean());
+  rank.record();
   return place.device.wait(rank.event(), in(10s)).ok() ? "" : "the GPU still works at what was given up";
 }
 
@@ -241,6 +274,20 @@ TEST_P(NcclCollectiveTest, WaitEndsAtItsDeadline) {
 
 TEST_P(NcclCollectiveTest, InterruptEndsAWait) {
   NcclRanks ranks(2, GetParam(), [](Place& place) { return wait_in_vain(place, /*interrupt=*/true); });
+  const std::string end = ranks.end_of(0);
+  SKIP_WITHOUT_GPU_OR_GROUP(end);
+  EXPECT_EQ(end, "");
+}
+
+TEST(NcclDirectCall, EndsInTimeWhenARankDoesNotConnect) {
+  NcclRanks ranks(2, /*direct_calls=*/true, [](Place& place) { return call_in_vain(place, /*interrupt=*/false); });
+  const std::string end = ranks.end_of(0);
+  SKIP_WITHOUT_GPU_OR_GROUP(end);
+  EXPECT_EQ(end, "");
+}
+
+TEST(NcclDirectCall, EndsWhenInterrupted) {
+  NcclRanks ranks(2, /*direct_calls=*/true, [](Place& place) { return call_in_vain(place, /*interrupt=*/true); });
   const std::string end = ranks.end_of(0);
   SKIP_WITHOUT_GPU_OR_GROUP(end);
   EXPECT_EQ(end, "");

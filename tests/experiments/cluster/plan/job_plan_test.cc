@@ -69,17 +69,29 @@ TEST(JobPlan, PutsWorkersOnGpusInTurns) {
   EXPECT_EQ(program_of(plan.processes[4], "bin/syncopate"), "bin/syncopate");  // the evaluator
 }
 
-TEST(JobPlan, HoldsNcclToTheRingAndSeparatesRanksThatShareAGpu) {
+TEST(JobPlan, HoldsNcclToWhatIsAskedForAndSeparatesRanksThatShareAGpu) {
   ResolvedRun config;
   config.mode = Mode::kAllreduce;
   config.collective = CollectiveKind::kNccl;
   config.workers = 2;
   config.device = DeviceKind::kCuda;
   config.output = "results/run-7";
-  const auto alone = make_plan(config, "run-7", "box", 2).processes[1].environment;
-  EXPECT_THAT(alone, Contains(Pair("NCCL_ALGO", "Ring")));
+  const auto environment_of = [&config](std::size_t rank) {
+    return make_plan(config, "run-7", "box", 2).processes[rank].environment;
+  };
+  const auto alone = environment_of(1);
+  EXPECT_THAT(alone, Not(Contains(Key("NCCL_ALGO"))));
+  // Rank 0's log says what NCCL chooses.
+  EXPECT_THAT(environment_of(0), Contains(Pair("NCCL_DEBUG_SUBSYS", "INIT,ENV,TUNING")));
+  EXPECT_THAT(alone, Contains(Pair("NCCL_DEBUG_SUBSYS", "INIT,ENV")));
   EXPECT_THAT(alone, Contains(Pair("NCCL_DEBUG_FILE", "results/run-7/logs/nccl-1.log")));
   EXPECT_THAT(alone, Not(Contains(Key("NCCL_HOSTID"))));
+  for (const auto& [kind, algorithm] :
+       {std::pair(CollectiveKind::kNcclRing, "Ring"), std::pair(CollectiveKind::kNcclTree, "Tree")}) {
+    config.collective = kind;
+    EXPECT_THAT(environment_of(0), Contains(Pair("NCCL_ALGO", algorithm)));
+    EXPECT_THAT(environment_of(0), Contains(Pair("NCCL_DEBUG_SUBSYS", "INIT,ENV")));
+  }
   config.share_gpu = true;
   EXPECT_THAT(make_plan(config, "run-7", "box", 1).processes[1].environment, Contains(Key("NCCL_HOSTID")));
 }
