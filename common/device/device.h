@@ -78,7 +78,7 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // "NVIDIA H200 (GPU 0, 139 GiB)"
+  // "NVIDIA H200 (GPU 0, 139 GiB)": as describe() of gpu_inventory.h
   virtual std::string description() const = 0;
 
   // Returns zeroed memory, aligned to 256 bytes; it lives as long as the device, or until it is released. Fails with

@@ -87,6 +87,13 @@ Result<Gpu> describe(const Driver& driver, int index) {
 
 }  // namespace
 
+std::string describe(const Gpu& gpu, int index) {
+  constexpr std::size_t kGiB = std::size_t{1} << 30, kMiB = std::size_t{1} << 20;
+  const bool is_large = gpu.memory_bytes >= kGiB;
+  return fmt::format("{} (GPU {}, {} {})", gpu.name, index, gpu.memory_bytes / (is_large ? kGiB : kMiB),
+                     is_large ? "GiB" : "MiB");
+}
+
 Result<std::vector<Gpu>> find_gpus() {
   SYNCOPATE_ASSIGN_OR_RETURN(const Driver driver, load_driver());
   if (const DriverResult result = driver.init(0)) return refusal(driver, "cuInit", result);

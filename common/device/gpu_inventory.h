@@ -18,6 +18,9 @@ struct Gpu {
   int minor = 0;
 };
 
+// "NVIDIA H200 (GPU 0, 139 GiB)", of the GPU at `index` of those that find_gpus() returns.
+std::string describe(const Gpu& gpu, int index);
+
 // Returns at least one GPU, in the driver's order, which is also CUDA's; only those that CUDA_VISIBLE_DEVICES leaves,
 // if it is set. Fails with not found, saying what was found instead, if there is none. Creates no context, so nothing
 // is allocated on a GPU.

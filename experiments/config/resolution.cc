@@ -56,6 +56,7 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   config.workers = workers_of(request);
   config.device = runs_command(config) ? DeviceKind::kCpu : placement.device;
   config.share_gpu = placement.share_gpu && !runs_command(config);
+  config.gpu = placement.gpu;
   config.listen_address = placement.listen_address;
   config.learning_rate = learning_rate_of(request);
   config.batch_size = batch_size_of(request);

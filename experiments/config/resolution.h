@@ -13,6 +13,7 @@ namespace syncopate::experiments {
 struct Placement {
   DeviceKind device = DeviceKind::kCpu;
   bool share_gpu = false;        // whether workers share a GPU
+  std::string gpu{};             // worker 0's, as describe() of common/device/gpu_inventory.h; empty without
   std::string listen_address{};  // where other hosts reach this one; empty without others
 };
 

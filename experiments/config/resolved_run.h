@@ -18,6 +18,7 @@ struct ResolvedRun : RunSettings {
   int workers = 1;
   TransportKind transport = TransportKind::kShm;
   DeviceKind device = DeviceKind::kCpu;
+  std::string gpu;                         // worker 0's: Placement::gpu; not part of the record
   std::string listen_address;              // where other hosts reach this one; empty without others
   double elastic_alpha = 0;                // used by easgd
   LinkShape inside = usual_link_inside();  // in a simulated cluster, where hosts have several processes

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <regex>
 
 #include "tests/support/run_program.h"
 #include "tests/support/weights_distance.h"
@@ -16,6 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing_support::Program;
 using testing_support::ProgramEnd;
 using testing_support::relative_distance;
@@ -117,7 +119,7 @@ TEST(SoftwareGpuRun, EndsInOrderAtCtrlC) {
   ASSERT_TRUE(program.wait_until_training(2));
   program.signal(SIGINT);
   EXPECT_EQ(program.wait().exit_code, 130);
-  EXPECT_THAT(program.errors(), testing::Not(HasSubstr("FAULT")));
+  EXPECT_THAT(program.errors(), Not(HasSubstr("FAULT")));
 }
 
 TEST(SoftwareGpuRun, NamesTheGpuWhoseMemoryFails) {
@@ -130,11 +132,29 @@ TEST(SoftwareGpuRun, NamesTheGpuWhoseMemoryFails) {
 }
 
 TEST(SoftwareGpuRun, SaysWhatDoesNotFit) {
-  const Setting memory("SOFTWARE_GPU_MEMORY_MIB", "70");
-  Program program(training("resnet20", 2) + Flags{"--batch-size=256", "--mode=local", "--device=cuda"});
+  const Setting memory("SOFTWARE_GPU_MEMORY_MIB", "100");
+  const auto with_batch = [](int batch) {
+    return training("resnet20", 2) + Flags{fmt::format("--batch-size={}", batch), "--mode=local", "--device=cuda"};
+  };
+  Program program(with_batch(256));
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 4) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("no room for"));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("a software GPU (GPU 0, 100 MiB): no room for "), Not(HasSubstr("opening"))));
+  std::smatch named;
+  ASSERT_TRUE(std::regex_search(end.err, named, std::regex("; --batch-size=([0-9]+) fits"))) << end.err;
+  const int fits = std::stoi(named[1]);
+  ASSERT_LT(fits, 256);
+  Program smaller(with_batch(fits)), larger(with_batch(fits + fits / 8));
+  const ProgramEnd trained = smaller.wait();
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_EQ(larger.wait().exit_code, 4);
+}
+
+TEST(SoftwareGpuRun, NamesTheGpuBeforeAllElse) {
+  Program program(training("mlp", 2) + Flags{"--mode=local", "--device=cuda"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out.substr(0, end.out.find('\n')), HasSubstr("cuda fp32 on a software GPU (GPU 0, 8 GiB): mlp on "));
 }
 
 TEST(SoftwareGpuRun, RecordsWhichAlgorithmNcclTook) {

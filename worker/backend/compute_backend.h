@@ -98,6 +98,8 @@ class ComputeBackend {
   // Returns zeroed memory for the operations, aligned to a cache line; it lives as long as the backend. If there is not
   // enough, returns an empty span and keeps the failure for status().
   virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
+  // Returns how many bytes have been asked of allocate(), and were there.
+  virtual std::size_t allocated() const = 0;
   Out allocate_floats(std::size_t count);
   // Copies from the host's memory to a tensor. May wait.
   virtual void upload(In host, Out tensor) = 0;

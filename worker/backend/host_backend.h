@@ -12,9 +12,11 @@ namespace syncopate::worker {
 class HostBackend : public ComputeBackend {
  public:
   std::span<std::byte> allocate(std::size_t bytes) override {
+    allocated_ += bytes;
     AlignedBuffer& buffer = memory_.emplace_back((bytes + sizeof(float) - 1) / sizeof(float));
     return std::as_writable_bytes(buffer.span()).first(bytes);
   }
+  std::size_t allocated() const override { return allocated_; }
   void upload(In host, Out tensor) override { std::ranges::copy(host, tensor.begin()); }
   In host_view(In tensor) override { return tensor; }
   Status status() const override { return {}; }
@@ -36,6 +38,7 @@ class HostBackend : public ComputeBackend {
 
  private:
   std::vector<AlignedBuffer> memory_;
+  std::size_t allocated_ = 0;
 };
 
 }  // namespace syncopate::worker

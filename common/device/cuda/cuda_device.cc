@@ -71,10 +71,7 @@ class CudaPinnedRange final : public PinnedRange {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int index, const Gpu& gpu)
-      : index_(index),
-        description_(fmt::format("{} (GPU {}, {} GiB)", gpu.name, index, gpu.memory_bytes >> 30)),
-        failure_(description_) {}
+  CudaDevice(int index, const Gpu& gpu) : index_(index), description_(describe(gpu, index)), failure_(description_) {}
   ~CudaDevice() override;
 
   Status open(const Gpu& gpu);

@@ -82,9 +82,14 @@ Result<Placement> place(const RunRequest& request, const Machines& machines) {
   if (request.device == DeviceKind::kCpu || has_no_gpus) return placement;
   const std::vector<Share> shares = shares_of(request, machines);
   const Status gpus = check_gpus(request, shares);
+  const auto take_gpus = [&placement](const std::vector<Share>& taken) {
+    placement.device = DeviceKind::kCuda;
+    const auto first = std::ranges::find_if(taken, [](const Share& share) { return share.workers > 0; });
+    if (first != taken.end()) placement.gpu = describe(first->machine->gpus.front(), 0);
+  };
   if (request.device == DeviceKind::kCuda) {
     if (!gpus.ok()) return gpus;
-    placement.device = DeviceKind::kCuda;
+    take_gpus(shares);
     placement.share_gpu = request.share_gpu && any_gpu_is_shared(shares);
     return placement;
   }
@@ -100,7 +105,7 @@ Result<Placement> place(const RunRequest& request, const Machines& machines) {
                     name_of(*request.collective), name_of(request.backend)));
   }
   if (for_gpu && !gpus.ok()) return gpus.in(fmt::format("--collective={}", name_of(*request.collective)));
-  if (gpus.ok() && !for_cpu) placement.device = DeviceKind::kCuda;
+  if (gpus.ok() && !for_cpu) take_gpus(shares);
   return placement;
 }
 

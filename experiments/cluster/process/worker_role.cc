@@ -14,6 +14,7 @@
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/process/batch_order_of.h"
 #include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/fitting_batch.h"
 #include "experiments/cluster/process/health_reporter.h"
 #include "experiments/cluster/process/membership_loop.h"
 #include "experiments/cluster/process/replica_group.h"
@@ -35,6 +36,7 @@ namespace {
 struct Place {
   std::unique_ptr<Device> device;
   std::unique_ptr<worker::ComputeBackend> backend;
+  std::size_t libraries_memory = 0;  // of the device, before there is a model; in bytes
 };
 
 Result<Place> place_of(const RoleContext& context) {
@@ -48,6 +50,7 @@ Result<Place> place_of(const RoleContext& context) {
   }
   SYNCOPATE_ASSIGN_OR_RETURN(place.device, context.accelerator->open_device(context.gpu));
   SYNCOPATE_ASSIGN_OR_RETURN(place.backend, context.accelerator->make_backend(*place.device, context.config.precision));
+  place.libraries_memory = place.device->memory().allocated;
   return place;
 }
 
@@ -58,11 +61,14 @@ class Worker {
       : context_(context), config_(context.config), clock_(context.host.clock()), health_(context) {}
 
   // Reads the data and builds the model before joining, so that other workers wait no longer than necessary.
-  Status prepare();
+  Status prepare() { return with_advice(get_ready()); }
   // Trains in one membership epoch after the other, until training is over or no other follows.
   Status run();
 
  private:
+  Status get_ready();
+  // Returns the status, which says which batch would fit if the device had no room for this one.
+  Status with_advice(Status status);
   Status train_in(const MembershipEpoch& membership);
   Status train_with(ReplicaGroup& replicas, const MembershipEpoch& membership);
   worker::TrainerHooks hooks(ReplicaGroup& replicas, const MembershipEpoch& membership, Pause& pause);
@@ -115,7 +121,18 @@ class Worker {
   WeightsSnapshot stamp_;
 };
 
-Status Worker::prepare() {
+Status Worker::with_advice(Status status) {
+  if (status.code() != Code::kResourceExhausted || !place_.device) return status;
+  const DeviceMemory memory = place_.device->memory();
+  // What others on the same GPU would take then is not known.
+  if (!memory.was_refused || config_.share_gpu) return status;
+  const Result<TrainingMemory> wanted = training_memory(config_, data_->train->form());
+  if (!wanted.ok()) return status;
+  return Status(status.code(), fmt::format("{}; {}", status.message(),
+                                           fitting_batch(*wanted, config_, memory, place_.libraries_memory)));
+}
+
+Status Worker::get_ready() {
   SYNCOPATE_ASSIGN_OR_RETURN(data_, context_.host.open_data(config_));
   order_ = batch_order_of(config_, data_->train->size(), context_.rank);
   SYNCOPATE_RETURN_IF_ERROR(worker::check_fills_a_batch(order_));
@@ -126,6 +143,7 @@ Status Worker::prepare() {
                   JobLength{.steps_per_epoch = order_.steps_per_epoch(), .total_steps = total_steps()});
   context_.activity.set("opening the device", 0);
   SYNCOPATE_ASSIGN_OR_RETURN(place_, place_of(context_));
+  context_.activity.set("building the model", 0);
   SYNCOPATE_ASSIGN_OR_RETURN(model_, context_.host.make_model(config_, data_->train->form(), *place_.backend));
   loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, config_.prefetch, shares_work(config_),
                                                   context_.host.threads());
@@ -220,7 +238,7 @@ Status Worker::train_in(const MembershipEpoch& membership) {
   }
   // This is done while others still load their data.
   if (context_.rank == 0) SYNCOPATE_RETURN_IF_ERROR(sender_->prepare());
-  const Status status = train_with(replicas, membership);
+  const Status status = with_advice(train_with(replicas, membership));
   // After a failure such as lack of memory there is no state to carry on.
   if (recovery_of(config_).may_go_on_after(status.code())) carry_on(replicas.strategy());
   // By now the library has reported which collective it uses.

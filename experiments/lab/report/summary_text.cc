@@ -240,12 +240,19 @@ std::string trace_text(const ResolvedRun& config, const TraceFacts& trace) {
   return text + "; ui.perfetto.dev opens it";
 }
 
+// A run that is read from its record does not know which GPU it had.
+std::string describe_gpus(const ResolvedRun& config) {
+  std::string text = fmt::format("cuda {}{}", name_of(config.precision), config.share_gpu ? ", shared" : "");
+  if (config.gpu.empty()) return text;
+  text += " on " + config.gpu;
+  if (const int more = config.workers - 1; more > 0 && !config.share_gpu) text += fmt::format(" and {} more", more);
+  return text;
+}
+
 }  // namespace
 
 std::string describe(const ResolvedRun& config) {
-  const std::string device = config.device != DeviceKind::kCuda ? ""
-                                                                : fmt::format(", cuda {}{}", name_of(config.precision),
-                                                                              config.share_gpu ? ", shared" : "");
+  const std::string device = config.device != DeviceKind::kCuda ? "" : ", " + describe_gpus(config);
   const std::string slowed = config.stragglers.empty() ? "" : ", straggler " + config.stragglers.to_string();
   if (!is_distributed(config)) return "local, 1 worker" + device + slowed;
   const bool ps = has_servers(config);

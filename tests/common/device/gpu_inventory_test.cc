@@ -25,6 +25,13 @@ TEST(GpuInventory, FindsGpusOrSaysWhyNot) {
   }
 }
 
+TEST(GpuInventory, DescribesAGpuByNameNumberAndMemory) {
+  EXPECT_EQ(describe({.name = "NVIDIA H200", .memory_bytes = std::size_t{150'754'820'096}}, 3),
+            "NVIDIA H200 (GPU 3, 140 GiB)");
+  EXPECT_EQ(describe({.name = "a small GPU", .memory_bytes = std::size_t{100} << 20}, 0),
+            "a small GPU (GPU 0, 100 MiB)");
+}
+
 TEST(GpuInventory, SaysTheSameWhenAskedAgain) {
   const Result<std::vector<Gpu>> first = find_gpus(), second = find_gpus();
   ASSERT_EQ(first.ok(), second.ok());

@@ -43,6 +43,7 @@ class CudaBackend final : public ComputeBackend {
   const char* name() const override { return "cuda"; }
 
   std::span<std::byte> allocate(std::size_t bytes) override;
+  std::size_t allocated() const override { return allocated_; }
   void upload(In host, Out tensor) override {
     keep(exchange_->upload(std::as_bytes(host), std::as_writable_bytes(tensor)));
   }
@@ -206,6 +207,7 @@ class CudaBackend final : public ComputeBackend {
 
   Device& device_;
   FirstFailure& device_failure_;
+  std::size_t allocated_ = 0;
   CudaContext context_;
   std::vector<std::unique_ptr<CudaDense>> denses_;
   std::vector<std::unique_ptr<CudaConv>> convs_;
@@ -267,7 +269,9 @@ Status CudaBackend::open_loss() {
 std::span<std::byte> CudaBackend::allocate(std::size_t bytes) {
   const Result<std::span<std::byte>> memory = device_.allocate(bytes);
   keep(memory.status());
-  return memory.ok() ? *memory : std::span<std::byte>();
+  if (!memory.ok()) return {};
+  allocated_ += bytes;
+  return *memory;
 }
 
 In CudaBackend::host_view(In tensor) {

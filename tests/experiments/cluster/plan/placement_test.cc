@@ -57,6 +57,12 @@ TEST(Placement, TakesTheCpuWhereSomethingOfTheCpuIsAskedFor) {
   EXPECT_EQ(device_of(overlap, kWithTwo), DeviceKind::kCpu);
 }
 
+TEST(Placement, NamesTheGpuOfTheFirstWorker) {
+  EXPECT_EQ(place(config_of(Mode::kLocal, std::nullopt), kWithOne)->gpu, describe(kWithOne.gpus.front(), 0));
+  EXPECT_EQ(place(config_of(Mode::kAllreduce, DeviceKind::kCuda), kWithTwo)->gpu, describe(kWithTwo.gpus.front(), 0));
+  EXPECT_EQ(place(config_of(Mode::kLocal, DeviceKind::kCpu), kWithOne)->gpu, "");
+}
+
 TEST(Placement, LeavesTheCpuToThoseWhoAskForIt) {
   EXPECT_EQ(device_of(config_of(Mode::kLocal, DeviceKind::kCpu), kWithOne), DeviceKind::kCpu);
 }

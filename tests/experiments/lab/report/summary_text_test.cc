@@ -233,6 +233,8 @@ TEST(Summary, LabelsWhatRanOnGpus) {
   config.collective = CollectiveKind::kNccl;
   config.precision = worker::Precision::kTf32;
   EXPECT_EQ(describe(config), "allreduce nccl, 4 workers, cuda tf32, nccl");
+  config.gpu = "NVIDIA H200 (GPU 0, 139 GiB)";
+  EXPECT_EQ(describe(config), "allreduce nccl, 4 workers, cuda tf32 on NVIDIA H200 (GPU 0, 139 GiB) and 3 more, nccl");
 }
 
 TEST(Summary, SaysWhoWasMadeSlow) {
