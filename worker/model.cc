@@ -179,7 +179,7 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
 }
 
 Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form, int batch_size) {
-  const std::unique_ptr<ComputeBackend> none = make_reference_backend();  // layers want one, though none computes
+  const std::unique_ptr<ComputeBackend> none = make_address_backend();  // layers want one, though none computes
   if (is_recommender(spec)) {
     SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, make_recommender(spec, form, batch_size, *none));
     return model->layout();
@@ -189,7 +189,7 @@ Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form
 }
 
 Result<ParamLayout> local_state_layout(const std::string& spec, const SampleForm& form) {
-  const std::unique_ptr<ComputeBackend> none = make_reference_backend();
+  const std::unique_ptr<ComputeBackend> none = make_address_backend();
   if (is_recommender(spec)) {
     SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, make_recommender(spec, form, 1, *none));
     return model->local_layout();

@@ -12,10 +12,10 @@
 namespace syncopate::experiments {
 namespace {
 
-const std::vector<std::string> kOfModel = {"model",     "dataset",   "data-dir",      "train-samples", "test-samples",
-                                           "context",   "augment",   "backend",       "precision",     "batch-size",
-                                           "data-seed", "seed",      "output",        "target",        "ignore",
-                                           "task",      "test-data", "test-fraction", "normalise",     "image-size"};
+const std::vector<std::string> kOfModel = {
+    "model",   "dataset", "data-dir",  "train-samples", "test-samples", "context",   "vocabulary", "classes",
+    "augment", "backend", "precision", "batch-size",    "data-seed",    "seed",      "output",     "target",
+    "ignore",  "task",    "test-data", "test-fraction", "normalise",    "image-size"};
 const std::vector<std::string> kOfWires = {"transport",    "connections",    "hosts",
                                            "remote-shell", "remote-program", "timeout"};
 

@@ -9,6 +9,7 @@
 
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/rules/table_rules.h"
+#include "worker/data/dataset_names.h"
 #include "worker/data/own/open_own.h"
 #include "worker/recommender/make_recommender.h"
 
@@ -99,8 +100,13 @@ const char* transport_that_runs(const ResolvedRun& config) {
 }
 
 bool generates_data(const RunSettings& config) {
-  return config.dataset == "digits" || config.dataset == "grammar" || config.dataset == "zipf-ratings" ||
-         config.dataset == "zipf-clicks";
+  const worker::DatasetTraits* const traits = worker::find_dataset(config.dataset);
+  return traits != nullptr && traits->is_generated;
+}
+
+bool draws_data(const RunSettings& config) {
+  const worker::DatasetTraits* const traits = worker::find_dataset(config.dataset);
+  return traits != nullptr ? traits->is_drawn : has_own_data(config);
 }
 
 bool has_crops(const RunSettings& config) { return config.dataset == "cifar10"; }
@@ -118,9 +124,8 @@ worker::OwnOptions own_options_of(const RunSettings& config) {
 }
 
 bool learns_images(const RunSettings& config) {
-  const auto has = [&](const char* name) { return config.dataset == name; };
-  const bool is_known = has("digits") || has("mnist") || has("fashion-mnist") || has("cifar10");
-  return !is_profile(config) && (is_known || has_own_data(config));
+  const worker::DatasetTraits* const traits = worker::find_dataset(config.dataset);
+  return !is_profile(config) && (traits != nullptr ? worker::has_images(*traits) : has_own_data(config));
 }
 
 bool shards_by_label(const RunSettings& config) {
@@ -128,7 +133,8 @@ bool shards_by_label(const RunSettings& config) {
 }
 
 bool learns_ink(const RunSettings& config) {
-  return learns_images(config) && !has_crops(config) && !has_own_data(config);
+  const worker::DatasetTraits* const traits = worker::find_dataset(config.dataset);
+  return !is_profile(config) && traits != nullptr && traits->kind == worker::SampleKind::kInk;
 }
 
 worker::Shuffle shuffle_of(const RunSettings& config) {
@@ -141,7 +147,14 @@ bool has_samples_of_its_own(const RunSettings& config) {
   return shards_by_label(config) || shuffle == worker::Shuffle::kShard || shuffle == worker::Shuffle::kWorker;
 }
 
-bool learns_text(const RunSettings& config) { return config.dataset == "text" || config.dataset == "grammar"; }
+bool learns_text(const RunSettings& config) {
+  const worker::DatasetTraits* const traits = worker::find_dataset(config.dataset);
+  return traits != nullptr && traits->kind == worker::SampleKind::kText;
+}
+
+bool learns_grammar(const RunSettings& config) { return config.dataset == "grammar"; }
+
+bool learns_patterns(const RunSettings& config) { return config.dataset == "patterns"; }
 
 bool may_hold_out(const RunSettings& config) {
   return learns_images(config) || (learns_text(config) && !is_profile(config));
@@ -169,6 +182,11 @@ std::string dataset_spec(const RunSettings& config) {
   std::vector<std::int64_t> numbers;
   if (generates_data(config)) numbers = {config.train_samples, config.test_samples};
   if (learns_text(config)) numbers.push_back(config.context);
+  if (learns_grammar(config)) numbers.push_back(config.vocabulary);
+  if (learns_patterns(config)) {
+    numbers.push_back(config.image_size.value_or(worker::kUsualPatternSide));
+    numbers.push_back(config.classes);
+  }
   if (sizes_tables(config)) numbers.push_back(config.table_rows);
   if (has_crops(config) && !config.augment) return config.dataset + ":plain";
   const bool is_unit = learns_ink(config) && config.pixel_scale == worker::PixelScale::kUnit;

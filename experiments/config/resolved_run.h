@@ -76,6 +76,8 @@ bool sums_inside_hosts(const ResolvedRun& config);
 const char* transport_that_runs(const ResolvedRun& config);
 // Returns whether the data set is generated, in the sizes that are asked for, rather than read.
 bool generates_data(const RunSettings& config);
+// Returns whether a seed decides something of its samples.
+bool draws_data(const RunSettings& config);
 // Returns whether its training images can be cropped and flipped.
 bool has_crops(const RunSettings& config);
 // Returns whether the data set is of files of the person's own.
@@ -95,6 +97,8 @@ worker::Shuffle shuffle_of(const RunSettings& config);
 bool has_samples_of_its_own(const RunSettings& config);
 // Returns whether its samples are texts.
 bool learns_text(const RunSettings& config);
+bool learns_grammar(const RunSettings& config);
+bool learns_patterns(const RunSettings& config);
 // Returns whether samples of its training set may be held out (worker/data/held_out.h): where the samples of a test set
 // are of the same kind.
 bool may_hold_out(const RunSettings& config);

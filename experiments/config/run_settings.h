@@ -34,7 +34,9 @@
 #include "ps/policy/staleness.h"
 #include "simulation/network.h"
 #include "worker/backend/precision.h"
+#include "worker/data/grammar.h"
 #include "worker/data/own/own_options.h"
+#include "worker/data/patterns.h"
 #include "worker/data/pixel_scale.h"
 #include "worker/data/shuffle.h"
 #include "worker/layers/initialization.h"
@@ -160,6 +162,8 @@ struct RunSettings {
   std::int64_t train_samples = 60000;                                 // generated data only
   std::int64_t test_samples = 10000;                                  // generated data only
   int context = 64;                                                   // tokens; text models only
+  int vocabulary = worker::kUsualVocabulary;                          // characters; grammar only
+  int classes = worker::kUsualPatternClasses;                         // patterns only
   std::int64_t table_rows = 100000;                                   // recommenders only, where the data does not say
   worker::EmbeddingKind embeddings = worker::EmbeddingKind::kSparse;  // recommenders only
   // Data of the person's own only: see worker/data/own/own_options.h
@@ -167,7 +171,7 @@ struct RunSettings {
   double test_fraction = 0.2;
   worker::Task task = worker::Task::kAuto;
   worker::Normalisation normalise = worker::Normalisation::kStandard;
-  std::optional<int> image_size;
+  std::optional<int> image_size;                                  // of patterns, too
   bool augment = true;                                            // cifar10 only
   std::optional<double> validation;                               // part that is held out; images and texts only
   DataShard shard = DataShard::kRandom;                           // images only

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <numeric>
 
@@ -81,7 +82,18 @@ TEST_F(Gpt, HasAsManyParametersAsItsFormulaSays) {
   EXPECT_EQ(must_make("gpt:1-1-4", *reference_)->layout().parameter_count(), formula(kCharacters, kContext, 1, 4));
   EXPECT_EQ(must_make("gpt:4-4-128", *onednn_, 2, 64, 256)->layout().parameter_count(), formula(256, 64, 4, 128));
   EXPECT_EQ(must_make("gpt", *onednn_)->layout().parameter_count(), formula(kCharacters, kContext, 2, 64));
-  EXPECT_EQ(formula(50257, 1024, 12, 768), 124439808u) << "GPT-2 itself";
+}
+
+// Its layout is known without the gigabytes of its activations.
+TEST_F(Gpt, OfTheSizeOfGpt2HasItsParameters) {
+  const auto most_resident = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;  // KiB
+  };
+  const long before = most_resident();
+  EXPECT_EQ(model_layout("gpt:12-12-768", form_of_text(1024, 50257))->parameter_count(), 124'439'808u);
+  EXPECT_LT(most_resident() - before, 64 * 1024);
 }
 
 TEST_F(Gpt, CountsProductsAndTheAttentionThatIsNotMasked) {

@@ -214,6 +214,9 @@ inline Out ComputeBackend::allocate_floats(std::size_t count) {
 
 // Plain loops; the oracle of the tests.
 std::unique_ptr<ComputeBackend> make_reference_backend();
+// To build models for what they say of themselves: what it allocates takes addresses and no memory; upload does
+// nothing, and nothing else may read or write there.
+std::unique_ptr<ComputeBackend> make_address_backend();
 // oneDNN, on the calling thread only, whichever that is.
 std::unique_ptr<ComputeBackend> make_onednn_backend();
 

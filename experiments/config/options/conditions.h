@@ -7,6 +7,7 @@
 #include "experiments/config/resolved_run.h"
 #include "experiments/config/rules/survival_rules.h"
 #include "experiments/config/rules/table_rules.h"
+#include "worker/data/dataset_names.h"
 
 namespace syncopate::experiments {
 
@@ -23,6 +24,13 @@ inline std::string consistency_among(ps::ConsistencyTest test) {
 // Returns the same of the optimizers.
 inline std::string optimizers(const std::function<bool(const OptimizerTraits&)>& test) {
   return "--optimizer=" + list_text(optimizer_names(test), "or");
+}
+
+// Returns "--dataset=" and the names of the sets of which `test` is true, and "your own" if that is meant, too.
+inline std::string datasets(const std::function<bool(const worker::DatasetTraits&)>& test, bool with_own = false) {
+  std::vector<std::string> names = worker::dataset_names(test);
+  if (with_own) names.emplace_back("your own");
+  return "--dataset=" + list_text(names, "or");
 }
 
 // The job
@@ -127,30 +135,36 @@ inline const Condition kStalls{kSummingModes + ", without --gossip and with anot
                                may_report_stalls};
 
 // Model and data
-inline const Condition kGeneratedData{"--dataset=digits, grammar, zipf-ratings or zipf-clicks",
+using Traits = worker::DatasetTraits;
+using worker::SampleKind;
+inline const Condition kGeneratedData{datasets([](const Traits& set) { return set.is_generated; }),
                                       [](const Run& r) { return generates_data(r); }};
-inline const Condition kTexts{"--dataset=text or grammar", [](const Run& r) { return learns_text(r); }};
-inline const Condition kLabelledParts{
-    kDistributed.words + ", --dataset=digits, mnist, fashion-mnist, cifar10 or your own, and " + kLearns.words,
-    [](const Run& r) { return is_distributed(r) && learns_images(r); }};
-inline const Condition kImages{"--dataset=digits, mnist, fashion-mnist, cifar10 or your own, and " + kLearns.words,
-                               [](const Run& r) { return learns_images(r); }};
-inline const Condition kInk{"--dataset=digits, mnist or fashion-mnist, and " + kLearns.words,
-                            [](const Run& r) { return learns_ink(r); }};
+inline const Condition kTexts{datasets([](const Traits& set) { return set.kind == SampleKind::kText; }),
+                              [](const Run& r) { return learns_text(r); }};
+inline const Condition kGrammar{"--dataset=grammar", [](const Run& r) { return learns_grammar(r); }};
+inline const Condition kPatterns{"--dataset=patterns", [](const Run& r) { return learns_patterns(r); }};
+inline const std::string kImageSets = datasets(worker::has_images, true);
+inline const Condition kLabelledParts{kDistributed.words + ", " + kImageSets + ", and " + kLearns.words,
+                                      [](const Run& r) { return is_distributed(r) && learns_images(r); }};
+inline const Condition kImages{kImageSets + ", and " + kLearns.words, [](const Run& r) { return learns_images(r); }};
+inline const Condition kInk{
+    datasets([](const Traits& set) { return set.kind == SampleKind::kInk; }) + ", and " + kLearns.words,
+    [](const Run& r) { return learns_ink(r); }};
 inline const Condition kHoldsOut{
-    "--dataset=digits, mnist, fashion-mnist, cifar10, text, grammar or your own, and " + kLearns.words,
+    datasets([](const Traits& set) { return set.kind != SampleKind::kTable; }, true) + ", and " + kLearns.words,
     [](const Run& r) { return may_hold_out(r); }};
 inline const Condition kCrops{"--dataset=cifar10", [](const Run& r) { return has_crops(r); }};
-inline const Condition kSizedTables{"--dataset=clicks, zipf-ratings or zipf-clicks",
+inline const Condition kSizedTables{datasets([](const Traits& set) { return set.sizes_tables; }),
                                     [](const Run& r) { return sizes_tables(r); }};
 inline const Condition kRecommender{"--model=ncf or wide-deep", [](const Run& r) { return is_recommender(r); }};
 inline const Condition kOwnData{"--dataset=PATH, your own data", [](const Run& r) { return has_own_data(r); }};
+inline const Condition kSizedImages{"--dataset=patterns, or PATH, your own data",
+                                    [](const Run& r) { return learns_patterns(r) || has_own_data(r); }};
 inline const Condition kDrawnTest{
     "--dataset=PATH and without --test-data, where the files have no test part of their own",
     [](const Run& r) { return has_own_data(r) && !r.test_data; }};
-inline const Condition kDrawnData{
-    "--dataset=digits, grammar, ratings, zipf-ratings, zipf-clicks or your own",
-    [](const Run& r) { return generates_data(r) || r.dataset == "ratings" || has_own_data(r); }};
+inline const Condition kDrawnData{datasets([](const Traits& set) { return set.is_drawn; }, true),
+                                  [](const Run& r) { return draws_data(r); }};
 
 // Training
 // What a number of update rules needs to mean something.

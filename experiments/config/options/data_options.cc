@@ -1,8 +1,10 @@
 #include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
-#include "worker/data/open_dataset.h"
+#include "worker/data/dataset_names.h"
+#include "worker/data/grammar.h"
 #include "worker/data/own/open_own.h"
+#include "worker/data/patterns.h"
 #include "worker/data/text_form.h"
 
 namespace syncopate::experiments {
@@ -16,6 +18,7 @@ using option_kinds::text;
 namespace {
 
 using C = RunRequest;
+using Traits = worker::DatasetTraits;
 
 // In which order samples come, how many, and what they and the first weights are.
 void add_guide_options(const std::string& group, std::vector<OptionSpec>& table) {
@@ -69,18 +72,17 @@ void add_guide_options(const std::string& group, std::vector<OptionSpec>& table)
 
 // A known set, or a path.
 OptionSpec dataset_option(const std::string& group) {
-  OptionSpec option =
-      text({.group = group,
-            .name = "dataset",
-            .of_model = true,
-            .placeholder = "NAME",
-            .sentence = "What is learnt; digits, grammar, zipf-ratings and zipf-clicks are generated, the others are "
-                        "read from --data-dir: text is its *.txt files, byte by byte, ratings are MovieLens's files, "
-                        "clicks Criteo's train.txt. A path is data of your own: a table, NumPy's arrays, IDX files, or "
-                        "a folder of images, which ends in a slash."},
-           &C::dataset, "data set",
-           {"digits", "mnist", "fashion-mnist", "cifar10", "text", "grammar", "ratings", "clicks", "zipf-ratings",
-            "zipf-clicks"});
+  OptionSpec option = text(
+      {.group = group,
+       .name = "dataset",
+       .of_model = true,
+       .placeholder = "NAME",
+       .sentence = fmt::format(
+           "What is learnt; {} are generated, the others are read from --data-dir: text is its *.txt files, byte by "
+           "byte, ratings are MovieLens's files, clicks Criteo's train.txt. A path is data of your own: a table, "
+           "NumPy's arrays, IDX files, or a folder of images, which ends in a slash.",
+           list_text(worker::dataset_names([](const Traits& set) { return set.is_generated; }), "and"))},
+      &C::dataset, "data set", worker::dataset_names([](const Traits&) { return true; }));
   option.range += fmt::format("; or {}", worker::kOwnFormats);
   option.set = [option, known = option.set](RunRequest& request, const std::string& value) -> Status {
     if (!worker::is_own_data(value)) {
@@ -156,11 +158,13 @@ void add_own_options(const std::string& group, std::vector<OptionSpec>& table) {
                                .name = "image-size",
                                .of_model = true,
                                .placeholder = "N",
-                               .sentence = "Both sides to which images of a folder are scaled.",
+                               .sentence = "Both sides to which images of a folder are scaled, or that those of "
+                                           "patterns have.",
                                .unit = "pixels",
-                               .usual = "as they are, which must be the same of all"},
-                              &C::image_size, "side of an image", 1, 4096),
-                       conditions::kOwnData));
+                               .usual = fmt::format("as they are, which must be the same of all; {} of patterns",
+                                                    worker::kUsualPatternSide)},
+                              &C::image_size, "side of an image", 1, worker::kLargestPatternSide),
+                       conditions::kSizedImages));
 }
 
 }  // namespace
@@ -212,6 +216,23 @@ void add_data_options(std::vector<OptionSpec>& table) {
                    .unit = "characters"},
                   &C::context, "context", 1, worker::kLongestContext),
            conditions::kTexts));
+  table.push_back(only(number({.group = group,
+                               .name = "vocabulary",
+                               .of_model = true,
+                               .placeholder = "N",
+                               .sentence = "How many characters grammar has, two for each kind of bracket; GPT-2 has "
+                                           "50257 tokens and a --context of 1024.",
+                               .unit = "characters"},
+                              &C::vocabulary, "vocabulary", 2, worker::kLargestVocabulary),
+                       conditions::kGrammar));
+  table.push_back(only(number({.group = group,
+                               .name = "classes",
+                               .of_model = true,
+                               .placeholder = "N",
+                               .sentence = "How many classes patterns has.",
+                               .unit = "classes"},
+                              &C::classes, "classes", 1, worker::kMostPatternClasses),
+                       conditions::kPatterns));
   table.push_back(only(on_or_off({.group = group,
                                   .name = "augment",
                                   .of_model = true,

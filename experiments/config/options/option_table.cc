@@ -1,11 +1,16 @@
 #include "experiments/config/options/option_table.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "common/group_limits.h"
 #include "common/transport/make_transport.h"
 #include "experiments/config/options/conditions.h"
 #include "experiments/config/options/option_groups.h"
 #include "experiments/config/options/option_kinds.h"
 #include "prediction/model_profile.h"
+#include "worker/model.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -108,6 +113,7 @@ void add_job(std::vector<OptionSpec>& table) {
 
 void add_model_and_data(std::vector<OptionSpec>& table) {
   const std::string group = "Model and data";
+  const std::vector<std::string> model_names = worker::model_names();
   OptionSpec model =
       text({.group = group,
             .name = "model",
@@ -115,16 +121,14 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
             .placeholder = "NAME",
             .sentence = "What learns; mlp:784-1024-10 gives an mlp's widths from pixels to classes, gpt:4-4-128 "
                         "a transformer's layers, heads and width, for texts, ncf:16 and wide-deep:16 the width of a "
-                        "recommender's embeddings; profile:resnet50 (or resnet50 alone), or profile:FILE.json, has a "
-                        "model's sizes and "
-                        "times alone, for a simulated cluster.",
-            .range = "softmax, mlp, mlp:WIDTHS, conv:CHANNELS-WIDTH, lenet, resnet20, resnet32, resnet56, gpt, "
-                     "gpt:LAYERS-HEADS-WIDTH, "
-                     "ncf, ncf:WIDTH, wide-deep, wide-deep:WIDTH, profile:NAME or profile:FILE"},
+                        "recommender's embeddings; profile:vgg16 (or vgg16 alone, as no model is called so), or "
+                        "profile:FILE.json, has a model's sizes and times alone, for a simulated cluster.",
+            .range = fmt::format("{}, profile:NAME or profile:FILE", fmt::join(model_names, ", "))},
            &C::model, "model");
-  // No model has the name of a profile that is built in.
-  model.set = [set = model.set](RunRequest& request, const std::string& value) {
-    return set(request, prediction::built_in_profile(value).ok() ? std::string(kProfilePrefix) + value : value);
+  model.set = [set = model.set, model_names](RunRequest& request, const std::string& value) {
+    const bool is_profile =
+        prediction::built_in_profile(value).ok() && std::ranges::find(model_names, value) == model_names.end();
+    return set(request, is_profile ? std::string(kProfilePrefix) + value : value);
   };
   table.push_back(std::move(model));
   add_data_options(table);

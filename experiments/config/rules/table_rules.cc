@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/text/list_text.h"
+#include "worker/data/dataset_names.h"
 #include "worker/recommender/make_recommender.h"
 
 namespace syncopate::experiments {
@@ -66,7 +67,8 @@ bool has_tables(const RunSettings& config) {
 }
 
 bool sizes_tables(const RunSettings& config) {
-  return config.dataset == "clicks" || config.dataset == "zipf-ratings" || config.dataset == "zipf-clicks";
+  const worker::DatasetTraits* const traits = worker::find_dataset(config.dataset);
+  return traits != nullptr && traits->sizes_tables;
 }
 
 Status validate_tables(const ResolvedRun& config) {

@@ -62,7 +62,7 @@ std::vector<std::string> words_of(const ScaledJob& job, int workers, const Way& 
   const Network network = job.network(workers);
   std::vector<std::string> words = {
       "--cluster=simulated",
-      fmt::format("--model={}{}", job.profile_name.ends_with(".json") ? kProfilePrefix : "", job.profile_name),
+      fmt::format("--model={}{}", kProfilePrefix, job.profile_name),
       fmt::format("--workers={}", workers),
       fmt::format("--batch-size={}", job.batch_size),
       job.device.empty() ? fmt::format("--compute={:.9g}ms", job.step_seconds * 1e3) : "--compute=" + job.device,

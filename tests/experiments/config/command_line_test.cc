@@ -156,7 +156,7 @@ TEST(CommandLine, DividesLabelsAmongWorkersWhereThereAreBoth) {
             "--shard=label: shard must be random or labels; did you mean labels?");
   EXPECT_THAT(refusal({"--shard=labels"}), StartsWith("--shard=labels: has an effect only with --mode=allreduce or"));
   EXPECT_THAT(refusal({"--mode=ps", "--model=gpt", "--dataset=grammar", "--shard=labels"}),
-              HasSubstr("--dataset=digits, mnist, fashion-mnist, cifar10 or your own"));
+              HasSubstr("--dataset=digits, mnist, fashion-mnist, cifar10, patterns or your own"));
   // Nobody trains another's part, so that there is no queue to share, and every quota is a whole part.
   EXPECT_THAT(refusal({"--mode=ps", "--shard=labels", "--work=shared"}),
               StartsWith("--work=shared: has an effect only with --shard=random, --shuffle=global or off, and "));

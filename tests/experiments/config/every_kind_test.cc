@@ -17,9 +17,14 @@
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/rules/rate_rule.h"
+#include "prediction/model_profile.h"
 #include "tests/experiments/config/typed_line.h"
 #include "tests/support/build_paths.h"
 #include "tests/support/every_consistency.h"
+#include "worker/data/dataset_names.h"
+#include "worker/data/image_dataset.h"
+#include "worker/data/text_form.h"
+#include "worker/model.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -183,7 +188,7 @@ TEST(EveryModel, ThatIsOfferedCanBeMadeForSomeGeneratedData) {
   for (const std::string& name : names_in(option_named(table, "model").range)) {
     bool is_made = false;
     std::string why;
-    for (const char* dataset : {"digits", "grammar", "zipf-ratings", "zipf-clicks", "cifar10"}) {
+    for (const char* dataset : {"digits", "grammar", "zipf-ratings", "zipf-clicks", "patterns"}) {
       RunRequest request;
       request.model = with_sizes(name);
       request.dataset = dataset;
@@ -192,6 +197,39 @@ TEST(EveryModel, ThatIsOfferedCanBeMadeForSomeGeneratedData) {
       if (!layout.ok()) why += layout.status().message() + "\n";
     }
     EXPECT_TRUE(is_made) << name << ": " << why;
+  }
+}
+
+// A data set that is offered is one that open_dataset knows by this name, with its sizes.
+TEST(EveryDataset, ThatIsOfferedHasANameThatOpensItAndAParagraphOnItsPage) {
+  const std::string text = page("worker/data/README.md");
+  for (const worker::DatasetTraits& traits : worker::dataset_traits()) {
+    RunRequest request;
+    request.dataset = traits.name;
+    EXPECT_TRUE(worker::check_dataset_name(dataset_spec(presumed(request))).ok()) << traits.name;
+    EXPECT_THAT(text, testing::AnyOf(HasSubstr(fmt::format("**{}**", traits.name)),
+                                     HasSubstr(fmt::format("`{}`", traits.name))));
+  }
+}
+
+// A model and its profile are one thing, learnt or simulated.
+TEST(EveryModel, ThatHasAProfileHasItsTensors) {
+  struct Case {
+    const char *model, *profile;
+    worker::SampleForm form;
+    double masked = 0;  // FLOPs of attention on what comes later, which the profile counts
+  };
+  const Case cases[] = {{"resnet50", "torchvision-resnet50", worker::form_of_images({224, 224, 3}, 1000)},
+                        {"gpt:12-12-768", "gpt2", worker::form_of_text(1024, 50257), 12 * 2.0 * 1024 * 1023 * 768}};
+  const std::unique_ptr<worker::ComputeBackend> none = worker::make_address_backend();
+  for (const Case& c : cases) {
+    const prediction::ModelProfile profile = *prediction::built_in_profile(c.profile);
+    const std::unique_ptr<worker::Model> model = std::move(*worker::make_model(c.model, c.form, 1, *none));
+    std::vector<std::int64_t> sizes, expected;
+    for (const TensorSpec& tensor : model->layout().tensors()) sizes.push_back(std::int64_t(tensor.range.size()));
+    for (const prediction::TensorProfile& tensor : profile.tensors) expected.push_back(tensor.parameters);
+    EXPECT_EQ(sizes, expected) << c.model;
+    EXPECT_EQ(model->flops_per_sample(), profile.forward_flops() - c.masked) << c.model;
   }
 }
 

@@ -118,7 +118,7 @@ TEST(SimulatedRun, WaitsForTheServerThatHasAProfilesLargestTensorWhole) {
 
 TEST(SimulatedRun, TakesTheTypicalStepOfAKnownDeviceAndSaysWhose) {
   const Flags job{"--cluster=simulated", "--mode=local", "--batch-size=64", "--steps=3", "--warmup-steps=1"};
-  Program program(job + Flags{"--model=resnet50", "--compute=p100"});
+  Program program(job + Flags{"--model=profile:resnet50", "--compute=p100"});
   ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
   EXPECT_NEAR(program.summary()["step_ms_median"].get<double>(), 64 / 219.0 * 1e3, 0.01);
   EXPECT_THAT(program.summary()["simulated"]["compute"].get<std::string>(),

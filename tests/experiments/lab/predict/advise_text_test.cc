@@ -43,7 +43,7 @@ TEST(AdviseText, ClaimsTheDifferenceThatTheRunsHave) {
   const std::string text = advised({"--profile=vgg16", "--workers=4", "--batch-size=64", "--step-time=0.416",
                                     "--shape=25gbit", "--sharding=whole", "--servers=4", "--bucket-sizes=25MB"});
   EXPECT_THAT(text, AllOf(HasSubstr("Fastest among synchronous ways: "), HasSubstr(" % more."),
-                          HasSubstr("  1. ./run_experiment --cluster=simulated --model=vgg16 --workers=4 ")));
+                          HasSubstr("  1. ./run_experiment --cluster=simulated --model=profile:vgg16 --workers=4 ")));
   EXPECT_LT(text.find("allreduce, buckets"), text.find(". servers: 4"));
 }
 

@@ -36,7 +36,7 @@ TEST(WordsOfAWay, AskForItsRun) {
   EXPECT_EQ(request->compute->step, std::chrono::nanoseconds(123'456'700));
   EXPECT_TRUE(request->hosts.empty());
   const std::string command = command_of(words_of(job_of(1), 4, ring));
-  EXPECT_THAT(command, AllOf(StartsWith("./run_experiment --cluster=simulated --model=resnet50 --workers=4 "),
+  EXPECT_THAT(command, AllOf(StartsWith("./run_experiment --cluster=simulated --model=profile:resnet50 --workers=4 "),
                              Not(HasSubstr("'"))));
 }
 
