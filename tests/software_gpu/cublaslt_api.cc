@@ -6,7 +6,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/library_work.h"
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/settings.h"
@@ -26,6 +25,9 @@ struct Product {
 struct Layout {
   std::uint64_t rows, columns;
   std::int64_t stride;
+  Element element;
+
+  std::size_t size() const { return rows * columns; }
 };
 
 // What cuBLASLt's own types, which are opaque, hold here.
@@ -42,6 +44,15 @@ cublasStatus_t take(const void* from, std::size_t bytes, Value& value) {
   if (bytes != sizeof(value)) return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(&value, from, bytes);
   return CUBLAS_STATUS_SUCCESS;
+}
+
+bool find_element(cudaDataType type, Element& element) {
+  if (type != CUDA_R_32F && type != CUDA_R_16BF && type != CUDA_R_16F) {
+    find_fault("cublasLtMatrixLayoutCreate: a type that is not modelled");
+    return false;
+  }
+  element = type == CUDA_R_32F ? Element::kFloat : type == CUDA_R_16BF ? Element::kBf16 : Element::kHalf;
+  return true;
 }
 
 struct Shape {
@@ -63,9 +74,7 @@ Lost lost_by(cublasComputeType_t type) {
 }
 
 // All matrices lie column by column.
-void add_vector(const Product& product, const Shape& shape, float* d, std::size_t stride) {
-  const auto* const vector = static_cast<const float*>(product.vector);
-  reads(vector, shape.rows * sizeof(float));
+void add_vector(const Product& product, const Shape& shape, const float* vector, float* d, std::size_t stride) {
   for (std::size_t column = 0; column < shape.columns; ++column) {
     for (std::size_t row = 0; row < shape.rows; ++row) {
       float& value = d[column * stride + row];
@@ -75,9 +84,7 @@ void add_vector(const Product& product, const Shape& shape, float* d, std::size_
   }
 }
 
-void sum_columns(const Product& product, const Shape& shape, const float* b, std::size_t stride) {
-  auto* const sums = static_cast<float*>(product.vector);
-  writes(sums, shape.columns * sizeof(float));
+void sum_columns(const Product& product, const Shape& shape, const float* b, std::size_t stride, float* sums) {
   for (std::size_t column = 0; column < shape.columns; ++column) {
     double sum = 0;
     for (std::size_t k = 0; k < shape.inner; ++k) {
@@ -152,10 +159,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
   }
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType, uint64_t rows, uint64_t columns,
-                                          int64_t stride) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t stride) {
+  Element element{};
+  if (!find_element(type, element)) return CUBLAS_STATUS_NOT_SUPPORTED;
   *layout = new cublasLtMatrixLayoutOpaque_t{};
-  in<Layout>(*layout) = {rows, columns, stride};
+  in<Layout>(*layout) = {rows, columns, stride, element};
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -220,24 +229,34 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   if (sticky_error() != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   Shape shape{};
   if (!find_shape(product, of_a, of_b, of_d, shape)) return CUBLAS_STATUS_INVALID_VALUE;
-  const std::size_t size_a = of_a.rows * of_a.columns, size_b = of_b.rows * of_b.columns;
-  const std::size_t size_d = of_d.rows * of_d.columns;
-  const bool are_there = are_on_device("cublasLtMatmul", {{a, size_a}, {b, size_b}, {d, size_d}}, workspace, bytes) &&
-                         (vector_size(product, shape) == 0 ||
-                          are_on_device("cublasLtMatmul", {{product.vector, vector_size(product, shape)}}, nullptr, 0));
+  // Biases, and sums that an epilogue makes, are numbers as the result's are.
+  const Operand result{d, of_d.size(), of_d.element};
+  const Operand vector{product.vector, vector_size(product, shape), of_d.element};
+  const bool are_there =
+      are_on_device("cublasLtMatmul", {{a, of_a.size(), of_a.element}, {b, of_b.size(), of_b.element}, result},
+                    workspace, bytes) &&
+      (vector.count == 0 || are_on_device("cublasLtMatmul", {vector}, nullptr, 0));
   if (!are_there || check_stream(stream) != cudaSuccess) return CUBLAS_STATUS_INVALID_VALUE;
   give(stream, "cublasLtMatmul", [=] {
-    const Factors left(a, size_a, lost_by(product.type)), right(b, size_b, lost_by(product.type));
-    auto* const result = static_cast<float*>(d);
+    const Factors left(a, of_a.size(), of_a.element, lost_by(product.type));
+    const Factors right(b, of_b.size(), of_b.element, lost_by(product.type));
     const auto stride_d = static_cast<std::size_t>(of_d.stride), stride_b = static_cast<std::size_t>(of_b.stride);
-    spoil_before(workspace, bytes, result, size_d);
+    spoil_before(workspace, bytes, result);
+    ResultOfProduct made(d, result.count, result.element);
     // Column by column, D = op(A) op(B) is, row by row, D' = op(B)' op(A)'.
     multiply(product.of_b == CUBLAS_OP_T, product.of_a == CUBLAS_OP_T, shape.columns, shape.rows, shape.inner,
-             right.data(), stride_b, left.data(), static_cast<std::size_t>(of_a.stride), 0, result, stride_d);
+             right.data(), stride_b, left.data(), static_cast<std::size_t>(of_a.stride), 0, made.data(), stride_d);
     if (product.epilogue == CUBLASLT_EPILOGUE_BIAS || product.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS) {
-      add_vector(product, shape, result, stride_d);
+      const Factors bias(vector.memory, vector.count, vector.element, Lost::kNone);
+      add_vector(product, shape, bias.data(), made.data(), stride_d);
     }
-    if (product.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_columns(product, shape, right.data(), stride_b);
+    if (product.epilogue == CUBLASLT_EPILOGUE_BGRADB) {
+      spoil_before(nullptr, 0, vector);
+      ResultOfProduct sums(product.vector, vector.count, vector.element);
+      sum_columns(product, shape, right.data(), stride_b, sums.data());
+      sums.store();
+    }
+    made.store();
   });
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -19,9 +19,11 @@ struct cudnnContext {
 };
 struct cudnnTensorStruct {
   int images, channels, height, width;
+  Element element;
 };
 struct cudnnFilterStruct {
   int out, in, height, width;
+  Element element;
 };
 struct cudnnConvolutionStruct {
   int padding, stride;
@@ -115,15 +117,10 @@ void convolve_data(const Shape& s, const float* filter, const float* dy, float* 
   }
 }
 
-struct Tensor {
-  const void* memory;
-  std::size_t floats;
-};
-
 struct Call {
   const char* name;
   void (*convolve)(const Shape& shape, const float* first, const float* second, float* result);
-  Tensor first, second, result;
+  Operand first, second, result;
 };
 
 cudnnStatus_t convolve(cudnnHandle_t handle, const Call& call, const Shape& shape, int algorithm, void* workspace,
@@ -137,20 +134,27 @@ cudnnStatus_t convolve(cudnnHandle_t handle, const Call& call, const Shape& shap
     find_fault(std::string(call.name) + ": shapes that do not fit");
     return CUDNN_STATUS_BAD_PARAM;
   }
-  const auto operand = [](const Tensor& tensor) { return Operand{tensor.memory, tensor.floats}; };
-  if (!are_on_device(call.name, {operand(call.first), operand(call.second), operand(call.result)}, workspace, bytes) ||
+  if (!are_on_device(call.name, {call.first, call.second, call.result}, workspace, bytes) ||
       check_stream(handle->stream) != cudaSuccess) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   const Lost lost = shape.convolution.math == CUDNN_FMA_MATH ? Lost::kNone : Lost::kOfTf32;
   give(handle->stream, call.name, [=] {
-    const Factors first(call.first.memory, call.first.floats, lost),
-        second(call.second.memory, call.second.floats, lost);
-    auto* const result = static_cast<float*>(const_cast<void*>(call.result.memory));
-    spoil_before(workspace, bytes, result, call.result.floats);
-    call.convolve(shape, first.data(), second.data(), result);
+    const Factors first(call.first.memory, call.first.count, call.first.element, lost);
+    const Factors second(call.second.memory, call.second.count, call.second.element, lost);
+    spoil_before(workspace, bytes, call.result);
+    ResultOfProduct result(const_cast<void*>(call.result.memory), call.result.count, call.result.element);
+    call.convolve(shape, first.data(), second.data(), result.data());
+    result.store();
   });
   return CUDNN_STATUS_SUCCESS;
+}
+
+Element element_of(cudnnDataType_t type) {
+  if (type == CUDNN_DATA_BFLOAT16) return Element::kBf16;
+  if (type == CUDNN_DATA_HALF) return Element::kHalf;
+  if (type != CUDNN_DATA_FLOAT) find_fault("cuDNN: a type that is not modelled");
+  return Element::kFloat;
 }
 
 template <typename Proposal>
@@ -184,11 +188,6 @@ cudnnStatus_t drop(Held* handle) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t say_workspace(size_t* bytes) {
-  *bytes = settings().convolution_workspace();
-  return CUDNN_STATUS_SUCCESS;
-}
-
 }  // namespace
 
 extern "C" {
@@ -218,19 +217,19 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
 cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensor) { return make(tensor); }
 cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) { return drop(tensor); }
 
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format, cudnnDataType_t,
-                                         int images, int channels, int height, int width) {
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
+                                         cudnnDataType_t type, int images, int channels, int height, int width) {
   if (format != CUDNN_TENSOR_NHWC) find_fault("cuDNN: a format that is not modelled");
-  *tensor = {images, channels, height, width};
+  *tensor = {images, channels, height, width, element_of(type)};
   return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filter) { return make(filter); }
 cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) { return drop(filter); }
 
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t, cudnnTensorFormat_t, int out,
-                                         int in, int height, int width) {
-  *filter = {out, in, height, width};
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type, cudnnTensorFormat_t,
+                                         int out, int in, int height, int width) {
+  *filter = {out, in, height, width, element_of(type)};
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -250,52 +249,27 @@ cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t convoluti
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                     const cudnnFilterDescriptor_t,
-                                                     const cudnnConvolutionDescriptor_t convolution,
-                                                     const cudnnTensorDescriptor_t, const int most, int* count,
-                                                     cudnnConvolutionFwdAlgoPerf_t* proposals) {
-  return propose(convolution, most, count, proposals);
-}
+// The three ways of a convolution, with the descriptors that each call takes in its order.
+#define SOFTWARE_GPU_PROPOSALS(way, Proposal, First, Second, Third)                                                 \
+  cudnnStatus_t cudnnGetConvolution##way##Algorithm_v7(cudnnHandle_t, const First, const Second,                    \
+                                                       const cudnnConvolutionDescriptor_t convolution, const Third, \
+                                                       const int most, int* count, Proposal* proposals) {           \
+    return propose(convolution, most, count, proposals);                                                            \
+  }
+#define SOFTWARE_GPU_WORKSPACE(way, Algorithm, First, Second, Third)                                                \
+  cudnnStatus_t cudnnGetConvolution##way##WorkspaceSize(cudnnHandle_t, const First, const Second,                   \
+                                                        const cudnnConvolutionDescriptor_t, const Third, Algorithm, \
+                                                        size_t* bytes) {                                            \
+    *bytes = settings().convolution_workspace();                                                                    \
+    return CUDNN_STATUS_SUCCESS;                                                                                    \
+  }
+#define SOFTWARE_GPU_WAY(way, short, First, Second, Third)                               \
+  SOFTWARE_GPU_PROPOSALS(way, cudnnConvolution##short##AlgoPerf_t, First, Second, Third) \
+  SOFTWARE_GPU_WORKSPACE(way, cudnnConvolution##short##Algo_t, First, Second, Third)
 
-cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                            const cudnnTensorDescriptor_t,
-                                                            const cudnnConvolutionDescriptor_t convolution,
-                                                            const cudnnFilterDescriptor_t, const int most, int* count,
-                                                            cudnnConvolutionBwdFilterAlgoPerf_t* proposals) {
-  return propose(convolution, most, count, proposals);
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t, const cudnnFilterDescriptor_t,
-                                                          const cudnnTensorDescriptor_t,
-                                                          const cudnnConvolutionDescriptor_t convolution,
-                                                          const cudnnTensorDescriptor_t, const int most, int* count,
-                                                          cudnnConvolutionBwdDataAlgoPerf_t* proposals) {
-  return propose(convolution, most, count, proposals);
-}
-
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                      const cudnnFilterDescriptor_t, const cudnnConvolutionDescriptor_t,
-                                                      const cudnnTensorDescriptor_t, cudnnConvolutionFwdAlgo_t,
-                                                      size_t* bytes) {
-  return say_workspace(bytes);
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                             const cudnnTensorDescriptor_t,
-                                                             const cudnnConvolutionDescriptor_t,
-                                                             const cudnnFilterDescriptor_t,
-                                                             cudnnConvolutionBwdFilterAlgo_t, size_t* bytes) {
-  return say_workspace(bytes);
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t, const cudnnFilterDescriptor_t,
-                                                           const cudnnTensorDescriptor_t,
-                                                           const cudnnConvolutionDescriptor_t,
-                                                           const cudnnTensorDescriptor_t, cudnnConvolutionBwdDataAlgo_t,
-                                                           size_t* bytes) {
-  return say_workspace(bytes);
-}
+SOFTWARE_GPU_WAY(Forward, Fwd, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t, cudnnTensorDescriptor_t)
+SOFTWARE_GPU_WAY(BackwardFilter, BwdFilter, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t)
+SOFTWARE_GPU_WAY(BackwardData, BwdData, cudnnFilterDescriptor_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t)
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*, const cudnnTensorDescriptor_t of_x,
                                       const void* x, const cudnnFilterDescriptor_t of_filter, const void* filter,
@@ -303,8 +277,11 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*, const c
                                       cudnnConvolutionFwdAlgo_t algorithm, void* workspace, size_t bytes,
                                       const void* beta, const cudnnTensorDescriptor_t of_y, void* y) {
   const Shape s{*of_x, *of_y, *of_filter, *convolution};
-  const Call call{
-      "cudnnConvolutionForward", convolve_forward, {x, s.x_size()}, {filter, s.filter_size()}, {y, s.y_size()}};
+  const Call call{"cudnnConvolutionForward",
+                  convolve_forward,
+                  {x, s.x_size(), s.x.element},
+                  {filter, s.filter_size(), s.filter.element},
+                  {y, s.y_size(), s.y.element}};
   return convolve(handle, call, s, algorithm, workspace, bytes, beta);
 }
 
@@ -314,8 +291,11 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void*, 
                                              cudnnConvolutionBwdFilterAlgo_t algorithm, void* workspace, size_t bytes,
                                              const void* beta, const cudnnFilterDescriptor_t of_filter, void* dfilter) {
   const Shape s{*of_x, *of_y, *of_filter, *convolution};
-  const Call call{
-      "cudnnConvolutionBackwardFilter", convolve_filter, {x, s.x_size()}, {dy, s.y_size()}, {dfilter, s.filter_size()}};
+  const Call call{"cudnnConvolutionBackwardFilter",
+                  convolve_filter,
+                  {x, s.x_size(), s.x.element},
+                  {dy, s.y_size(), s.y.element},
+                  {dfilter, s.filter_size(), s.filter.element}};
   return convolve(handle, call, s, algorithm, workspace, bytes, beta);
 }
 
@@ -325,8 +305,11 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*, co
                                            cudnnConvolutionBwdDataAlgo_t algorithm, void* workspace, size_t bytes,
                                            const void* beta, const cudnnTensorDescriptor_t of_x, void* dx) {
   const Shape s{*of_x, *of_y, *of_filter, *convolution};
-  const Call call{
-      "cudnnConvolutionBackwardData", convolve_data, {filter, s.filter_size()}, {dy, s.y_size()}, {dx, s.x_size()}};
+  const Call call{"cudnnConvolutionBackwardData",
+                  convolve_data,
+                  {filter, s.filter_size(), s.filter.element},
+                  {dy, s.y_size(), s.y.element},
+                  {dx, s.x_size(), s.x.element}};
   return convolve(handle, call, s, algorithm, workspace, bytes, beta);
 }
 

@@ -1,5 +1,7 @@
 #include "tests/software_gpu/library_work.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
@@ -22,14 +24,53 @@ float rounded(float value, int bits) {
   return std::bit_cast<float>((pattern + half) >> bits << bits);
 }
 
+const __nv_bfloat16* bf16(const void* values) { return static_cast<const __nv_bfloat16*>(values); }
+__nv_bfloat16* bf16(void* values) { return static_cast<__nv_bfloat16*>(values); }
+const __half* half(const void* values) { return static_cast<const __half*>(values); }
+__half* half(void* values) { return static_cast<__half*>(values); }
+
 }  // namespace
 
-Factors::Factors(const void* values, std::size_t count, Lost lost) : at_(static_cast<const float*>(values)) {
-  reads(values, count * sizeof(float));
-  if (lost == Lost::kNone) return;
-  rounded_.assign(at_, at_ + count);
-  for (float& value : rounded_) value = rounded(value, static_cast<int>(lost));
+std::size_t size_of(Element element) { return element == Element::kFloat ? 4 : 2; }
+
+float rounded_to(Element element, float value) {
+  if (element == Element::kBf16) return __bfloat162float(__float2bfloat16_rn(value));
+  return element == Element::kHalf ? __half2float(__float2half_rn(value)) : value;
+}
+
+void load(const void* from, std::size_t count, Element element, float* to) {
+  if (element == Element::kFloat) std::copy_n(static_cast<const float*>(from), count, to);
+  if (element == Element::kBf16) std::transform(bf16(from), bf16(from) + count, to, __bfloat162float);
+  if (element == Element::kHalf) std::transform(half(from), half(from) + count, to, __half2float);
+}
+
+void store(const float* from, std::size_t count, Element element, void* to) {
+  if (element == Element::kFloat) std::copy_n(from, count, static_cast<float*>(to));
+  if (element == Element::kBf16) std::transform(from, from + count, bf16(to), __float2bfloat16_rn);
+  if (element == Element::kHalf) std::transform(from, from + count, half(to), __float2half_rn);
+}
+
+Factors::Factors(const void* values, std::size_t count, Element element, Lost lost)
+    : at_(static_cast<const float*>(values)) {
+  reads(values, count * size_of(element));
+  if (element == Element::kFloat && lost == Lost::kNone) return;
+  rounded_.resize(count);
+  load(values, count, element, rounded_.data());
+  if (element == Element::kFloat) {
+    for (float& value : rounded_) value = rounded(value, static_cast<int>(lost));
+  }
   at_ = rounded_.data();
+}
+
+ResultOfProduct::ResultOfProduct(void* result, std::size_t count, Element element)
+    : result_(result), count_(count), element_(element), at_(static_cast<float*>(result)) {
+  if (element == Element::kFloat) return;
+  floats_.resize(count);
+  at_ = floats_.data();
+}
+
+void ResultOfProduct::store() const {
+  if (element_ != Element::kFloat) software_gpu::store(at_, count_, element_, result_);
 }
 
 void multiply(bool transpose_a, bool transpose_b, std::size_t m, std::size_t n, std::size_t k, const float* a,
@@ -42,14 +83,14 @@ void multiply(bool transpose_a, bool transpose_b, std::size_t m, std::size_t n, 
 bool are_on_device(const char* call, std::initializer_list<Operand> operands, const void* workspace,
                    std::size_t bytes) {
   const auto is_on_device = [](const Operand& operand) {
-    return device_bytes_from(operand.memory) >= operand.floats * sizeof(float);
+    return device_bytes_from(operand.memory) >= operand.count * size_of(operand.element);
   };
   if (std::ranges::all_of(operands, is_on_device) && (bytes == 0 || device_bytes_from(workspace) >= bytes)) return true;
   find_fault(std::string(call) + ": an operand is not of device memory, or ends too early");
   return false;
 }
 
-void spoil_before(void* workspace, std::size_t bytes, void* result, std::size_t floats) {
+void spoil_before(void* workspace, std::size_t bytes, const Operand& result) {
   const auto overwrite = [](void* memory, std::size_t size) {
     writes(memory, size);
     spoil(memory, size);
@@ -58,7 +99,7 @@ void spoil_before(void* workspace, std::size_t bytes, void* result, std::size_t 
   const std::size_t part = std::min(bytes, std::size_t{4096});
   if (part > 0) overwrite(workspace, part);
   if (part > 0) overwrite(static_cast<char*>(workspace) + (bytes - part), part);
-  overwrite(result, floats * sizeof(float));
+  overwrite(const_cast<void*>(result.memory), result.count * size_of(result.element));
 }
 
 }  // namespace software_gpu

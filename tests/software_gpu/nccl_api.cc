@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "tests/software_gpu/accesses.h"
+#include "tests/software_gpu/library_work.h"
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/memory.h"
 #include "tests/software_gpu/nccl_board.h"
@@ -150,21 +151,25 @@ struct Operation {
   const void* send;
   void* receive;
   std::size_t count;
+  Element element = Element::kFloat;
+
+  std::size_t bytes() const { return count * size_of(element); }
 };
 
+// Numbers of 16 bits are rounded after each sum, as they are on a ring.
 void take_result(const ncclComm& comm, const Operation& operation) {
-  auto* const to = static_cast<float*>(operation.receive);
-  writes(to, operation.count * sizeof(float));
+  writes(operation.receive, operation.bytes());
   if (operation.root >= 0) {
-    std::copy_n(comm.board->slot(operation.root), operation.count, to);
+    std::memcpy(operation.receive, comm.board->slot(operation.root), operation.bytes());
     return;
   }
   const float share = 1.0f / static_cast<float>(comm.size);
-  for (std::size_t i = 0; i < operation.count; ++i) {
-    float sum = 0;
-    for (int rank = 0; rank < comm.size; ++rank) sum += comm.board->slot(rank)[i] * share;
-    to[i] = sum;
+  std::vector<float> sums(operation.count), part(operation.count);
+  for (int rank = 0; rank < comm.size; ++rank) {
+    load(comm.board->slot(rank), operation.count, operation.element, part.data());
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = rounded_to(operation.element, sums[i] + part[i] * share);
   }
+  store(sums.data(), sums.size(), operation.element, operation.receive);
 }
 
 // The work of an operation, which ends once all ranks have come to it.
@@ -175,9 +180,9 @@ Progress carry_out(ncclComm& comm, const Operation& operation, std::uint64_t num
     for (int rank = 0; rank < comm.size; ++rank) {
       if (comm.board->rank(rank).done + 1 < number) return Progress::kWaits;
     }
-    reads(operation.send, operation.count * sizeof(float));
-    std::memcpy(comm.board->slot(comm.rank), operation.send, operation.count * sizeof(float));
-    comm.board->me().what = operation.count * 100 + static_cast<std::uint64_t>(operation.root + 1);
+    reads(operation.send, operation.bytes());
+    std::memcpy(comm.board->slot(comm.rank), operation.send, operation.bytes());
+    comm.board->me().what = operation.bytes() * 100 + static_cast<std::uint64_t>(operation.root + 1);
     comm.board->me().begun = number;
     has_begun = true;
   }
@@ -230,7 +235,7 @@ ncclResult_t give_operations(ncclComm& comm, std::vector<std::function<void()>> 
   return comm.blocks ? ncclSuccess : ncclInProgress;
 }
 
-ncclResult_t prepare(const Operation& operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
+ncclResult_t prepare(Operation operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
                      std::function<void()>& give_it);
 
 ncclResult_t operate(const Operation& operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
@@ -242,18 +247,21 @@ ncclResult_t operate(const Operation& operation, ncclDataType_t type, ncclComm_t
 }
 
 // Checks an operation, and says how it is given to the stream.
-ncclResult_t prepare(const Operation& operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
+ncclResult_t prepare(Operation operation, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
                      std::function<void()>& give_it) {
   const std::lock_guard hold(machine_lock());
-  count(operation.name, operation.count * sizeof(float));
+  if (type == ncclBfloat16) operation.element = Element::kBf16;
+  if (type == ncclFloat16) operation.element = Element::kHalf;
+  count(operation.name, operation.bytes());
   if (!is_there(comm, operation.name)) return ncclInvalidArgument;
   if (!comm->later.empty() || comm->child != nullptr || !comm->is_ready) {
     find_fault(std::string(operation.name) + " while the communicator is still at another call");
     return ncclInvalidUsage;
   }
   if (const ncclResult_t state = look_at(*comm); state != ncclSuccess) return state;
-  const std::size_t bytes = operation.count * sizeof(float);
-  if (type != ncclFloat32 || bytes > NcclBoard::kMostBytes || device_bytes_from(operation.send) < bytes ||
+  const std::size_t bytes = operation.bytes();
+  const bool is_known = type == ncclFloat32 || operation.element != Element::kFloat;
+  if (!is_known || bytes > NcclBoard::kMostBytes || device_bytes_from(operation.send) < bytes ||
       device_bytes_from(operation.receive) < bytes) {
     find_fault(std::string(operation.name) + ": a buffer is not of device memory, or ends too early");
     return ncclInvalidArgument;
