@@ -95,7 +95,7 @@ class Accesses {
   void begin_piece() {
     is_known_ = false;
     self_ = first_ = first_of_block_ = kNobody;
-    place_ = {};
+    place_ = next_place_ = {};
     before_.fill({});
     segments_.clear();
     joined_.clear();
@@ -107,22 +107,15 @@ class Accesses {
     begin_piece();
   }
 
+  // Cheap, since most threads touch nothing that is watched.
   void begin_segment(const Place& place) {
-    const bool is_of_block = place.block == place_.block && place.barriers == place_.barriers;
-    const bool is_of_warp = place.thread / kWarp == place_.thread / kWarp && place.meetings == place_.meetings;
-    if (!is_of_block) crowd_of_block_ = kNobody;
-    if (!is_of_block || !is_of_warp) crowd_of_warp_ = kNobody;
-    if (place.block != place_.block) first_of_block_ = last_ + 1;
-    place_ = place;
+    next_place_ = place;
     self_ = kNobody;
   }
 
   template <bool kWrites>
   void touch(const Watched& part, std::uintptr_t address, std::size_t bytes, bool is_shared, const void* at) {
-    if (self_ == kNobody) {
-      if (!is_known_) begin_known_piece();
-      self_ = add({place_.block, place_.thread / kWarp, place_.thread, place_.barriers, place_.meetings});
-    }
+    if (self_ == kNobody) begin_known_segment();
     const auto update = [&](Cell& cell) { cell = kWrites ? written(cell, is_shared, at) : read(cell, is_shared, at); };
     const std::size_t end = address - part.begin + bytes;
     Cell old = kSplit, changed;  // neighbours have mostly been touched by the same
@@ -153,6 +146,17 @@ class Accesses {
     first_ = first_of_block_ = last_ + 1;
     pieces_.push_back(
         {first_, &*names_.insert(running.name()).first, running.given_by(), running.lane(), running.piece()});
+  }
+
+  void begin_known_segment() {
+    if (!is_known_) begin_known_piece();
+    const Place place = std::exchange(place_, next_place_);
+    const bool is_of_block = place_.block == place.block && place_.barriers == place.barriers;
+    const bool is_of_warp = place_.thread / kWarp == place.thread / kWarp && place_.meetings == place.meetings;
+    if (!is_of_block) crowd_of_block_ = kNobody;
+    if (!is_of_block || !is_of_warp) crowd_of_warp_ = kNobody;
+    if (place_.block != place.block) first_of_block_ = last_ + 1;
+    self_ = add({place_.block, place_.thread / kWarp, place_.thread, place_.barriers, place_.meetings});
   }
 
   Who add(const Segment& segment) {
@@ -280,7 +284,8 @@ class Accesses {
   bool is_known_ = false;  // has touched something
   Who first_ = kNobody;
   std::vector<Segment> segments_;
-  Place place_;
+  Place place_;         // of the segment
+  Place next_place_;    // of the thread that runs, of which there may be no segment yet
   Who self_ = kNobody;  // segment of the thread that runs; kNobody: has touched nothing yet
   Who first_of_block_ = kNobody;
   Who crowd_of_warp_ = kNobody, crowd_of_block_ = kNobody, crowd_of_grid_ = kNobody;
