@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "tests/software_gpu/grid.h"
+#include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/own_test.h"
+#include "tests/software_gpu/streams.h"
 
 // GoogleTest's pointers that are shared: no kernel has such operations.
 extern "C" __attribute__((no_sanitize("thread"))) int __tsan_atomic32_fetch_add(volatile int* value, int by, int) {
@@ -61,6 +65,11 @@ TEST_F(Accesses, OfEarlierWorkAreNotOrderedByALaterEvent) {
 
 TEST_F(Accesses, OfReadersOfSeveralStreamsAreAllKnown) {
   cudaMemcpyAsync(pinned_, device_, sizeof(float), cudaMemcpyDeviceToHost, two_);
+  {
+    const std::lock_guard hold(machine_lock());
+    while (do_some(1)) {
+    }
+  }
   cudaMemcpyAsync(pinned_ + 1, device_, sizeof(float), cudaMemcpyDeviceToHost, one_);
   cudaStreamSynchronize(one_);
   write("writes after one of two readers", one_, device_);
@@ -82,7 +91,7 @@ TEST_F(Accesses, OfAGraphAreOrderedByItsEdges) {
     cudaGraphExec_t executable{};
     ASSERT_EQ(cudaStreamEndCapture(one_, &graph), cudaSuccess);
     ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-    for (cudaStream_t stream : {one_, two_}) cudaGraphLaunch(executable, stream);
+    for (int i = 0; i < 8; ++i) cudaGraphLaunch(executable, i % 2 == 0 ? one_ : two_);
     cudaDeviceSynchronize();
     cudaGraphExecDestroy(executable);
     cudaGraphDestroy(graph);

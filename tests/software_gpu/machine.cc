@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "tests/software_gpu/order.h"
 #include "tests/software_gpu/settings.h"
@@ -22,7 +23,7 @@ struct Machine {
   std::recursive_mutex lock;
   std::mt19937_64 dice{settings().seed * 7919};
   std::map<std::string, Counted> counts;
-  std::set<std::string> faults;
+  std::set<std::pair<std::string, const void*>> faults;  // with the calls that made them
   cudaError_t sticky = cudaSuccess;
   bool is_at_end = false;
 };
@@ -56,8 +57,8 @@ std::uint64_t draw(std::uint64_t below) { return below == 0 ? 0 : dice()() % bel
 
 void find_fault(const std::string& text) {
   const std::lock_guard hold(machine_lock());
-  if (!machine().faults.insert(text).second) return;
   const void* const by = Running::now() == nullptr ? caller() : Running::now()->given_by();
+  if (!machine().faults.insert({text, by}).second) return;
   const std::string said = by == nullptr ? text : text + ": " + place_in_source(by);
   std::fprintf(stderr, "software GPU: FAULT: %s\n", said.c_str());
   if (software_gpu_found != nullptr && !machine().is_at_end) return software_gpu_found(said.c_str());

@@ -16,7 +16,7 @@ class OwnTest : public testing::Test {
   OwnTest();
   ~OwnTest() override;  // no fault may be left
 
-  // Those that were found and not taken. A text is found once in a process.
+  // Those that were found and not taken. A call makes one once in a process.
   static std::vector<std::string>& faults();
   // Takes the only one.
   static std::string fault();

@@ -44,16 +44,16 @@ TEST_F(HostFunctions, AreNotCalledAfterAnError) {
     {
       const std::lock_guard hold(machine_lock());
       cudaLaunchHostFunc(one_, call, &calls);
+      cudaEventRecord(fork_, one_);
       fail_for_good(cudaErrorECCUncorrectable);
       is_refused = cudaLaunchHostFunc(one_, call, &calls) == cudaErrorECCUncorrectable;
     }
     const bool is_told = cudaStreamSynchronize(one_) == cudaErrorECCUncorrectable;
-    {
-      const std::lock_guard hold(machine_lock());
-      while (do_some(1)) {
-      }
-    }
-    std::_Exit(is_refused && is_told && calls == 0 ? 0 : 1);
+    // Both are dropped: a function that is called begins and ends.
+    const std::lock_guard hold(machine_lock());
+    int steps = 0;
+    while (do_some(1)) ++steps;
+    std::_Exit(is_refused && is_told && calls == 0 && steps == 2 ? 0 : 1);
   };
   EXPECT_EXIT(fail_first(), testing::ExitedWithCode(0), "");
 }
