@@ -71,24 +71,28 @@ struct Line {
   float mean[kTile] = {}, factor[kTile] = {}, shift[kTile] = {};
 };
 
-// Spans begin at the tile's first channel; `residual` is empty where there is none.
-template <typename Width>
-void apply(const BatchNormShape& s, Width width, const Line& line, In x, In residual, Out y) {
-  const auto at_row = [&](int row, auto addend) {
-    const std::size_t first = static_cast<std::size_t>(row) * s.channels;
-    const float* __restrict from = x.data() + first;
-    float* __restrict to = y.data() + first;
+// The line is a copy, so that the compiler sees that y does not overlap it.
+template <bool kResidual, typename Width>
+void apply_to_rows(const BatchNormShape& s, Width width, Line line, const float* __restrict x,
+                   [[maybe_unused]] const float* __restrict residual, float* __restrict y) {
+  for (int row = 0; row < s.rows; ++row, x += s.channels, y += s.channels) {
     for (int c = 0; c < width; ++c) {
-      const float value = addend(first + c, line.at(from[c], c));
-      to[c] = s.relu && value < 0.0f ? 0.0f : value;
+      float value = line.at(x[c], c);
+      if constexpr (kResidual) value += residual[c];
+      y[c] = s.relu && value < 0.0f ? 0.0f : value;
     }
-  };
-  if (!s.residual) {
-    for (int row = 0; row < s.rows; ++row) at_row(row, [](std::size_t, float value) { return value; });
-    return;
+    if constexpr (kResidual) residual += s.channels;
   }
-  const float* __restrict added = residual.data();
-  for (int row = 0; row < s.rows; ++row) at_row(row, [=](std::size_t i, float value) { return value + added[i]; });
+}
+
+// For the channels from `begin` on.
+template <typename Width>
+void apply(const BatchNormShape& s, int begin, Width width, const Line& line, In x, In residual, Out y) {
+  if (s.residual) {
+    apply_to_rows<true>(s, width, line, x.data() + begin, residual.data() + begin, y.data() + begin);
+  } else {
+    apply_to_rows<false>(s, width, line, x.data() + begin, nullptr, y.data() + begin);
+  }
 }
 
 // Around the first row's values, so that what all rows have in common costs no digits (Chan, Golub & LeVeque 1983,
@@ -160,7 +164,7 @@ void batch_norm_forward(const BatchNormShape& s, In x, In scale, In shift, const
     take_moments(s, begin, width, x, batch, running);
     const Line line(scale.subspan(begin, width), shift.subspan(begin, width), batch.mean.subspan(begin, width),
                     batch.inverse_deviation.subspan(begin, width));
-    apply(s, width, line, x.subspan(begin), s.residual ? residual.subspan(begin) : In(), y.subspan(begin));
+    apply(s, begin, width, line, x, residual, y);
   });
 }
 
@@ -185,7 +189,7 @@ void batch_norm_inference(const BatchNormShape& s, In x, In scale, In shift, con
     }
     const Line line(scale.subspan(begin, width), shift.subspan(begin, width), running.mean.subspan(begin, width),
                     In(inverse_deviation).first(width));
-    apply(s, width, line, x.subspan(begin), s.residual ? residual.subspan(begin) : In(), y.subspan(begin));
+    apply(s, begin, width, line, x, residual, y);
   });
 }
 

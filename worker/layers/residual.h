@@ -12,9 +12,9 @@ namespace syncopate::worker {
 class Residual final : public Layer {
  public:
   // The tensors of `inner` must come directly before those of `shortcut` in the layout. `inner` must not use its output
-  // in backward, since the sum is computed there; nor must `shortcut`, since both share one gradient. A null `shortcut`
-  // is the identity: then `inner` must preserve the number of values, `input_values`. `relu`: the sum ends with max(y,
-  // 0).
+  // in backward, since the sum is computed there, unless it takes the sum over (take_residual); nor must `shortcut`,
+  // since both share one gradient. A null `shortcut` is the identity: then `inner` must preserve the number of values,
+  // `input_values`. `relu`: the sum ends with max(y, 0).
   Residual(ComputeBackend& backend, std::unique_ptr<Layer> inner, std::unique_ptr<Layer> shortcut,
            std::size_t input_values, int batch_size, bool relu = false);
 

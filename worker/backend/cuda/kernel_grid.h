@@ -12,9 +12,8 @@ inline constexpr unsigned kThreads = 256;  // per block of elements
 // A few times what any GPU runs at once; loops do the rest.
 inline constexpr std::size_t kMostBlocks = 8192;
 
-// A block of matrix kernels: neighbours in a warp are neighbours in a row.
+// At most, of a block of matrix kernels: neighbours in a warp are neighbours in a row.
 inline constexpr unsigned kBlockColumns = 32;
-inline constexpr unsigned kBlockRows = 8;
 
 inline std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
