@@ -21,10 +21,21 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEER = ROOT / "tests/bench/peers/gpu.py"
 
 
+# Flags of our run beside the model, and how many steps it makes at first, and at least, of which some warm up.
+LARGE = {"resnet50": ["--dataset=patterns"],
+         "gpt:12-12-768": ["--dataset=grammar", "--vocabulary=50257", "--context=1024"]}
+
+
+def steps_of(model):
+    return (60, 40, 20) if model in LARGE else (1000, 300, 100)
+
+
 def run_ours(program, model, batch, precision, steps):
+    flags = LARGE.get(model, []) + (["--test-samples=64"] if model in LARGE else [])
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([program, "--mode=local", "--device=cuda", f"--precision={precision}", f"--model={model}",
-                        f"--batch-size={batch}", f"--steps={steps}", "--warmup-steps=100", f"--data-dir={ROOT}/data",
+                        f"--batch-size={batch}", f"--steps={steps}",
+                        f"--warmup-steps={steps_of(model)[2]}", *flags, f"--data-dir={ROOT}/data",
                         f"--output={folder}/run"], check=True, stdout=subprocess.DEVNULL, timeout=300)
         return json.loads(pathlib.Path(folder, "run/summary.json").read_text())
 
@@ -45,7 +56,8 @@ def main():
     arguments.add_argument("--program", default=str(ROOT / "build/release/syncopate"))
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--seconds", type=float, default=2.0)
-    arguments.add_argument("--cases", default="mlp:64,mlp:512,mlp:4096,lenet:64,lenet:512,lenet:4096,resnet20:64,resnet20:512")
+    arguments.add_argument("--cases", default="mlp:64,mlp:512,mlp:4096,lenet:64,lenet:512,lenet:4096,resnet20:64,resnet20:512,"
+                           "resnet50:64,gpt:12-12-768:8")
     arguments.add_argument("--precisions", default="fp32,tf32,bf16")
     options = arguments.parse_args()
     peer = has_torch()
@@ -53,13 +65,13 @@ def main():
         print("this Python has no torch that sees a GPU: no peer in this run", file=sys.stderr)
     print(f"{'samples/s':<18}{'syncopate':>14}{'torch':>14}{'ratio':>8}   step: ms, forward, backward, optimizer; launch")
     for case in options.cases.split(","):
-        model, batch = case.split(":")
+        model, batch = case.rsplit(":", 1)
         for precision in options.precisions.split(","):
-            ours, theirs, steps, last = [], [], 1000, {}
+            ours, theirs, steps, last = [], [], steps_of(model)[0], {}
             for _ in range(options.rounds):
                 last = run_ours(options.program, model, batch, precision, steps)
                 ours.append(last["samples_per_second"])
-                steps = max(300, int(options.seconds * ours[-1] / int(batch)))
+                steps = max(steps_of(model)[1], int(options.seconds * ours[-1] / int(batch)))
                 if peer:
                     theirs.append(run_peer(model, batch, precision, options.seconds))
             split = last["step_split_ms"]
