@@ -43,13 +43,15 @@ void each_window(const PoolShape& s, Visit visit) {
   }
 }
 
-// The windows, along one side, that hold a pixel: first .. end-1.
+// The windows, along one side, that hold a pixel: first .. end-1. It goes from the first pixel to the last, since a
+// division for each would take as long as the rest.
 struct WindowsOfPixel {
-  WindowsOfPixel(const PoolShape& s, int pixel, int windows)
-      : first(pixel + s.padding < s.size ? 0 : (pixel + s.padding - s.size) / s.stride + 1),
-        end(std::min((pixel + s.padding) / s.stride + 1, windows)) {}
+  void reach(const PoolShape& s, int pixel, int windows) {
+    while (first * s.stride + s.size <= pixel + s.padding) ++first;
+    while (end < windows && end * s.stride <= pixel + s.padding) ++end;
+  }
 
-  int first, end;
+  int first = 0, end = 0;
 };
 
 // Calls visit(pixel of x, pixel of y), each counted over all images.
@@ -129,18 +131,24 @@ void max_pool_backward(const PoolShape& s, In dy, std::span<const unsigned char>
   const int out_height = s.out_height(), out_width = s.out_width();
   float* gradient = dx.data();
   for (int n = 0; n < s.batch; ++n) {
+    WindowsOfPixel rows;
     for (int y = 0; y < s.height; ++y) {
-      const WindowsOfPixel rows(s, y, out_height);
+      rows.reach(s, y, out_height);
+      WindowsOfPixel columns;
       for (int x = 0; x < s.width; ++x, gradient += s.channels) {
-        const WindowsOfPixel columns(s, x, out_width);
+        columns.reach(s, x, out_width);
         bool is_first = true;
         for (int row = rows.first; row < rows.end; ++row) {
           for (int column = columns.first; column < columns.end; ++column) {
             const std::size_t out =
                 ((static_cast<std::size_t>(n) * out_height + row) * out_width + column) * s.channels;
             const int below = y + s.padding - row * s.stride, right = x + s.padding - column * s.stride;
-            (is_first ? give_to_winner : add_to_winner)(dy.data() + out, index.data() + out, gradient, s.channels,
-                                                        static_cast<unsigned char>(below * s.size + right));
+            const auto number = static_cast<unsigned char>(below * s.size + right);
+            if (is_first) {
+              give_to_winner(dy.data() + out, index.data() + out, gradient, s.channels, number);
+            } else {
+              add_to_winner(dy.data() + out, index.data() + out, gradient, s.channels, number);
+            }
             is_first = false;
           }
         }
