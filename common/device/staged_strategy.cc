@@ -8,6 +8,12 @@ namespace {
 
 std::span<std::byte> bytes_of(std::span<float> floats) { return std::as_writable_bytes(floats); }
 
+std::size_t size_in_bytes(Range range) { return range.size() * sizeof(float); }
+
+bool are_neighbours(Range a, Range b) { return a.end == b.begin || b.end == a.begin; }
+
+Range joined(Range a, Range b) { return {std::min(a.begin, b.begin), std::max(a.end, b.end)}; }
+
 }  // namespace
 
 Result<ParamArenas> StagedStrategy::allocate(const ParamLayout& layout) {
@@ -34,8 +40,14 @@ Status StagedStrategy::prepare(const std::vector<Range>& buckets) {
   SYNCOPATE_ASSIGN_OR_RETURN(copies_, device_.make_stream());
   SYNCOPATE_RETURN_IF_ERROR(make_events({&settled_}));
   for (const Range& range : buckets) {
-    Bucket& bucket = buckets_.emplace_back(Bucket{.range = range});
-    SYNCOPATE_RETURN_IF_ERROR(make_events({&bucket.ready, &bucket.begin, &bucket.copied}));
+    const bool is_apart = buckets_.empty() || size_in_bytes(buckets_.back().range) >= least_copy_ ||
+                          !are_neighbours(buckets_.back().range, range);
+    if (is_apart) buckets_.push_back({.range = range});
+    buckets_.back().range = joined(buckets_.back().range, range);
+    buckets_.back().inner_end = static_cast<std::size_t>(&range - buckets.data()) + 1;
+  }
+  for (Bucket& bucket : buckets_) {
+    SYNCOPATE_RETURN_IF_ERROR(make_events({&bucket.ready, &bucket.copied}));
     WeightsCopy& copy = weights_copies_.emplace_back();
     SYNCOPATE_RETURN_IF_ERROR(make_events({&copy.begin, &copy.end}));
   }
@@ -57,17 +69,18 @@ Result<std::vector<Range>> StagedStrategy::join() {
   device_.compute().record(*there);
   SYNCOPATE_RETURN_IF_ERROR(device_.wait(*there, deadline()).in("join: weights from the device"));
 
-  Result<std::vector<Range>> buckets = inner_.join();
-  if (!buckets.ok()) return buckets;
-  SYNCOPATE_RETURN_IF_ERROR(prepare(*buckets));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, inner_.join());
+  SYNCOPATE_RETURN_IF_ERROR(prepare(buckets));
   inner_.on_weights([this](Range range) { send_weights(range); });
   send_weights({0, arenas_.weights.size()});
   SYNCOPATE_RETURN_IF_ERROR(settle_weights().in("join: weights to the device"));
-  return buckets;
+  std::vector<Range> ranges;
+  for (const Bucket& bucket : buckets_) ranges.push_back(bucket.range);
+  return ranges;
 }
 
 void StagedStrategy::begin_step(const StepContext& step) {
-  handed_over_ = 0;
+  handed_over_ = inner_handed_ = 0;
   inner_.begin_step(step);
 }
 
@@ -75,26 +88,37 @@ void StagedStrategy::gradient_ready(std::size_t index) {
   const Bucket& bucket = buckets_[index];
   device_.compute().record(*bucket.ready);
   copies_->wait_for(*bucket.ready);
-  copies_->record(*bucket.begin);
   copies_->copy_to_host(bytes_of(slice(arenas_.gradients, bucket.range)),
                         bytes_of(slice(host_.gradients, bucket.range)));
   copies_->record(*bucket.copied);
   // A device that has failed reports everything as done, but nothing may be handed over.
   while (handed_over_ <= index && device_.done(*buckets_[handed_over_].copied) && device_.status().ok()) {
-    inner_.gradient_ready(handed_over_++);
+    hand_over(buckets_[handed_over_++]);
   }
+}
+
+void StagedStrategy::hand_over(const Bucket& bucket) {
+  while (inner_handed_ < bucket.inner_end) inner_.gradient_ready(inner_handed_++);
+}
+
+// The copy stream has nothing else to do: a copy begins when its bucket is ready and the copy before it is done.
+Duration StagedStrategy::time_of_copy(std::size_t index) const {
+  const Bucket& bucket = buckets_[index];
+  const Duration since_ready = device_.between(*bucket.ready, *bucket.copied);
+  return index == 0 ? since_ready : std::min(since_ready, device_.between(*buckets_[index - 1].copied, *bucket.copied));
 }
 
 Result<SyncStats> StagedStrategy::finish_step() {
   while (handed_over_ < buckets_.size()) {
     SYNCOPATE_RETURN_IF_ERROR(device_.wait(*buckets_[handed_over_].copied, deadline()).in("gradients from the device"));
-    inner_.gradient_ready(handed_over_++);
+    hand_over(buckets_[handed_over_++]);
   }
   inner_.gradients_complete();
   inner_.step_given();
   Result<SyncStats> stats = inner_.finish_step();
   if (!stats.ok()) return stats;
   SYNCOPATE_RETURN_IF_ERROR(inner_.weights_needed({0, host_.weights.size()}));
+  flush_weights();
   const std::size_t sent = weights_sent_;
   SYNCOPATE_RETURN_IF_ERROR(settle_weights().in("weights to the device"));
   const Duration after_backward = device_.between(*buckets_.back().ready, *settled_);
@@ -102,7 +126,7 @@ Result<SyncStats> StagedStrategy::finish_step() {
   for (std::size_t i = 0; i < sent; ++i) {
     stats->copy += device_.between(*weights_copies_[i].begin, *weights_copies_[i].end);
   }
-  for (const Bucket& bucket : buckets_) stats->copy += device_.between(*bucket.begin, *bucket.copied);
+  for (std::size_t i = 0; i < buckets_.size(); ++i) stats->copy += time_of_copy(i);
   return stats;
 }
 
@@ -114,6 +138,14 @@ Status StagedStrategy::leave() {
 // No operation reads the weights any more when they come: the inner strategy reports them once it has been handed all
 // gradients, and these are the last that backward computes.
 void StagedStrategy::send_weights(Range range) {
+  if (unsent_.size() > 0 && !are_neighbours(unsent_, range)) flush_weights();
+  unsent_ = unsent_.size() > 0 ? joined(unsent_, range) : range;
+  if (size_in_bytes(unsent_) >= least_copy_) flush_weights();
+}
+
+void StagedStrategy::flush_weights() {
+  const Range range = std::exchange(unsent_, {});
+  if (range.size() == 0) return;
   // More ranges than buckets: the last event is recorded anew, behind all of them.
   const WeightsCopy& copy = weights_copies_[std::min(weights_sent_, weights_copies_.size() - 1)];
   copies_->record(*copy.begin);
@@ -123,6 +155,7 @@ void StagedStrategy::send_weights(Range range) {
 }
 
 Status StagedStrategy::settle_weights() {
+  flush_weights();
   if (const std::size_t sent = std::exchange(weights_sent_, 0); sent > 0) {
     device_.compute().wait_for(*weights_copies_[sent - 1].end);
   }

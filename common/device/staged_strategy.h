@@ -2,7 +2,8 @@
 //
 // As soon as backward has finished a bucket on the device, a copy stream copies it to the inner strategy's gradients;
 // once it has arrived, it is passed to the inner strategy, while backward goes on. New weights are copied back on the
-// same stream, range by range as the inner strategy gets them.
+// same stream, range by range as the inner strategy gets them. What is small is copied together with its neighbours: a
+// bucket here is as many of the inner strategy's as have kLeastCopy bytes.
 #pragma once
 
 #include <initializer_list>
@@ -16,9 +17,13 @@ namespace syncopate {
 
 class StagedStrategy final : public SyncStrategy, public Resumable {
  public:
+  // What PCI Express carries in about 10 us, which is what giving a copy and its events costs the host.
+  static constexpr std::size_t kLeastCopy = 256 * 1024;
+
   // All arguments must outlive this object. `timeout` bounds each wait for the device.
-  StagedStrategy(SyncStrategy& inner, Device& device, const Clock& clock, Duration timeout)
-      : inner_(inner), device_(device), clock_(clock), timeout_(timeout) {}
+  StagedStrategy(SyncStrategy& inner, Device& device, const Clock& clock, Duration timeout,
+                 std::size_t least_copy = kLeastCopy)
+      : inner_(inner), device_(device), clock_(clock), timeout_(timeout), least_copy_(least_copy) {}
   ~StagedStrategy() override { inner_.on_weights(nullptr); }
 
   // As the inner strategy.
@@ -42,15 +47,19 @@ class StagedStrategy final : public SyncStrategy, public Resumable {
   // The copy of one bucket from the device.
   struct Bucket {
     Range range;
-    std::unique_ptr<Event> ready;  // on the compute stream; the next two on the copy stream
-    std::unique_ptr<Event> begin;
-    std::unique_ptr<Event> copied;
+    std::size_t inner_end = 0;      // the inner strategy's buckets up to here are in it or before it
+    std::unique_ptr<Event> ready;   // on the compute stream
+    std::unique_ptr<Event> copied;  // on the copy stream
   };
 
   TimePoint deadline() const { return clock_.now() + timeout_; }
   Status prepare(const std::vector<Range>& buckets);
-  // Begins to copy new weights to the device.
+  // Passes a bucket that has arrived to the inner strategy.
+  void hand_over(const Bucket& bucket);
+  Duration time_of_copy(std::size_t bucket) const;
+  // Begins to copy new weights to the device, once they are enough.
   void send_weights(Range range);
+  void flush_weights();
   // Makes the compute stream see all weights that were sent. Waits until they have arrived.
   Status settle_weights();
   Status make_events(std::initializer_list<std::unique_ptr<Event>*> events);
@@ -59,6 +68,7 @@ class StagedStrategy final : public SyncStrategy, public Resumable {
   Device& device_;
   const Clock& clock_;
   const Duration timeout_;
+  const std::size_t least_copy_;
   ParamArenas host_;    // the inner strategy's
   ParamArenas arenas_;  // the device's
   std::unique_ptr<PinnedRange> pinned_weights_;
@@ -71,9 +81,11 @@ class StagedStrategy final : public SyncStrategy, public Resumable {
     std::unique_ptr<Event> end;
   };
   std::vector<WeightsCopy> weights_copies_;
-  std::size_t weights_sent_ = 0;    // since the last settle_weights()
+  std::size_t weights_sent_ = 0;    // copies since the last settle_weights()
+  Range unsent_;                    // weights that have come since the last copy; next to one another
   std::unique_ptr<Event> settled_;  // on the compute stream
   std::size_t handed_over_ = 0;     // buckets of this step passed to the inner strategy
+  std::size_t inner_handed_ = 0;    // the same, as it counts them
 };
 
 }  // namespace syncopate

@@ -59,12 +59,32 @@ TEST(StagedStrategy, TrainsAsTheInnerStrategyWouldInWhateverOrderTheDeviceWorks)
   const SteadyClock clock;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(seed);
-    ShadowDevice device(seed);
+    // Each tensor alone; two of the three together, by 64 bytes; all of them.
+    for (const std::size_t least_copy : {std::size_t{1}, std::size_t{100}, StagedStrategy::kLeastCopy}) {
+      ShadowDevice device(seed);
+      InBuckets inner(clock);
+      StagedStrategy staged(inner, device, clock, kTimeout, least_copy);
+      EXPECT_EQ(train_on_device(staged, device, kSteps), train_in_plain_loops(kAdam, kSteps));
+      EXPECT_THAT(inner.given, testing::ElementsAre(0, 1, 2));
+      EXPECT_EQ(device.unpinned_copies(), 0u);
+    }
+  }
+}
+
+TEST(StagedStrategy, CopiesWhatIsSmallWithItsNeighbours) {
+  const SteadyClock clock;
+  for (const auto& [least_copy, buckets] :
+       {std::pair<std::size_t, std::size_t>{1, 3}, {StagedStrategy::kLeastCopy, 1}}) {
+    ShadowDevice device;
     InBuckets inner(clock);
-    StagedStrategy staged(inner, device, clock, kTimeout);
-    EXPECT_EQ(train_on_device(staged, device, kSteps), train_in_plain_loops(kAdam, kSteps));
-    EXPECT_THAT(inner.given, testing::ElementsAre(0, 1, 2));
-    EXPECT_EQ(device.unpinned_copies(), 0u);
+    StagedStrategy staged(inner, device, clock, kTimeout, least_copy);
+    const ParamLayout layout = small_layout();
+    ASSERT_TRUE(staged.allocate(layout).ok());
+    const Result<std::vector<Range>> ranges = staged.join();
+    ASSERT_TRUE(ranges.ok());
+    EXPECT_EQ(ranges->size(), buckets);
+    EXPECT_EQ(ranges->front().end, layout.size());
+    EXPECT_EQ(ranges->back().begin, 0u);
   }
 }
 
@@ -122,7 +142,7 @@ TEST(StagedStrategy, TellsTheTimeOfCopies) {
   const ManualClock clock;  // the update takes no time of the host
   ShadowDevice device;
   InBuckets inner(clock);
-  StagedStrategy staged(inner, device, clock, kTimeout);
+  StagedStrategy staged(inner, device, clock, kTimeout, 1);
   ASSERT_TRUE(staged.allocate(small_layout()).ok());
   ASSERT_TRUE(staged.join().ok());
   staged.begin_step({0, 0.1});
@@ -137,7 +157,7 @@ TEST(StagedStrategy, EndsInTimeWhereTheDeviceHangs) {
   const SteadyClock clock;
   ShadowDevice device;
   InBuckets inner(clock);
-  StagedStrategy staged(inner, device, clock, std::chrono::milliseconds(50));
+  StagedStrategy staged(inner, device, clock, std::chrono::milliseconds(50), 1);
   ASSERT_TRUE(staged.allocate(small_layout()).ok());
   ASSERT_TRUE(staged.join().ok());
   device.hang(true);
@@ -156,7 +176,7 @@ TEST(StagedStrategy, PassesOnFailuresOfTheDeviceAndOfTheInnerStrategy) {
   for (const bool of_device : {true, false}) {
     ShadowDevice device;
     InBuckets inner(clock);
-    StagedStrategy staged(inner, device, clock, kTimeout);
+    StagedStrategy staged(inner, device, clock, kTimeout, 1);
     ASSERT_TRUE(staged.allocate(small_layout()).ok());
     ASSERT_TRUE(staged.join().ok());
     if (of_device) {

@@ -33,7 +33,7 @@ std::vector<FaultCase> all_fault_cases() {
   std::vector<FaultCase> cases;
   for (const auto& [name, model, dataset] :
        {std::tuple("Mlp", "mlp:784-64-32-10", "digits:2048-64"), std::tuple("Lenet", "lenet", "digits:2048-64"),
-        std::tuple("Gpt", "gpt:2-2-32", "grammar:2048-64-16"),
+        std::tuple("Gpt", "gpt:2-2-32", "grammar:2048-64-16-8"),
         std::tuple("Ncf", "ncf:8:dense", "zipf-ratings:2048-64-300")}) {
     for (const auto& [rule, optimizer] : {std::pair("Sgd", "sgd"), std::pair("Momentum", "momentum"),
                                           std::pair("Adam", "adam"), std::pair("AdamW", "adamw")}) {
