@@ -215,12 +215,17 @@ class Training {
       record.sync = *stats;
     }
     if (PhaseTimer* const timer = parts_.backend.phase_timer()) timer->end_step();
-    if (parts_.core_wait) {
-      const Duration before = std::exchange(core_wait_, parts_.core_wait());
-      record.core_wait = core_wait_ - before;
-    }
     given_.push_back(std::move(given));
-    return settle_beyond(steps_ahead());
+    const Status settled = settle_beyond(steps_ahead());
+    if (!given_.empty()) take_core_wait(given_.back().record);
+    return settled;
+  }
+
+  // What this thread has waited for a core in this round of the loop.
+  void take_core_wait(StepRecord& record) {
+    if (!parts_.core_wait) return;
+    const Duration before = std::exchange(core_wait_, parts_.core_wait());
+    record.core_wait = core_wait_ - before;
   }
 
   // Computes the gradients of a batch and hands them over.
@@ -289,6 +294,7 @@ class Training {
       if (device->idle) record.data = std::min(record.data, *device->idle);
     }
 
+    if (!record.core_wait) take_core_wait(record);
     record.end = parts_.clock.now();
     record.total = record.end - std::exchange(step_end_, record.end);
     parts_.records.add(record);

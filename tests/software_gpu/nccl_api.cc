@@ -45,7 +45,8 @@ struct ncclComm {
   ncclComm* child = nullptr;  // of a split that is in progress, and where it will be told
   ncclComm** child_place = nullptr;
   std::set<void*> registered;
-  bool is_connected = false;  // to the other ranks, which the first operation may do
+  bool is_connected = false;                               // to the other ranks, which the first operation may do
+  std::shared_ptr<void> graphs = std::make_shared<int>();  // that its operations were captured in keep a copy
   ncclResult_t failure = ncclSuccess;
 };
 
@@ -272,7 +273,7 @@ ncclResult_t prepare(Operation operation, ncclDataType_t type, ncclComm_t comm, 
     if (capture != capture_of(stream)) {
       find_fault(std::string(operation.name) + ": a capture began or ended while the call was in progress");
     }
-    give_made(stream, operation.name, [comm, operation]() -> Work {
+    give_made(stream, operation.name, [comm, operation, graph = comm->graphs]() -> Work {
       return [comm, operation, number = ++comm->given, has_begun = false]() mutable {
         return carry_out(*comm, operation, number, has_begun);
       };
@@ -427,7 +428,19 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return comm->blocks ? wait_for(*comm) : ncclInProgress;
 }
 
+// As the real one, leaving and aborting end once the graphs are gone that operations were captured in.
+static void wait_for_graphs(ncclComm_t comm) {
+  while (true) {
+    {
+      const std::lock_guard hold(machine_lock());
+      if (comm->graphs.use_count() == 1) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  wait_for_graphs(comm);
   const std::lock_guard hold(machine_lock());
   if (!is_there(comm, "ncclCommDestroy")) return ncclInvalidArgument;
   if (comm->done < comm->given) find_fault("ncclCommDestroy while work is under way");
@@ -437,11 +450,14 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const std::lock_guard hold(machine_lock());
-  if (!is_there(comm, "ncclCommAbort")) return ncclInvalidArgument;
-  comm->later.clear();
-  comm->board->take_name_away();
-  comm->is_gone = true;
+  {
+    const std::lock_guard hold(machine_lock());
+    if (!is_there(comm, "ncclCommAbort")) return ncclInvalidArgument;
+    comm->later.clear();
+    comm->board->take_name_away();
+    comm->is_gone = true;
+  }
+  wait_for_graphs(comm);
   return ncclSuccess;
 }
 

@@ -108,9 +108,8 @@ TEST(SoftwareGpuRun, ComesToTheSameWeightsWhereStepsAreLaunchedAsGraphs) {
   const Setting devices("SOFTWARE_GPU_DEVICES", "2");
   for (const Flags& mode : {Flags{"--mode=local", "--model=resnet20"}, Flags{"--mode=local", "--model=lenet"},
                             Flags{"--mode=allreduce", "--workers=2", "--model=mlp", "--bucket-bytes=65536"}}) {
-    const Flags flags = mode + Flags{"--steps=9", "--train-samples=64", "--test-samples=16", "--batch-size=4",
-                                     "--optimizer=adam", "--lr-schedule=cosine", "--evaluate-every=5",
-                                     "--device=cuda"};
+    const Flags flags = mode + Flags{"--steps=9",        "--train-samples=64",   "--test-samples=16",  "--batch-size=4",
+                                     "--optimizer=adam", "--lr-schedule=cosine", "--evaluate-every=5", "--device=cuda"};
     Program graphs(flags), calls(flags + Flags{"--cuda-graphs=off"});
     for (Program* const program : {&graphs, &calls}) {
       const ProgramEnd end = program->wait();

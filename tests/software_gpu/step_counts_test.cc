@@ -21,11 +21,13 @@ struct StepCounts {
   int kernels = 0;   // our own launches: the model's, the loss's and the update's
   int products = 0;  // of cuBLASLt
   int convolutions = 0;
+  int graphs = 0;  // launches
   bool operator==(const StepCounts&) const = default;
 };
 
 void PrintTo(const StepCounts& counts, std::ostream* out) {
-  *out << counts.kernels << " kernels, " << counts.products << " products, " << counts.convolutions << " convolutions";
+  *out << counts.kernels << " kernels, " << counts.products << " products, " << counts.convolutions << " convolutions, "
+       << counts.graphs << " graphs";
 }
 
 // `unfused` is the number of kernels where cuBLASLt has no epilogues, so that biases are our own kernels' work.
@@ -50,7 +52,7 @@ const CountedModel kCountedModels[] = {
 
 class StepCount : public testing::TestWithParam<CountedModel> {
  protected:
-  static StepCounts counts_of_run(int steps) {
+  static StepCounts counts_of_run(int steps, const std::string& graphs) {
     const TemporaryFolder folder;
     const std::filesystem::path file = folder.path() / "counts";
     const std::vector<std::string> flags{"--train-samples=1024",
@@ -58,6 +60,7 @@ class StepCount : public testing::TestWithParam<CountedModel> {
                                          "--batch-size=8",
                                          "--mode=local",
                                          "--device=cuda",
+                                         "--cuda-graphs=" + graphs,
                                          fmt::format("--model={}", GetParam().model),
                                          fmt::format("--steps={}", steps)};
     setenv("SOFTWARE_GPU_COUNTS", file.c_str(), 1);
@@ -74,19 +77,20 @@ class StepCount : public testing::TestWithParam<CountedModel> {
       if (call == "launches") counts.kernels += count;
       if (call == "cublasLtMatmul") counts.products += count;
       if (call.starts_with("cudnnConvolution")) counts.convolutions += count;
+      if (call == "cudaGraphLaunch") counts.graphs += count;
     }
     return counts;
   }
 
-  static StepCounts counts_of_step() {
-    constexpr int kSteps = 3;
-    const StepCounts once = counts_of_run(kSteps), twice = counts_of_run(2 * kSteps);
+  static StepCounts counts_of_step(const std::string& graphs) {
+    constexpr int kSteps = 3;  // the first, and one to capture for each turn
+    const StepCounts once = counts_of_run(kSteps, graphs), twice = counts_of_run(2 * kSteps, graphs);
     const auto per_step = [](int less, int more) {
       EXPECT_EQ((more - less) % kSteps, 0);
       return (more - less) / kSteps;
     };
     return {per_step(once.kernels, twice.kernels), per_step(once.products, twice.products),
-            per_step(once.convolutions, twice.convolutions)};
+            per_step(once.convolutions, twice.convolutions), per_step(once.graphs, twice.graphs)};
   }
 };
 
@@ -96,8 +100,10 @@ INSTANTIATE_TEST_SUITE_P(Of, StepCount, testing::ValuesIn(kCountedModels),
 TEST_P(StepCount, IsWhatItWas) {
   StepCounts expected = GetParam().step;
   if (!software_gpu::settings().fuses_epilogues()) expected.kernels = GetParam().unfused;
-  EXPECT_EQ(counts_of_step(), expected);
+  EXPECT_EQ(counts_of_step("off"), expected);
 }
+
+TEST_P(StepCount, IsOneGraphWhereStepsAreCaptured) { EXPECT_EQ(counts_of_step("on"), (StepCounts{.graphs = 1})); }
 
 }  // namespace
 }  // namespace syncopate::experiments

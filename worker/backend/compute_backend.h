@@ -215,8 +215,8 @@ inline Out ComputeBackend::allocate_floats(std::size_t count) {
 // Plain loops; the oracle of the tests.
 std::unique_ptr<ComputeBackend> make_reference_backend();
 // To build models for what they say of themselves: what it allocates takes addresses and no memory; upload does
-// nothing, and nothing else may read or write there.
-std::unique_ptr<ComputeBackend> make_address_backend();
+// nothing, and nothing else may read or write there. `stores_as_gpu`: layers ask for as much as on a GPU.
+std::unique_ptr<ComputeBackend> make_address_backend(bool stores_as_gpu = false);
 // oneDNN, on the calling thread only, whichever that is.
 std::unique_ptr<ComputeBackend> make_onednn_backend();
 

@@ -297,6 +297,7 @@ class ReferenceBackend : public HostBackend {
 
 class AddressBackend final : public ReferenceBackend {
  public:
+  explicit AddressBackend(bool stores_as_gpu) : stores_as_gpu_(stores_as_gpu) {}
   ~AddressBackend() override {
     for (const std::span<std::byte> part : reserved_) munmap(part.data(), part.size());
   }
@@ -305,11 +306,18 @@ class AddressBackend final : public ReferenceBackend {
     if (bytes == 0) return {};
     void* const begin = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == MAP_FAILED) throw std::bad_alloc();
+    allocated_ += bytes;
     return reserved_.emplace_back(static_cast<std::byte*>(begin), bytes);
   }
+  std::size_t allocated() const override { return allocated_; }
   void upload(In /*host*/, Out /*tensor*/) override {}
+  std::size_t attention_storage(const AttentionShape& shape) const override {
+    return stores_as_gpu_ ? shape.row_statistics() : shape.probabilities();
+  }
 
  private:
+  const bool stores_as_gpu_;
+  std::size_t allocated_ = 0;
   std::vector<std::span<std::byte>> reserved_;
 };
 
@@ -317,6 +325,8 @@ class AddressBackend final : public ReferenceBackend {
 
 std::unique_ptr<ComputeBackend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
 
-std::unique_ptr<ComputeBackend> make_address_backend() { return std::make_unique<AddressBackend>(); }
+std::unique_ptr<ComputeBackend> make_address_backend(bool stores_as_gpu) {
+  return std::make_unique<AddressBackend>(stores_as_gpu);
+}
 
 }  // namespace syncopate::worker

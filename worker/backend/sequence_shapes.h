@@ -26,6 +26,8 @@ struct AttentionShape {
   int rows() const { return batch * context; }
   // The number of all heads' probabilities, (B, H, T, T).
   std::size_t probabilities() const { return static_cast<std::size_t>(batch) * heads * context * context; }
+  // The number of all rows' statistics, (B, H, T, 2): what attention keeps that works by tiles (Dao et al. 2022).
+  std::size_t row_statistics() const { return std::size_t{2} * batch * heads * context; }
   bool operator==(const AttentionShape&) const = default;
 };
 

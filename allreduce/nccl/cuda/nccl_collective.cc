@@ -133,6 +133,10 @@ class NcclCollective final : public DeviceCollective {
   Status give(Stream& stream, const char* name, Call call) {
     SYNCOPATE_RETURN_IF_ERROR(communicator_.failure());
     failure_of(device_).giving(name);
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(raw(stream), &capture) == cudaSuccess && capture != cudaStreamCaptureStatusNone) {
+      communicator_.set_captured();
+    }
     const TimePoint deadline = clock_.now() + options_.call_timeout;
     SYNCOPATE_RETURN_IF_ERROR(communicator_.settle(communicator_.call(name, call), name, deadline));
     stream.record(*last_);

@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 // half a second where a thread of NCCL's sleeps in poll).
 constexpr Duration kFinalizeLimit = 5s;
 constexpr Duration kLeaveLimit = 10s;
+// For an abort to begin, whose end whoever owns graphs must not wait for.
+constexpr Duration kAbortBegins = 100ms;
 
 // Runs `work`, which must own what it uses, on a thread of its own, with `gpu` as the current one. Waits until it is
 // done, or the limit: ncclCommAbort and ncclCommDestroy join NCCL's threads, and one that serves other ranks of this
@@ -155,7 +157,7 @@ Status NcclCommunicator::check() {
 Status NcclCommunicator::give_up(Status why) {
   if (failure_.ok()) failure_ = std::move(why);
   if (communicator_ != nullptr) {
-    run_within(kLeaveLimit, gpu_, [communicator = communicator_, direct = direct_] {
+    run_within(is_captured_ ? kAbortBegins : kLeaveLimit, gpu_, [communicator = communicator_, direct = direct_] {
       ncclCommAbort(communicator);
       if (direct != nullptr && *direct != nullptr) ncclCommAbort(*direct);
     });

@@ -64,6 +64,10 @@ class NcclCommunicator {
   // The failure for which everything was aborted; ok if there was none.
   const Status& failure() const { return failure_; }
 
+  // Some operation was captured in a graph. Until that is gone NCCL does not return from leaving or aborting
+  // (init.cc, commDestroySync), so nobody waits long for it.
+  void set_captured() { is_captured_ = true; }
+
   // Waits if `call`, a function of NCCL's, is in progress, and returns its `result` as a Status. On failure everything
   // is aborted. Returns failure() if there is one.
   Status settle(ncclResult_t result, const char* call, TimePoint deadline);
@@ -84,6 +88,7 @@ class NcclCommunicator {
   // Where NCCL stores the communicator that it makes for direct calls, at any time until `communicator_` is aborted.
   std::shared_ptr<ncclComm_t> direct_;
   Status failure_;
+  bool is_captured_ = false;
   std::optional<CallWatchdog> watchdog_;  // where calls are direct; uses communicator_
 };
 

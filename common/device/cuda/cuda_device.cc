@@ -25,34 +25,42 @@ namespace {
 constexpr Duration kAskAtOnce = std::chrono::microseconds(50);
 // A device that has failed wakes nobody (CUDA Runtime API, cudaLaunchHostFunc): it is asked so often.
 constexpr Duration kAskAgain = std::chrono::milliseconds(50);
+constexpr Duration kAskOften = std::chrono::milliseconds(1);  // where nobody will wake the host
 
 // Wakes the thread that waits for an event: CUDA has no wait with a deadline.
 class Alarm {
  public:
-  // Asks to be rung behind all work of the stream. Returns what rings() takes.
+  // Asks to be rung behind all work of the stream, which must be followed by wait(). There is one at most: those of
+  // waits in vain would fill the queue of the stream, and the call would then wait without a deadline.
   cudaError_t set(cudaStream_t stream) {
-    ++set_;
+    {
+      const std::lock_guard hold(mutex_);
+      is_set_ = true;
+    }
     return cudaLaunchHostFunc(
         stream, [](void* alarm) { static_cast<Alarm*>(alarm)->ring(); }, this);
   }
-  // Waits until everything that was set has rung, or until `until`.
+  bool is_set() {
+    const std::lock_guard hold(mutex_);
+    return is_set_;
+  }
+  // Waits until it has rung, or until `until`.
   void wait(TimePoint until) {
     std::unique_lock hold(mutex_);
-    rang_.wait_until(hold, std::chrono::steady_clock::time_point(until.time_since_epoch()),
-                     [this] { return rung_ == set_; });
+    rang_.wait_until(hold, until, [this] { return !is_set_; });
   }
 
  private:
   // On a thread of CUDA's.
   void ring() {
     const std::lock_guard hold(mutex_);
-    ++rung_;
+    is_set_ = false;
     rang_.notify_one();
   }
 
   std::mutex mutex_;
   std::condition_variable rang_;
-  std::int64_t set_ = 0, rung_ = 0;
+  bool is_set_ = false;
 };
 
 class CudaPinnedRange final : public PinnedRange {
@@ -117,6 +125,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Stream> compute_;
   std::unique_ptr<Stream> wakes_;  // on which nothing is done but to wait for events and to ring
   Alarm alarm_;
+  const Event* alarm_event_ = nullptr;  // for which it was set last
 };
 
 Status CudaDevice::open(const Gpu& gpu) {
@@ -261,12 +270,11 @@ Status CudaDevice::begin_capture() {
 Result<std::unique_ptr<Graph>> CudaDevice::end_capture() {
   capture_.is_on = false;
   cudaGraph_t captured = nullptr;
-  const cudaError_t ended = cudaStreamEndCapture(raw(*compute_), &captured);
-  if (!failure_.none() || !failure_.keep(ended, "cudaStreamEndCapture")) return status();
+  if (!failure_.keep(cudaStreamEndCapture(raw(*compute_), &captured), "cudaStreamEndCapture")) return status();
   cudaGraphExec_t graph = nullptr;
-  const cudaError_t made = cudaGraphInstantiate(&graph, captured, 0);
+  if (failure_.none()) failure_.keep(cudaGraphInstantiate(&graph, captured, 0), "cudaGraphInstantiate");
   failure_.keep(cudaGraphDestroy(captured), "cudaGraphDestroy");
-  if (!failure_.keep(made, "cudaGraphInstantiate")) return status();
+  if (!failure_.none()) return status();
   return std::unique_ptr<Graph>(std::make_unique<CudaGraph>(graph, failure_));
 }
 
@@ -295,7 +303,6 @@ Duration CudaDevice::between(const Event& begin, const Event& end) {
 Status CudaDevice::wait(const Event& event, TimePoint deadline) {
   const SteadyClock clock;
   const TimePoint patience = clock.now() + kAskAtOnce;
-  bool is_set = false;
   for (;;) {
     const TimePoint now = clock.now();
     if (done(event)) return status();
@@ -304,12 +311,14 @@ Status CudaDevice::wait(const Event& event, TimePoint deadline) {
       std::this_thread::yield();
       continue;
     }
-    if (!std::exchange(is_set, true)) {
+    // One that is set for another event, which was waited for in vain, rings at some time or never.
+    if (!alarm_.is_set()) {
       if (!ready()) return status();
       wakes_->wait_for(event);
-      failure_.keep(alarm_.set(raw(*wakes_)), "cudaLaunchHostFunc");
+      if (!failure_.keep(alarm_.set(raw(*wakes_)), "cudaLaunchHostFunc")) return status();
+      alarm_event_ = &event;
     }
-    alarm_.wait(std::min(now + kAskAgain, deadline));
+    alarm_.wait(std::min(now + (alarm_event_ == &event ? kAskAgain : kAskOften), deadline));
   }
 }
 

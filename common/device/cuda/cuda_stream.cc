@@ -21,8 +21,9 @@ cudaError_t CudaEvent::record(cudaStream_t stream, const CudaCapture& capture) {
     if (const cudaError_t made = cudaEventCreateWithFlags(&order_, cudaEventDisableTiming); made != cudaSuccess)
       return made;
   }
-  if (const cudaError_t ordered = cudaEventRecord(order_, stream); ordered != cudaSuccess) return ordered;
-  return cudaEventRecordWithFlags(event_, stream, cudaEventRecordExternal);
+  // In this order: what waits for it waits for the taking of the time, too, which is work of the capture.
+  const cudaError_t timed = cudaEventRecordWithFlags(event_, stream, cudaEventRecordExternal);
+  return timed != cudaSuccess ? timed : cudaEventRecord(order_, stream);
 }
 
 cudaError_t CudaEvent::hold(cudaStream_t stream, const CudaCapture& capture) const {

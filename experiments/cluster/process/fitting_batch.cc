@@ -32,7 +32,7 @@ std::size_t sample_bytes(const worker::SampleForm& form) {
 Result<TrainingMemory> training_memory(const ResolvedRun& config, const worker::SampleForm& form) {
   std::size_t activations[2]{}, weights = 0;
   for (const int batch : {1, 2}) {
-    const std::unique_ptr<worker::ComputeBackend> backend = worker::make_onednn_backend();
+    const std::unique_ptr<worker::ComputeBackend> backend = worker::make_address_backend(/*stores_as_gpu=*/true);
     SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<worker::Model> model,
                                worker::make_model(model_spec(config), form, batch, *backend));
     activations[batch - 1] = backend->allocated();

@@ -299,8 +299,6 @@ constexpr dim3 kBlock(kSide, kSide);
 
 }  // namespace
 
-std::size_t attention_storage(const AttentionShape& shape) { return 2 * rows_of(shape); }
-
 cudaError_t launch_attention_forward(const AttentionShape& shape, const float* qkv, float* y, float* storage,
                                      cudaStream_t stream) {
   attention_forward<<<grid_of(shape), kBlock, 0, stream>>>(shape, scale_of(shape), qkv, y, storage);

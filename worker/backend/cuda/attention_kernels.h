@@ -14,9 +14,8 @@
 
 namespace syncopate::worker {
 
-// Returns the number of floats of `storage`: for each query of each head, (B, H, T), the logarithm of the sum of its
-// scores' exponentials, and as much room for backward.
-std::size_t attention_storage(const AttentionShape& shape);
+// `storage` has AttentionShape::row_statistics() floats: for each query of each head, (B, H, T), the logarithm of the
+// sum of its scores' exponentials, and as much room for backward.
 
 cudaError_t launch_attention_forward(const AttentionShape& shape, const float* qkv, float* y, float* storage,
                                      cudaStream_t stream);

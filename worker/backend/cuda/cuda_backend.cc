@@ -158,7 +158,7 @@ class CudaBackend final : public ComputeBackend {
     keep(launch_attention_backward(shape, qkv.data(), y.data(), dy.data(), storage.data(), dqkv.data(),
                                    context_.stream));
   }
-  std::size_t attention_storage(const AttentionShape& shape) const override { return worker::attention_storage(shape); }
+  std::size_t attention_storage(const AttentionShape& shape) const override { return shape.row_statistics(); }
 
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
                              Out dlogits) override;

@@ -2,6 +2,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -47,12 +49,12 @@ void PhaseClock::end_step() {
 void PhaseClock::record(std::size_t point) {
   Points& points = steps_[turn_];
   device_.compute().record(*points.events[point]);
-  points.recorded = point == 0 ? 1 : points.recorded + 1;
+  points.recorded[point] = true;
 }
 
 Result<std::optional<DeviceTimes>> PhaseClock::times(std::size_t turn) {
   const Points& points = steps_[turn];
-  if (points.recorded != points.events.size()) return std::optional<DeviceTimes>();
+  if (!std::ranges::all_of(points.recorded, std::identity())) return std::optional<DeviceTimes>();
   const auto& [forward, backward, synchronise, end] = points.events;
   SYNCOPATE_RETURN_IF_ERROR(device_.wait(*end, deadline()));
   SYNCOPATE_RETURN_IF_ERROR(measure_idle());
@@ -65,8 +67,8 @@ Result<std::optional<DeviceTimes>> PhaseClock::times(std::size_t turn) {
 Status PhaseClock::measure_idle() {
   for (Points& points : steps_) {
     for (const Points& before : steps_) {
-      const bool follow = before.number + 1 == points.number && before.recorded == before.events.size();
-      if (!follow || points.recorded == 0 || points.idle || !device_.done(*before.events[kEnd])) continue;
+      const bool follow = before.number + 1 == points.number && before.recorded[kEnd] && points.recorded[0];
+      if (!follow || points.idle || !device_.done(*before.events[kEnd])) continue;
       SYNCOPATE_RETURN_IF_ERROR(device_.wait(*points.events.front(), deadline()));
       points.idle = device_.between(*before.events[kEnd], *points.events.front());
     }

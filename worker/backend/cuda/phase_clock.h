@@ -31,8 +31,8 @@ class PhaseClock final : public PhaseTimer {
   // Where the phases of one step begin, in their order, and where it ends.
   struct Points {
     std::array<std::unique_ptr<Event>, 4> events;
-    std::size_t recorded = 0;  // so far
-    std::int64_t number = 0;   // of the step, from 1
+    std::array<bool, 4> recorded{};  // once at least: a graph records them again without a call
+    std::int64_t number = 0;         // of the step, from 1
     std::optional<Duration> idle;
   };
 
