@@ -34,8 +34,9 @@ class Block(nn.Module):
 
     def forward(self, x):
         y = self.norms[1](self.second(functional.relu(self.norms[0](self.first(x)))))
-        shortcut = x[:, :, ::self.stride, ::self.stride]
-        return functional.relu(y + functional.pad(shortcut, (0, 0, 0, 0, 0, self.more)))
+        if self.more:
+            x = functional.pad(x[:, :, ::self.stride, ::self.stride], (0, 0, 0, 0, 0, self.more))
+        return functional.relu(y + x)
 
 
 class GptBlock(nn.Module):
@@ -138,4 +139,5 @@ def main():
     print(f"samples_per_second {steps * batch / timed(steps):.1f}")
 
 
-main()
+if __name__ == "__main__":
+    main()
