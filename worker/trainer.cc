@@ -1,10 +1,10 @@
 #include "worker/trainer.h"
 
 #include <algorithm>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "common/left_out_step.h"
 #include "common/os/aligned_buffer.h"
@@ -81,6 +81,7 @@ class Training {
         step_(parts.strategy.first_step()),
         step_end_(parts.clock.now()),
         core_wait_(parts.core_wait ? parts.core_wait() : Duration::zero()) {
+    given_.reserve(kStepsUnderWay);
     parts.model.before_reading([this](Range range) { wait_for_weights(range); });
   }
   ~Training() { parts_.model.before_reading(nullptr); }
@@ -266,7 +267,7 @@ class Training {
   Status settle_beyond(std::size_t left) {
     while (given_.size() > left) {
       SYNCOPATE_RETURN_IF_ERROR(settle(given_.front()));
-      given_.pop_front();
+      given_.erase(given_.begin());
     }
     return {};
   }
@@ -368,7 +369,7 @@ class Training {
   std::optional<StepGraphs> graphs_;
   const std::function<Status()> settle_;  // for step_done
   Status settled_;                        // what it has come to
-  std::deque<GivenStep> given_;           // not recorded yet, the oldest first
+  std::vector<GivenStep> given_;          // not recorded yet, the oldest first
   std::int64_t step_;                     // of this worker
   std::int64_t position_ = 0;             // in the job
   std::int64_t job_steps_ = 0;            // of the job, that have been begun and are done as far as this worker knows
