@@ -201,8 +201,11 @@ class Training {
     const auto give = [&] { return compute(batch, given, lap, phase); };
     SYNCOPATE_RETURN_IF_ERROR(is_captured() ? graphs_->launch(step_, batch, give) : give());
     record.backward += lap.split();
+    SYNCOPATE_RETURN_IF_ERROR(parts_.backend.status());
     parts_.strategy.step_given();
-    if (parts_.core_wait) record.compute_core_wait = parts_.core_wait() - core_wait_;
+    if (parts_.core_wait && parts_.backend.phase_timer() == nullptr) {
+      record.compute_core_wait = parts_.core_wait() - core_wait_;
+    }
     if (parts_.straggling != nullptr && parts_.straggling->interrupted()) {
       return Status::cancelled("told to stop");
     }
@@ -217,12 +220,10 @@ class Training {
     }
     if (PhaseTimer* const timer = parts_.backend.phase_timer()) timer->end_step();
     given_.push_back(std::move(given));
-    const Status settled = settle_beyond(steps_ahead());
-    if (!given_.empty()) take_core_wait(given_.back().record);
-    return settled;
+    return settle_beyond(steps_ahead());
   }
 
-  // What this thread has waited for a core in this round of the loop.
+  // What this thread has waited for a core since the last step. A device's times have no part in it.
   void take_core_wait(StepRecord& record) {
     if (!parts_.core_wait) return;
     const Duration before = std::exchange(core_wait_, parts_.core_wait());
@@ -293,11 +294,13 @@ class Training {
       record.backward = std::max(Duration::zero(), device->backward - given.straggled_backward);
       // A batch that is waited for while the device works costs no time.
       if (device->idle) record.data = std::min(record.data, *device->idle);
+    } else {
+      take_core_wait(record);
     }
-
-    if (!record.core_wait) take_core_wait(record);
     record.end = parts_.clock.now();
     record.total = record.end - std::exchange(step_end_, record.end);
+    // When the host sees a step's end says little of one step where it runs ahead.
+    if (device && device->whole) record.total = *device->whole;
     parts_.records.add(record);
     return {};
   }

@@ -76,7 +76,7 @@ struct TrainerParts {
   const Clock& clock;
   Activity& activity;
   Straggling* straggling = nullptr;  // for a worker that is to be slow
-  // Returns how long this thread has been ready without a core to run on; null: that is not known.
+  // Returns how long this thread has been ready without a core to run on; null: that is not known. Unused on a device.
   std::function<Duration()> core_wait = nullptr;
   Work* work = nullptr;      // null: this worker's own part of each of the total_steps
   Tracer* tracer = nullptr;  // records phases, if set

@@ -116,6 +116,9 @@ TEST(SoftwareGpuRun, ComesToTheSameWeightsWhereStepsAreLaunchedAsGraphs) {
       ASSERT_EQ(end.exit_code, 0) << end.err;
     }
     EXPECT_EQ(relative_distance(graphs.weights(), calls.weights()), 0) << mode.back();
+    const auto split = graphs.summary()["step_split_ms"];
+    for (const char* const part : {"forward", "backward", "optimizer", "launch"}) EXPECT_GT(split[part], 0) << part;
+    EXPECT_GT(split["other"], -1e-3) << "the parts of a step are no longer than the step";
   }
 }
 

@@ -396,7 +396,7 @@ cudaError_t end_capture(cudaStream_t handle, std::shared_ptr<const Graph>& graph
   capture->is_over = true;
   if (capture->is_invalid) return remember(cudaErrorStreamCaptureInvalidated);
   if (!is_joined) return invalidate(*capture, cudaErrorStreamCaptureUnjoined);
-  graph = capture->graph;
+  graph = std::move(capture->graph);  // events that remember the capture do not keep its work
   return cudaSuccess;
 }
 

@@ -16,8 +16,9 @@ enum class Phase { kForward, kBackward, kSynchronise };
 struct DeviceTimes {
   Duration forward{};
   Duration backward{};
-  // Since the end of the step before; none for the first step.
+  // From the end of the step before to the beginning of this one, and to its end; none for the first step.
   std::optional<Duration> idle = {};
+  std::optional<Duration> whole = {};
 };
 
 class PhaseTimer {

@@ -49,12 +49,12 @@ std::string fitting_batch(const TrainingMemory& wanted, const ResolvedRun& confi
   const std::size_t all = memory.allocated + memory.free;
   const std::size_t left = all - std::min(all, libraries);
   const std::size_t room = left - left / kSpare;
-  const std::string wants =
-      fmt::format("a batch of {} wants {}", config.batch_size, bytes_text(wanted.of(config.batch_size)));
+  const std::string wants = fmt::format("beside the {} of libraries a batch of {} wants {}", bytes_text(libraries),
+                                        config.batch_size, bytes_text(wanted.of(config.batch_size)));
   if (wanted.of(1) > room) return fmt::format("{}, and a batch of 1 still {}", wants, bytes_text(wanted.of(1)));
   const std::size_t fits = (room - wanted.fixed) / wanted.sample;
   if (fits >= static_cast<std::size_t>(config.batch_size)) {
-    return wants + " beside the libraries' memory; use a smaller --batch-size";
+    return wants + "; use a smaller --batch-size";
   }
   if (!config.global_batch_size) return fmt::format("{}; --batch-size={} fits", wants, fits);
   return fmt::format("{}; --global-batch-size={} fits", wants, fits * static_cast<std::size_t>(config.workers));

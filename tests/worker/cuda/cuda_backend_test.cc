@@ -308,6 +308,8 @@ TEST_P(CudaBackend, TakesTheTimeOfAStepsPhases) {
     EXPECT_LT(times->backward, std::chrono::seconds(5));
     ASSERT_EQ(times->idle.has_value(), step > 0);
     if (times->idle) EXPECT_GE(*times->idle, Duration::zero());
+    ASSERT_EQ(times->whole.has_value(), step > 0);
+    if (times->whole) EXPECT_GE(*times->whole, *times->idle + times->forward + times->backward);
   };
   give_step(0);
   for (std::int64_t step = 1; step < 5; ++step) {  // each is looked at once the next is under way

@@ -58,9 +58,11 @@ Result<std::optional<DeviceTimes>> PhaseClock::times(std::size_t turn) {
   const auto& [forward, backward, synchronise, end] = points.events;
   SYNCOPATE_RETURN_IF_ERROR(device_.wait(*end, deadline()));
   SYNCOPATE_RETURN_IF_ERROR(measure_idle());
-  return std::optional<DeviceTimes>({.forward = device_.between(*forward, *backward),
-                                     .backward = device_.between(*backward, *synchronise),
-                                     .idle = points.idle});
+  DeviceTimes times{.forward = device_.between(*forward, *backward),
+                    .backward = device_.between(*backward, *synchronise),
+                    .idle = points.idle};
+  if (points.idle) times.whole = *points.idle + device_.between(*forward, *end);
+  return std::optional(times);
 }
 
 // Where a step is done, the beginning of the one behind it follows in the stream at once.
