@@ -99,6 +99,8 @@ class Accesses {
     before_.fill({});
     segments_.clear();
     joined_.clear();
+    released_.clear();
+    acquired_.clear();
   }
 
   void end_piece() {
@@ -111,6 +113,15 @@ class Accesses {
   void begin_segment(const Place& place) {
     next_place_ = place;
     self_ = kNobody;
+  }
+
+  void meet_at(const void* word) {
+    Released& released = released_[word];
+    if (acquired_by_.block != next_place_.block) acquired_.clear();
+    acquired_by_ = next_place_;
+    acquired_.insert(released.begin(), released.end());
+    released.insert(acquired_.begin(), acquired_.end());
+    released[next_place_.block] = next_place_.barriers;
   }
 
   template <bool kWrites>
@@ -195,7 +206,11 @@ class Accesses {
   }
 
   bool is_ordered(const Segment& one) const {
-    if (one.block != place_.block) return false;
+    if (one.block != place_.block) {
+      if (acquired_by_.block != place_.block || place_.barriers <= acquired_by_.barriers) return false;
+      const auto released = acquired_.find(one.block);
+      return released != acquired_.end() && one.barriers < released->second;
+    }
     if (one.thread == place_.thread || one.barriers < place_.barriers) return true;
     return one.warp == place_.thread / kWarp && one.meetings < place_.meetings;
   }
@@ -292,8 +307,12 @@ class Accesses {
   struct Segments {
     Who first = 0, count = 0;
   };
-  std::array<Segments, 4> before_;  // of other pieces that were found to be before this one
-  std::map<Who, Who> joined_;       // crowds, by who was there before
+  std::array<Segments, 4> before_;                // of other pieces that were found to be before this one
+  std::map<Who, Who> joined_;                     // crowds, by who was there before
+  using Released = std::map<unsigned, unsigned>;  // barriers of a block before an atomic operation of its own
+  std::map<const void*, Released> released_;      // by the word
+  Released acquired_;                             // by the block that runs, in the place below
+  Place acquired_by_;
   std::vector<std::string> found_;  // faults, told when it ends: a thread's stack is small
 };
 
@@ -320,6 +339,13 @@ inline void touch_by_thread(const void* memory, std::size_t bytes, const void* a
 }
 
 }  // namespace
+
+unsigned increment(unsigned* word, unsigned most) {
+  all.meet_at(word);
+  const unsigned before = *word;
+  *word = before >= most ? 0 : before + 1;
+  return before;
+}
 
 void watch_device(const char* arena, std::size_t bytes) { all.device = watch(arena, bytes); }
 

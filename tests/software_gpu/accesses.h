@@ -32,5 +32,8 @@ struct Place {
   unsigned barriers = 0, meetings = 0;  // behind it
 };
 void run_thread(const Place& place);
+// atomicInc, by the thread that runs. What a block did before a barrier and then an atomic operation is ordered before
+// what another does behind one on the same word and then a barrier. That both need fences, too, is not checked.
+unsigned increment(unsigned* word, unsigned most);
 
 }  // namespace software_gpu

@@ -1,4 +1,6 @@
 // The software GPU's own: what touches the same bytes, one writes, and nothing orders.
+#include "tests/software_gpu/accesses.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -145,6 +147,23 @@ TEST_F(Accesses, OfBlocksAreNeverOrdered) {
     if (thread() == 3) *to = sum;
   });
   EXPECT_THAT(fault(), HasSubstr("is read by all and written by one"));
+}
+
+TEST_F(Accesses, OfBlocksAreOrderedByTicketsBetweenBarriers) {
+  auto* const ticket = reinterpret_cast<unsigned*>(device_);
+  for (const bool is_behind_barrier : {true, false}) {
+    run("clears the ticket", 1, 1, [ticket] { *ticket = 0; });
+    run("adds up parts", 2, 2, [ticket, is_behind_barrier, to = device_] {
+      const bool is_first = thread() % 2 == 0;
+      if (!is_first) to[1 + thread() / 2] = 1;
+      if (is_behind_barrier) meet_block(__LINE__);
+      const bool is_last = is_first && increment(ticket, 1) == 1;
+      meet_block(__LINE__);
+      if (is_last) to[3] = to[1] + to[2];
+    });
+    if (is_behind_barrier) EXPECT_THAT(faults(), IsEmpty());
+  }
+  EXPECT_THAT(fault(), HasSubstr("adds up parts")) << "the other thread's part may come behind the ticket";
 }
 
 TEST_F(Accesses, OfBytesOfOneWordAreApart) {

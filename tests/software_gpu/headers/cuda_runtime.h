@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 
+#include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/grid.h"
 
 #undef __shared__
@@ -87,8 +88,4 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
 
 // Blocks run one after the other, so that all memory is always seen alike.
 inline void __threadfence() {}
-inline unsigned atomicInc(unsigned* address, unsigned most) {
-  const unsigned before = *address;
-  *address = before >= most ? 0 : before + 1;
-  return before;
-}
+inline unsigned atomicInc(unsigned* address, unsigned most) { return software_gpu::increment(address, most); }
