@@ -142,6 +142,8 @@ TEST(SoftwareGpuRun, NamesARankOfNcclThatIsKilled) {
   kill(program.process("worker", 1), SIGKILL);
   const ProgramEnd end = program.wait();
   EXPECT_EQ(end.exit_code, 5) << end.err;
+  EXPECT_THAT(end.out,
+              AllOf(HasSubstr("the final weights: the run ended before"), testing::Not(HasSubstr("at the end"))));
   EXPECT_THAT(end.err, HasSubstr("worker 1"));
   EXPECT_THAT(program.processes(), IsEmpty());
 }

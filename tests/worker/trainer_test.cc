@@ -115,6 +115,8 @@ class TrainerTest : public testing::Test {
  protected:
   static constexpr int kBatch = 16;
 
+  TrainerParts parts() { return {*backend_, *model_, batches_, strategy_, records_, clock_, activity_}; }
+
   Status run(SyncStrategy& strategy, Straggling* straggling = nullptr) {
     return train(options_, hooks_, {*backend_, *model_, batches_, strategy, records_, clock_, activity_, straggling},
                  [this](std::span<const float>) {
@@ -183,17 +185,9 @@ TEST_F(TrainerTest, LaunchesStepsAsGraphsOnceTheyWereCaptured) {
   options_.steps_per_epoch = 100;
   strategy_.is_ahead = true;
   hooks_.plants_nan = [&] { return strategy_.learning_rates.size() == 5; };  // in step 4
-  ASSERT_TRUE(train(options_, hooks_,
-                    {.backend = *backend_,
-                     .model = *model_,
-                     .batches = batches_,
-                     .strategy = strategy_,
-                     .records = records_,
-                     .clock = clock_,
-                     .activity = activity_,
-                     .device = &device},
-                    nullptr)
-                  .ok());
+  TrainerParts parts = this->parts();
+  parts.device = &device;
+  ASSERT_TRUE(train(options_, hooks_, parts, nullptr).ok());
   Calls given;  // steps whose work the host has given call by call
   std::string step;
   for (const std::string& call : calls_) {
@@ -373,17 +367,9 @@ TEST_F(TrainerTest, GoesByItsPositionInTheJobWhereWorkersShareIt) {
     steps_done.push_back(done);
     return EvaluationShare{};
   };
-  ASSERT_TRUE(train(options_, hooks_,
-                    {.backend = *backend_,
-                     .model = *model_,
-                     .batches = batches_,
-                     .strategy = strategy_,
-                     .records = records_,
-                     .clock = clock_,
-                     .activity = activity_,
-                     .work = &work},
-                    nullptr)
-                  .ok());
+  TrainerParts parts = this->parts();
+  parts.work = &work;
+  ASSERT_TRUE(train(options_, hooks_, parts, nullptr).ok());
   EXPECT_THAT(asked, ElementsAre(0, 2, 4));
   EXPECT_THAT(steps_done, ElementsAre(1, 4, 9, 12, 17, 17)) << "of the job, which does not go back";
   EXPECT_THAT(strategy_.learning_rates, ElementsAre(0.1, 0.1, 0.025, 0.025, 0.00625, 0.1));

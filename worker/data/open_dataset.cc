@@ -113,10 +113,10 @@ Result<PatternSizes> parse_patterns(std::string_view name) {
   if (name == "patterns") return PatternSizes();
   const std::string_view text = name.substr(kPatternsPrefix.size());
   const auto numbers = parse_numbers<4>(text, {kMostDigits, kMostDigits, kLargestPatternSide, kMostPatternClasses});
-  if (!numbers) {
+  if (!numbers || numbers->back() < 2) {
     return Status::invalid_argument(
         fmt::format("dataset '{}': must be patterns:TRAIN-TEST-SIDE-CLASSES, two counts of 1 to {}, 1 to {} pixels and "
-                    "1 to {} classes, as in patterns:60000-10000-224-1000",
+                    "2 to {} classes, as in patterns:60000-10000-224-1000",
                     name, kMostDigits, kLargestPatternSide, kMostPatternClasses));
   }
   const auto [train, test, side, classes] = *numbers;

@@ -49,7 +49,7 @@ std::string fitting_batch(const TrainingMemory& wanted, const ResolvedRun& confi
   const std::size_t all = memory.allocated + memory.free;
   const std::size_t left = all - std::min(all, libraries);
   const std::size_t room = left - left / kSpare;
-  const std::string wants = fmt::format("beside the {} of libraries a batch of {} wants {}", bytes_text(libraries),
+  const std::string wants = fmt::format("beside {} of workspace a batch of {} wants {}", bytes_text(libraries),
                                         config.batch_size, bytes_text(wanted.of(config.batch_size)));
   if (wanted.of(1) > room) return fmt::format("{}, and a batch of 1 still {}", wants, bytes_text(wanted.of(1)));
   const std::size_t fits = (room - wanted.fixed) / wanted.sample;

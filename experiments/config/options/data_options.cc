@@ -231,7 +231,7 @@ void add_data_options(std::vector<OptionSpec>& table) {
                                .placeholder = "N",
                                .sentence = "How many classes patterns has.",
                                .unit = "classes"},
-                              &C::classes, "classes", 1, worker::kMostPatternClasses),
+                              &C::classes, "classes", 2, worker::kMostPatternClasses),
                        conditions::kPatterns));
   table.push_back(only(on_or_off({.group = group,
                                   .name = "augment",

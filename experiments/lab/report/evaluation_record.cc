@@ -25,7 +25,8 @@ std::string not_evaluated_text(const EvaluationRecord& record) {
   }
   if (!record.final_evaluated) text += text.empty() ? "the final weights" : ", and the final weights";
   if (text.empty()) return text;
-  if (record.lost_evaluator) return text + ": the evaluator was lost";
+  if (record.lost_evaluator) return text + ": the evaluator was lost, or not done in time";
+  if (record.is_cut_short) return text + ": the run ended before";
   return text + ": they came faster than they could be taken and evaluated; a longer --evaluate-every helps";
 }
 

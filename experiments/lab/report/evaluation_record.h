@@ -16,12 +16,14 @@ struct EvaluationRecord {
   std::int64_t evaluated = 0;  // points that were evaluated
   bool final_evaluated = true;
   bool lost_evaluator = false;  // permanently
+  bool is_cut_short = false;    // the run has failed, and has no final weights
 };
 
 // Returns whose weights are evaluated during training.
 std::string evaluated_weights(const ResolvedRun& config);
 
-// Returns what was not evaluated, and why: "9 of 40 points: the evaluator was lost". Empty if nothing was missed.
+// Returns what was not evaluated, and why: "9 of 40 points: the evaluator was lost, or not done in time". Empty if
+// nothing was missed.
 std::string not_evaluated_text(const EvaluationRecord& record);
 // Returns, for example, "31 of 40 points, every 50 steps, and at the end: the worker's".
 std::string to_text(const EvaluationRecord& record);

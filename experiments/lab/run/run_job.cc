@@ -131,8 +131,9 @@ EvaluationRecord evaluations_of(const ResolvedRun& config, const JobFacts& job, 
           .weights = evaluated_weights(config),
           .points = std::max(evaluated, passed),
           .evaluated = evaluated,
-          .final_evaluated = outcome.is_final_evaluated,
-          .lost_evaluator = outcome.lost_evaluator};
+          .final_evaluated = outcome.is_final_evaluated && !outcome.verdict,
+          .lost_evaluator = outcome.lost_evaluator,
+          .is_cut_short = outcome.verdict.has_value()};
 }
 
 // Returns the outcome of a run that --stop-at-target has ended.

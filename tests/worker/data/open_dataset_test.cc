@@ -312,7 +312,7 @@ TEST(DatasetName, IsCheckedWithoutTouchingFiles) {
                            "grammar:0-4-3-2",
                            "patterns:5-4-32",
                            "patterns:5-4-4097-10",
-                           "patterns:5-4-32-0"}) {
+                           "patterns:5-4-32-1"}) {
     EXPECT_EQ(check_dataset_name(name).code(), Code::kInvalidArgument) << name;
   }
   EXPECT_THAT(check_dataset_name("imagenet").message(), HasSubstr("must be one of digits, digits:TRAIN-TEST, mnist"));

@@ -142,8 +142,10 @@ TEST(Summary, SaysWhatWasNotEvaluatedAndWhy) {
                 "longer --evaluate-every helps\n"));
   facts.evaluations->lost_evaluator = true;
   facts.evaluations->final_evaluated = false;
-  EXPECT_THAT(summary_text(ps_config(), reports, facts),
-              HasSubstr("\n  not evaluated     9 of 40 points, and the final weights: the evaluator was lost\n"));
+  EXPECT_THAT(
+      summary_text(ps_config(), reports, facts),
+      HasSubstr("\n  not evaluated     9 of 40 points, and the final weights: the evaluator was lost, or not done "
+                "in time\n"));
   EXPECT_EQ(to_text(*facts.evaluations), "31 of 40 points, every 50 steps: the worker's");
 }
 
@@ -152,6 +154,8 @@ TEST(Summary, TellsWhatWasEvaluatedWhereNoPointCame) {
   EXPECT_EQ(to_text(record), "at the end alone, since no point came before (every epoch): the worker's");
   record.final_evaluated = false;
   EXPECT_EQ(to_text(record), "never, since no point came (every epoch)");
+  record.is_cut_short = true;
+  EXPECT_EQ(not_evaluated_text(record), "the final weights: the run ended before");
 }
 
 TEST(Summary, LeavesOutWhatAModeDoesNotHave) {
