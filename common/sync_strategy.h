@@ -35,15 +35,26 @@
 #include "common/clock.h"
 #include "common/param_layout.h"
 #include "common/status.h"
+#include "common/tensor_span.h"
 #include "common/training_state.h"
 
 namespace syncopate {
 
-// The two arenas, layout.size() floats each, zeroed, aligned to a cache line; valid as long as the strategy. They lie
-// where the model computes: a strategy for a device provides the device's memory.
+// The two arenas, of layout.size() numbers each, zeroed, aligned to a cache line; valid as long as the strategy. They
+// lie where the model computes: a strategy for a device provides the device's memory.
 struct ParamArenas {
-  std::span<float> weights;
-  std::span<float> gradients;
+  std::span<float> weights;    // those that the update rule reads and writes
+  std::span<float> gradients;  // none if the model computes with 16-bit numbers, which are
+  // these: the weights above, rounded by join and by every update, and their gradients (Micikevicius et al. 2018,
+  // "Mixed precision training", section 3.1).
+  TensorSpan rounded_weights = {};
+  TensorSpan rounded_gradients = {};
+  // The factor of the loss, of which the gradients are then (section 3.2): one number, which changes between steps.
+  // None: 1.
+  std::span<const float> loss_scale = {};
+
+  TensorSpan model_weights() const { return rounded_weights.empty() ? TensorSpan(weights) : rounded_weights; }
+  TensorSpan model_gradients() const { return rounded_gradients.empty() ? TensorSpan(gradients) : rounded_gradients; }
 };
 
 // How many steps of a worker may be under way at once on a device. They take turns at what each needs a copy of.

@@ -52,15 +52,14 @@ class Model {
   // are tables, call this with each batch before forward.
   virtual std::span<const RowKeys> touched_rows(const BatchView& /*batch*/) { return {}; }
 
-  // Batches have batch_size() samples; `weights` and `gradients` are arenas of layout().size() floats; all lie where
-  // the backend computes. forward keeps what backward needs. backward overwrites `gradients` and calls
-  // tensor_ready(index) from the last tensor to the first, each once that tensor's gradient is final (on a device: once
-  // the work that computes it has been enqueued).
-  virtual void forward(std::span<const float> weights, const BatchView& batch) = 0;
+  // Batches have batch_size() samples; `weights` and `gradients` are arenas of layout().size() numbers of the backend's
+  // element type; all lie where it computes. forward keeps what backward needs. backward overwrites `gradients` and
+  // calls tensor_ready(index) from the last tensor to the first, each once that tensor's gradient is final (on a
+  // device: once the work that computes it has been enqueued).
+  virtual void forward(In weights, const BatchView& batch) = 0;
   // From now on forward calls `before` with each part of the arena before it reads that part, at most once per pass.
   virtual void before_reading(std::function<void(Range)> before) = 0;
-  virtual void backward(std::span<const float> weights, std::span<float> gradients,
-                        const std::function<void(std::size_t)>& tensor_ready) = 0;
+  virtual void backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) = 0;
   // Returns the loss of the last forward pass; on a device, of the last in that turn (ComputeBackend::begin_turn), for
   // which it waits.
   virtual LossAndCorrect loss(std::size_t turn) = 0;

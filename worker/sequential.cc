@@ -15,8 +15,8 @@ Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
       local_layout_(std::move(draft.local_layout)),
       scratch_(backend_),
       chain_(backend_, std::move(layers), batch_size_, scratch_, draft.pass),
-      logits_(backend_.allocate_floats(chain_.output_values() * batch_size_)),
-      logits_gradient_(backend_.allocate_floats(chain_.output_values() * batch_size_)) {
+      logits_(backend_.allocate_tensor(chain_.output_values() * batch_size_)),
+      logits_gradient_(backend_.allocate_tensor(chain_.output_values() * batch_size_)) {
   if (local_layout_.size() == 0) return;
   local_state_ = backend_.allocate_floats(local_layout_.size());
   if (local_state_.empty()) return;  // the backend keeps why
@@ -26,10 +26,17 @@ Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
   chain_.use_local_state(local_state_);
 }
 
-void Sequential::forward(std::span<const float> weights, const BatchView& batch) {
+In Sequential::values_of(const BatchView& batch) {
+  if (backend_.element_type() == ElementType::kFloat32 || batch.values.empty()) return batch.values;
+  if (converted_.empty()) converted_ = backend_.allocate_tensor(batch.values.size());
+  backend_.convert(batch.values, converted_);
+  return converted_;
+}
+
+void Sequential::forward(In weights, const BatchView& batch) {
   const int rows = batch_size_ * labels_;
   assert(batch.labels.size() == static_cast<std::size_t>(rows));
-  images_ = batch.values;
+  images_ = values_of(batch);
   ids_ = batch.ids;
   chain_.forward(weights, {images_, logits_, ids_});
   const auto classes = static_cast<int>(chain_.output_values()) / labels_;
@@ -40,8 +47,7 @@ void Sequential::forward(std::span<const float> weights, const BatchView& batch)
   backend_.softmax_cross_entropy(rows, classes, logits_, batch.labels, batch.weight, logits_gradient_);
 }
 
-void Sequential::backward(std::span<const float> weights, std::span<float> gradients,
-                          const std::function<void(std::size_t)>& tensor_ready) {
+void Sequential::backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {
   // Nobody learns from the images' gradient.
   chain_.backward(weights, {images_, logits_, ids_}, {logits_gradient_, {}}, gradients, tensor_ready);
 }

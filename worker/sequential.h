@@ -24,14 +24,16 @@ class Sequential final : public Model {
   double flops_per_sample() const override { return chain_.flops_per_sample(); }
 
   void initialize(std::uint64_t seed, std::span<float> weights) const override { chain_.initialize(seed, weights); }
-  void forward(std::span<const float> weights, const BatchView& batch) override;
+  void forward(In weights, const BatchView& batch) override;
   void before_reading(std::function<void(Range)> before) override { chain_.before_reading(std::move(before)); }
-  void backward(std::span<const float> weights, std::span<float> gradients,
-                const std::function<void(std::size_t)>& tensor_ready) override;
+  void backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) override;
   LossAndCorrect loss(std::size_t turn) override { return backend_.loss(turn); }
   std::span<const float> logits() override { return backend_.host_view(logits_); }
 
  private:
+  // A batch's images, or other values, in the type that the layers compute with.
+  In values_of(const BatchView& batch);
+
   std::string name_;
   int batch_size_;
   int labels_;  // per sample
@@ -40,9 +42,10 @@ class Sequential final : public Model {
   ParamLayout local_layout_;
   GradientScratch scratch_;  // of the chain
   Chain chain_;
-  Out local_state_;
+  Floats local_state_;
   Out logits_;
   Out logits_gradient_;
+  Out converted_;             // the batch's values, if the backend computes with another type than theirs
   In images_;                 // from the last forward; may be other values than images
   std::span<const int> ids_;  // from the last forward
 };

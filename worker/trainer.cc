@@ -153,7 +153,7 @@ class Training {
   void plant_nan(std::size_t tensor) {
     const Range range = parts_.model.layout().tensors()[tensor].range;
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    parts_.backend.upload({&nan, 1}, arenas_.gradients.subspan(range.begin + range.size() / 2, 1));
+    parts_.backend.upload({&nan, 1}, arenas_.model_gradients().subspan(range.begin + range.size() / 2, 1));
   }
 
   // Looks at the whole gradient, and hands over what was held back of it, if that is to be.
@@ -233,7 +233,7 @@ class Training {
   // Computes the gradients of a batch and hands them over.
   Status compute(const BatchView& batch, GivenStep& given, Lap& lap, TraceSpan& phase) {
     StepRecord& record = given.record;
-    parts_.model.forward(arenas_.weights, batch);
+    parts_.model.forward(arenas_.model_weights(), batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);
     straggle("forward");
     given.straggled_forward = straggled();
@@ -243,7 +243,7 @@ class Training {
     parts_.activity.set("backward", step_);
     begin(Phase::kBackward);
     progress_.begin();
-    parts_.model.backward(arenas_.weights, arenas_.gradients, tensor_ready_);
+    parts_.model.backward(arenas_.model_weights(), arenas_.model_gradients(), tensor_ready_);
     SYNCOPATE_RETURN_IF_ERROR(judge_gradient(batch, record.samples > 0));
     straggle("backward");
     record.straggle = straggled();
@@ -398,6 +398,7 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
     parts.backend.upload(initial.span(), arenas.weights);
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, parts.strategy.join());
+  if (!arenas.loss_scale.empty()) parts.backend.scale_gradients_by(arenas.loss_scale);
   Quota quota(parts.batches, options.workers, options.total_steps);
   Work& work = parts.work != nullptr ? *parts.work : quota;
   SYNCOPATE_RETURN_IF_ERROR(work.begin(parts.strategy.first_step()));

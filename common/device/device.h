@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/optimizer/optimizer.h"
 #include "common/status.h"
+#include "common/tensor_span.h"
 
 namespace syncopate {
 
@@ -49,6 +50,9 @@ class Stream {
   // memory, when the update is made.
   virtual void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
                       const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) = 0;
+
+  // to = from, rounded to its type. Both have the same size, lie on the device, and do not overlap.
+  virtual void convert(ConstTensorSpan from, TensorSpan to) = 0;
 
   virtual void record(Event& event) = 0;
   // Work enqueued on this stream from now on begins after the event's current point.

@@ -78,6 +78,14 @@ class ShadowDevice::ShadowStream final : public Stream {
     }
     device_.push(queue_, [=] { shadow_update(rule, weights, gradient, state, *constants); }, {});
   }
+  // Rounding is for the software GPU's tests: here all numbers are floats.
+  void convert(ConstTensorSpan from, TensorSpan to) override {
+    if (!device_.is_device(from.bytes()) || !device_.is_device(to.bytes())) {
+      ADD_FAILURE() << "a conversion of what is not device memory";
+    }
+    if (from.size() != to.size()) ADD_FAILURE() << "a conversion to another length";
+    device_.push(queue_, [=] { std::copy(from.begin(), from.end(), to.begin()); }, {});
+  }
   void record(Event& event) override {
     if (device_.failure_.ok()) device_.record(queue_, dynamic_cast<ShadowEvent&>(event).point);
   }

@@ -39,7 +39,7 @@ class Gpt : public testing::Test {
     Tensor weights = initial_weights(model);
     for (const TensorSpec& tensor : model.layout().tensors()) {
       if (tensor.name.find("norm") != std::string::npos) continue;
-      for (float& weight : slice(Out(weights), tensor.range)) weight *= 10;
+      for (float& weight : slice(Floats(weights), tensor.range)) weight *= 10;
     }
     return weights;
   }
@@ -55,13 +55,13 @@ class Gpt : public testing::Test {
     Pass pass;
     pass.gradients.assign(weights.size(), 0.0f);
     for (const TensorSpec& tensor : model.layout().tensors()) {
-      std::ranges::fill(slice(Out(pass.gradients), tensor.range), std::nanf(""));
+      std::ranges::fill(slice(Floats(pass.gradients), tensor.range), std::nanf(""));
     }
     model.forward(weights, batch());
     pass.result = model.loss();
     model.backward(weights, pass.gradients, [&](std::size_t tensor) {
       pass.reported.push_back(tensor);
-      for (float value : slice(In(pass.gradients), model.layout().tensors()[tensor].range)) {
+      for (float value : slice(ConstFloats(pass.gradients), model.layout().tensors()[tensor].range)) {
         ASSERT_FALSE(std::isnan(value)) << model.layout().tensors()[tensor].name << " is not final";
       }
     });
@@ -123,7 +123,7 @@ TEST_F(Gpt, AsksForItsWeightsBeforeItReadsThemAndForNoneTwice) {
   model->before_reading([&](Range range) {
     EXPECT_GE(range.begin, asked_to);
     asked_to = range.end;
-    std::ranges::copy(slice(In(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
+    std::ranges::copy(slice(ConstFloats(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
   });
   model->forward(arena, batch());
   EXPECT_EQ(model->loss().loss, expected);
@@ -167,7 +167,7 @@ TEST_F(Gpt, BeginsWithNormalWeightsThoseIntoTheStreamSmaller) {
   const Tensor weights = initial_weights(*model);
   EXPECT_EQ(weights, initial_weights(*must_make("gpt:8-4-64", *onednn_, 2, 64, 256)));
   for (const TensorSpec& tensor : model->layout().tensors()) {
-    const In values = slice(In(weights), tensor.range);
+    const ConstFloats values = slice(ConstFloats(weights), tensor.range);
     double squares = 0;
     for (const float value : values) squares += static_cast<double>(value) * value;
     const double deviation = std::sqrt(squares / static_cast<double>(values.size()));

@@ -39,7 +39,7 @@ TrainedPass run_pass(Model& model, const Tensor& weights, const BatchView& batch
   pass.result = model.loss();
   model.backward(weights, pass.gradients, [&](std::size_t tensor) {
     pass.reported.push_back(tensor);
-    const In gradient = slice(In(pass.gradients), model.layout().tensors()[tensor].range);
+    const ConstFloats gradient = slice(ConstFloats(pass.gradients), model.layout().tensors()[tensor].range);
     for (float value : gradient) ASSERT_FALSE(std::isnan(value)) << "tensor " << tensor << " is not final";
   });
   return pass;
@@ -119,7 +119,7 @@ TEST_F(ModelTest, ForwardAsksForWeightsBeforeItReadsThemAndForNoneTwice) {
     model->before_reading([&](Range range) {
       EXPECT_GE(range.begin, asked_to);
       asked_to = range.end;
-      std::ranges::copy(slice(In(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
+      std::ranges::copy(slice(ConstFloats(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
     });
     model->forward(arena, {images, labels});
     EXPECT_EQ(model->loss().loss, expected) << spec;
@@ -179,7 +179,7 @@ TEST_F(ModelTest, InitialWeightsFollowFromTheSeedAloneAndStayWithinTheirLimits) 
   EXPECT_NE(weights, initial_weights(*model, 4));
   const auto largest = [&](std::size_t tensor) {
     float magnitude = 0;
-    for (float value : slice(In(weights), model->layout().tensors()[tensor].range)) {
+    for (float value : slice(ConstFloats(weights), model->layout().tensors()[tensor].range)) {
       magnitude = std::max(magnitude, std::abs(value));
     }
     return magnitude;
@@ -195,7 +195,7 @@ TEST_F(ModelTest, InitialWeightsFollowFromTheSeedAloneAndStayWithinTheirLimits) 
 // The largest of so many draws is hardly below the limit, and never above it.
 void expect_limit(Model& model, const Tensor& weights, std::size_t tensor, double limit) {
   double largest = 0;
-  for (const float value : slice(In(weights), model.layout().tensors()[tensor].range)) {
+  for (const float value : slice(ConstFloats(weights), model.layout().tensors()[tensor].range)) {
     largest = std::max(largest, static_cast<double>(std::abs(value)));
   }
   EXPECT_LE(largest, limit * (1 + 1e-6)) << model.layout().tensors()[tensor].name;
@@ -220,7 +220,7 @@ TEST_F(ModelTest, BeginsWithWeightsOfTheInitialisationInItsSpec) {
     expect_limit(*model, weights, 2, hidden);
     expect_limit(*model, weights, 4, last);
     for (const std::size_t bias : {1, 3, 5}) {
-      EXPECT_THAT(slice(In(weights), model->layout().tensors()[bias].range), Each(0.0f));
+      EXPECT_THAT(slice(ConstFloats(weights), model->layout().tensors()[bias].range), Each(0.0f));
     }
   }
 }

@@ -96,7 +96,7 @@ TEST_F(Resnet, ReportsTensorsFromTheLastToTheFirstEachWhenItIsFinal) {
     std::size_t next = model->layout().tensors().size();
     model->backward(weights, gradients, [&](std::size_t tensor) {
       ASSERT_EQ(tensor, --next);
-      const In gradient = slice(In(gradients), model->layout().tensors()[tensor].range);
+      const ConstFloats gradient = slice(ConstFloats(gradients), model->layout().tensors()[tensor].range);
       ASSERT_THAT(gradient, Each(Not(testing::IsNan()))) << model->layout().tensors()[tensor].name;
     });
     EXPECT_EQ(next, 0u);
@@ -113,7 +113,7 @@ TEST_F(Resnet, ForwardAsksForWeightsBeforeItReadsThemAndForNoneTwice) {
   model->before_reading([&](Range range) {
     EXPECT_GE(range.begin, asked_to);
     asked_to = range.end;
-    std::ranges::copy(slice(In(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
+    std::ranges::copy(slice(ConstFloats(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
   });
   model->forward(arena, {images_, labels_});
   EXPECT_EQ(model->loss().loss, expected);
@@ -200,7 +200,7 @@ TEST_F(Resnet, BeginsWithMomentsOfZeroAndOne) {
   const auto model = make(*onednn_, kSmall);
   for (const TensorSpec& tensor : model->local_layout().tensors()) {
     const float expected = tensor.name.ends_with(".running_var") ? 1.0f : 0.0f;
-    EXPECT_THAT(slice(In(model->local_state()), tensor.range), Each(expected)) << tensor.name;
+    EXPECT_THAT(slice(ConstFloats(model->local_state()), tensor.range), Each(expected)) << tensor.name;
   }
 }
 

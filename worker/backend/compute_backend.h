@@ -1,7 +1,8 @@
-// ComputeBackend: the tensor operations that layers are written in, forward and backward. All tensors are dense
-// float32. Images are (batch, height, width, channels), weights of a convolution (out, kernel height, kernel width,
-// in), weights of a dense layer (out, in). No call allocates after the first one of its shape (a library below may
-// still make short lists of its own). One thread per instance.
+// ComputeBackend: the tensor operations that layers are written in, forward and backward. All tensors are dense. Those
+// of one pass are of one type, element_type(): float32, or 16-bit numbers on a device, which computes with them in
+// float32. What is declared as floats is float32 always. Images are (batch, height, width, channels), weights of a
+// convolution (out, kernel height, kernel width, in), weights of a dense layer (out, in). No call allocates after the
+// first one of its shape (a library below may still make short lists of its own). One thread per instance.
 //
 // If a backend computes on a device, all tensors lie in that device's memory, and operations are only enqueued, in
 // order: they return before they are done, and a failure is kept for status(). On the CPU they are done on return.
@@ -12,6 +13,7 @@
 #include <span>
 
 #include "common/status.h"
+#include "common/tensor_span.h"
 #include "worker/backend/phase_timer.h"
 #include "worker/backend/sequence_shapes.h"
 
@@ -69,17 +71,19 @@ struct BiasShape {
   bool relu = false;  // forward ends with max(y, 0)
 };
 
-using In = std::span<const float>;
-using Out = std::span<float>;
+using In = ConstTensorSpan;
+using Out = TensorSpan;
+using ConstFloats = std::span<const float>;
+using Floats = std::span<float>;
 
 // Moments by channel.
 struct BatchMoments {
-  Out mean;
-  Out inverse_deviation;  // 1 / sqrt(variance + kBatchNormEpsilon), with the biased variance
+  Floats mean;
+  Floats inverse_deviation;  // 1 / sqrt(variance + kBatchNormEpsilon), with the biased variance
 };
 struct RunningMoments {
-  Out mean;
-  Out variance;
+  Floats mean;
+  Floats variance;
 };
 inline constexpr float kBatchNormEpsilon = 1e-5f;
 inline constexpr float kBatchNormMomentum = 0.1f;  // weight of a batch in the running moments
@@ -100,12 +104,15 @@ class ComputeBackend {
   virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
   // Returns how many bytes have been asked of allocate(), and were there.
   virtual std::size_t allocated() const = 0;
-  Out allocate_floats(std::size_t count);
-  // Copies from the host's memory to a tensor. May wait.
-  virtual void upload(In host, Out tensor) = 0;
+  Floats allocate_floats(std::size_t count);
+  Out allocate_tensor(std::size_t count);
+  // The type of the tensors that layers compute with.
+  virtual ElementType element_type() const { return ElementType::kFloat32; }
+  // Copies from the host's memory to a tensor, rounded to its type. May wait.
+  virtual void upload(ConstFloats host, Out tensor) = 0;
   // Returns a tensor in host memory once all operations so far are done; valid until the next call. May wait. On
   // failure returns an empty span and keeps the failure for status().
-  virtual In host_view(In tensor) = 0;
+  virtual ConstFloats host_view(In tensor) = 0;
 
   // Waits until all operations so far are done; on the CPU they always are.
   virtual void finish() {}
@@ -134,6 +141,9 @@ class ComputeBackend {
 
   // y += x.
   virtual void add(In x, Out y) = 0;
+
+  // y = x, rounded to y's type.
+  virtual void convert(ConstFloats x, Out y) = 0;
 
   // `index` stores, by output, which element of the window was the largest (the first among equals), 0 .. size*size-1.
   virtual void max_pool_forward(const PoolShape&, In x, Out y, std::span<unsigned char> index) = 0;
@@ -169,10 +179,10 @@ class ComputeBackend {
 
   // y = (x - mean) / sqrt(variance + kLayerNormEpsilon) · gamma + beta, with each row's own mean and variance (Ba et
   // al. 2016, section 3). `moments` (rows, 2) stores its mean and 1 / sqrt(...).
-  virtual void layer_norm_forward(const LayerNormShape&, In x, In gamma, In beta, Out y, Out moments) = 0;
+  virtual void layer_norm_forward(const LayerNormShape&, In x, In gamma, In beta, Out y, Floats moments) = 0;
   // `residual` is the gradient of x by way of a residual connection past the norm, which is added to dx, or empty.
-  virtual void layer_norm_backward(const LayerNormShape&, In x, In gamma, In moments, In dy, In residual, Out dgamma,
-                                   Out dbeta, Out dx) = 0;
+  virtual void layer_norm_backward(const LayerNormShape&, In x, In gamma, ConstFloats moments, In dy, In residual,
+                                   Out dgamma, Out dbeta, Out dx) = 0;
 
   // y = x/2 · (1 + tanh(sqrt(2/pi) · (x + 0.044715 x³))) (Hendrycks and Gimpel 2016, section 2).
   virtual void gelu_forward(In x, Out y) = 0;
@@ -181,8 +191,8 @@ class ComputeBackend {
   // Causal self-attention of several heads (Vaswani et al. 2017, section 3.2). qkv(B, T, 3, H, C/H) holds queries, keys
   // and values. For each head p = softmax over s <= t of q[t] · k[s] / sqrt(C/H), 0 beyond, and y(B, T, H, C/H)[t] =
   // the sum of p[t][s] v[s]. `storage` holds what the backend wants to keep for backward, which may overwrite it.
-  virtual void attention_forward(const AttentionShape&, In qkv, Out y, Out storage) = 0;
-  virtual void attention_backward(const AttentionShape&, In qkv, In y, In dy, Out storage, Out dqkv) = 0;
+  virtual void attention_forward(const AttentionShape&, In qkv, Out y, Floats storage) = 0;
+  virtual void attention_backward(const AttentionShape&, In qkv, In y, In dy, Floats storage, Out dqkv) = 0;
   // Returns the number of floats of `storage`.
   virtual std::size_t attention_storage(const AttentionShape&) const = 0;
 
@@ -194,7 +204,11 @@ class ComputeBackend {
                                      Out dlogits) = 0;
   // The squared error of one output a sample: stores (output - target)^2, times the weight, in the mean over the batch,
   // and writes its gradient unless `doutputs` is empty. Labels below 0, and devices, as above; nothing is correct.
-  virtual void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) = 0;
+  virtual void squared_error(In outputs, ConstFloats targets, std::span<const int> labels, double weight,
+                             Out doutputs) = 0;
+  // From now on both multiply the gradient by this number, where the backend computes; it is read each time. Only for
+  // devices.
+  virtual void scale_gradients_by(ConstFloats /*factor*/) {}
   // Returns the result of the last of these two that was enqueued in that turn (begin_turn). Waits for it.
   virtual LossAndCorrect loss(std::size_t turn) = 0;
   LossAndCorrect loss() { return loss(0); }
@@ -207,9 +221,14 @@ class ComputeBackend {
   virtual PhaseTimer* phase_timer() { return nullptr; }
 };
 
-inline Out ComputeBackend::allocate_floats(std::size_t count) {
+inline Floats ComputeBackend::allocate_floats(std::size_t count) {
   const std::span<std::byte> memory = allocate(count * sizeof(float));
   return {reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)};
+}
+
+inline Out ComputeBackend::allocate_tensor(std::size_t count) {
+  const std::span<std::byte> memory = allocate(count * size_of(element_type()));
+  return {memory.data(), memory.size() / size_of(element_type()), element_type()};
 }
 
 // Plain loops; the oracle of the tests.

@@ -17,13 +17,15 @@ class HostBackend : public ComputeBackend {
     return std::as_writable_bytes(buffer.span()).first(bytes);
   }
   std::size_t allocated() const override { return allocated_; }
-  void upload(In host, Out tensor) override { std::ranges::copy(host, tensor.begin()); }
-  In host_view(In tensor) override { return tensor; }
+  void upload(ConstFloats host, Out tensor) override { std::ranges::copy(host, tensor.begin()); }
+  ConstFloats host_view(In tensor) override { return tensor; }
+  void convert(ConstFloats x, Out y) override { std::ranges::copy(x, y.begin()); }
   Status status() const override { return {}; }
   LossAndCorrect loss(std::size_t /*turn*/) override { return loss_; }
   // All probabilities: a head's stay in the cache.
   std::size_t attention_storage(const AttentionShape& shape) const override { return shape.probabilities(); }
-  void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) override {
+  void squared_error(In outputs, ConstFloats targets, std::span<const int> labels, double weight,
+                     Out doutputs) override {
     loss_ = {};
     const double share = weight / static_cast<double>(labels.size());
     for (std::size_t n = 0; n < labels.size(); ++n) {

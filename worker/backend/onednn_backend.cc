@@ -81,20 +81,21 @@ class OneDnnBackend final : public HostBackend {
                           Out dpositions) override {
     worker::embedding_backward(shape, ids, dy, dtokens, dpositions);
   }
-  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
+  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Floats moments) override {
     worker::layer_norm_forward(shape, x, gamma, beta, y, moments);
   }
-  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, In residual, Out dgamma,
-                           Out dbeta, Out dx) override {
+  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, ConstFloats moments, In dy, In residual,
+                           Out dgamma, Out dbeta, Out dx) override {
     worker::layer_norm_backward(shape, x, gamma, moments, dy, residual, dgamma, dbeta, dx);
   }
   void gelu_forward(In x, Out y) override { worker::gelu_forward(x, y); }
   void gelu_backward(In x, In dy, Out dx) override { worker::gelu_backward(x, dy, dx); }
-  void attention_forward(const AttentionShape& shape, In qkv, Out y, Out probabilities) override {
+  void attention_forward(const AttentionShape& shape, In qkv, Out y, Floats probabilities) override {
     const SingleThread single;
     prepared(attentions_, shape).forward(qkv, y, probabilities);
   }
-  void attention_backward(const AttentionShape& shape, In qkv, In /*y*/, In dy, Out probabilities, Out dqkv) override {
+  void attention_backward(const AttentionShape& shape, In qkv, In /*y*/, In dy, Floats probabilities,
+                          Out dqkv) override {
     const SingleThread single;
     prepared(attentions_, shape).backward(qkv, dy, probabilities, dqkv);
   }

@@ -1,20 +1,20 @@
-// Precision: the precision in which a device multiplies. Weights, activations and gradients are always stored as
-// float32, sums are computed in float32, and so is everything but dense layers and convolutions. A lower precision
-// affects only factors.
+// Precision: the precision in which a device trains. Sums are computed in float32 whatever it is, and the weights that
+// updates are added to are float32 (see ParamArenas).
 #pragma once
+
+#include "common/tensor_span.h"
 
 namespace syncopate::worker {
 
 enum class Precision {
   kFp32,  // factors are not rounded
-  kTf32,  // factors rounded to 10 bits of mantissa, with float32's range
-  // Factors of dense layers rounded to 7 bits of mantissa, with float32's range. Convolutions are those of kTf32: the
-  // only lower type to which cuDNN's convolutions of float32 tensors round is float16, in whose range small gradients
-  // vanish.
+  kTf32,  // factors of dense layers and convolutions rounded to 10 bits of mantissa, with float32's range
+  // Activations, their gradients, and the weights and gradients of the model are 16-bit numbers.
   kBf16,
+  kFp16,  // whose range is small: the loss is scaled, lest small gradients vanish
 };
 
-// "fp32", "tf32", "bf16"
+// "fp32", "tf32", "bf16", "fp16"
 inline const char* name_of(Precision value) {
   switch (value) {
     case Precision::kFp32:
@@ -23,8 +23,16 @@ inline const char* name_of(Precision value) {
       return "tf32";
     case Precision::kBf16:
       return "bf16";
+    case Precision::kFp16:
+      return "fp16";
   }
   return "";
+}
+
+// The type of the tensors that the model computes with.
+inline ElementType element_type_of(Precision value) {
+  if (value == Precision::kBf16) return ElementType::kBfloat16;
+  return value == Precision::kFp16 ? ElementType::kFloat16 : ElementType::kFloat32;
 }
 
 }  // namespace syncopate::worker

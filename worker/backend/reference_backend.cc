@@ -169,19 +169,20 @@ class ReferenceBackend : public HostBackend {
                           Out dpositions) override {
     reference::embedding_backward(shape, ids, dy, dtokens, dpositions);
   }
-  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
+  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Floats moments) override {
     reference::layer_norm_forward(shape, x, gamma, beta, y, moments);
   }
-  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, In residual, Out dgamma,
-                           Out dbeta, Out dx) override {
+  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, ConstFloats moments, In dy, In residual,
+                           Out dgamma, Out dbeta, Out dx) override {
     reference::layer_norm_backward(shape, x, gamma, moments, dy, residual, dgamma, dbeta, dx);
   }
   void gelu_forward(In x, Out y) override { reference::gelu_forward(x, y); }
   void gelu_backward(In x, In dy, Out dx) override { reference::gelu_backward(x, dy, dx); }
-  void attention_forward(const AttentionShape& shape, In qkv, Out y, Out probabilities) override {
+  void attention_forward(const AttentionShape& shape, In qkv, Out y, Floats probabilities) override {
     reference::attention_forward(shape, qkv, y, probabilities);
   }
-  void attention_backward(const AttentionShape& shape, In qkv, In /*y*/, In dy, Out probabilities, Out dqkv) override {
+  void attention_backward(const AttentionShape& shape, In qkv, In /*y*/, In dy, Floats probabilities,
+                          Out dqkv) override {
     reference::attention_backward(shape, qkv, dy, probabilities, dqkv);
   }
 
@@ -310,7 +311,7 @@ class AddressBackend final : public ReferenceBackend {
     return reserved_.emplace_back(static_cast<std::byte*>(begin), bytes);
   }
   std::size_t allocated() const override { return allocated_; }
-  void upload(In /*host*/, Out /*tensor*/) override {}
+  void upload(ConstFloats /*host*/, Out /*tensor*/) override {}
   std::size_t attention_storage(const AttentionShape& shape) const override {
     return stores_as_gpu_ ? shape.row_statistics() : shape.probabilities();
   }

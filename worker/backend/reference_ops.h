@@ -22,14 +22,14 @@ void subsample_backward(const SubsampleShape& s, In dy, Out dx);
 void embedding_forward(const EmbeddingShape& s, std::span<const int> ids, In tokens, In positions, Out y);
 void embedding_backward(const EmbeddingShape& s, std::span<const int> ids, In dy, Out dtokens, Out dpositions);
 
-void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y, Out moments);
-void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, In residual, Out dgamma, Out dbeta,
-                         Out dx);
+void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y, Floats moments);
+void layer_norm_backward(const LayerNormShape& s, In x, In gamma, ConstFloats moments, In dy, In residual, Out dgamma,
+                         Out dbeta, Out dx);
 
 void gelu_forward(In x, Out y);
 void gelu_backward(In x, In dy, Out dx);
 
-void attention_forward(const AttentionShape& s, In qkv, Out y, Out probabilities);
-void attention_backward(const AttentionShape& s, In qkv, In dy, Out probabilities, Out dqkv);
+void attention_forward(const AttentionShape& s, In qkv, Out y, Floats probabilities);
+void attention_backward(const AttentionShape& s, In qkv, In dy, Floats probabilities, Out dqkv);
 
 }  // namespace syncopate::worker::reference

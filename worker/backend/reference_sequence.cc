@@ -67,7 +67,7 @@ void embedding_backward(const EmbeddingShape& s, std::span<const int> ids, In dy
   }
 }
 
-void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y, Out moments) {
+void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y, Floats moments) {
   for (int row = 0; row < s.rows; ++row) {
     double mean = 0, variance = 0;
     for (int c = 0; c < s.width; ++c) mean += static_cast<double>(x[at(row, c, s.width)]) / s.width;
@@ -81,8 +81,8 @@ void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y,
   }
 }
 
-void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, In residual, Out dgamma, Out dbeta,
-                         Out dx) {
+void layer_norm_backward(const LayerNormShape& s, In x, In gamma, ConstFloats moments, In dy, In residual, Out dgamma,
+                         Out dbeta, Out dx) {
   const auto normalized = [&](int row, int c) {
     return (static_cast<double>(x[at(row, c, s.width)]) - moments[at(row, 0, 2)]) * moments[at(row, 1, 2)];
   };
@@ -124,7 +124,7 @@ void gelu_backward(In x, In dy, Out dx) {
   for (std::size_t i = 0; i < x.size(); ++i) dx[i] = static_cast<float>(dy[i] * gelu_slope(x[i]));
 }
 
-void attention_forward(const AttentionShape& s, In qkv, Out y, Out probabilities) {
+void attention_forward(const AttentionShape& s, In qkv, Out y, Floats probabilities) {
   each_head(s, [&](const Head& head) {
     const auto score = [&](int t, int key) {
       double sum = 0;
@@ -150,7 +150,7 @@ void attention_forward(const AttentionShape& s, In qkv, Out y, Out probabilities
   });
 }
 
-void attention_backward(const AttentionShape& s, In qkv, In dy, Out probabilities, Out dqkv) {
+void attention_backward(const AttentionShape& s, In qkv, In dy, Floats probabilities, Out dqkv) {
   each_head(s, [&](const Head& head) {
     const int T = s.context;
     const auto p = [&](int t, int key) -> float& { return probabilities[head.in_probabilities(t, key)]; };

@@ -39,7 +39,7 @@ void embedding_backward(const EmbeddingShape& s, std::span<const int> ids, In dy
   }
 }
 
-void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y, Out moments) {
+void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y, Floats moments) {
   const auto width = static_cast<std::size_t>(s.width);
   const float share = 1.0f / static_cast<float>(s.width);
   for (int row = 0; row < s.rows; ++row) {
@@ -56,8 +56,8 @@ void layer_norm_forward(const LayerNormShape& s, In x, In gamma, In beta, Out y,
   }
 }
 
-void layer_norm_backward(const LayerNormShape& s, In x, In gamma, In moments, In dy, In residual, Out dgamma, Out dbeta,
-                         Out dx) {
+void layer_norm_backward(const LayerNormShape& s, In x, In gamma, ConstFloats moments, In dy, In residual, Out dgamma,
+                         Out dbeta, Out dx) {
   const auto width = static_cast<std::size_t>(s.width);
   const float share = 1.0f / static_cast<float>(s.width);
   const float* __restrict g = gamma.data();

@@ -9,9 +9,9 @@ namespace syncopate::worker {
 void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions, Out y);
 void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens, Out dpositions);
 
-void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments);
-void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, In residual, Out dgamma,
-                         Out dbeta, Out dx);
+void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Floats moments);
+void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, ConstFloats moments, In dy, In residual,
+                         Out dgamma, Out dbeta, Out dx);
 
 void gelu_forward(In x, Out y);
 void gelu_backward(In x, In dy, Out dx);

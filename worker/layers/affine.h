@@ -35,12 +35,13 @@ class AffineParams {
   // Sets biases to zero and draws the weights. They depend on the seed, but not on other tensors of the model.
   void initialize(std::uint64_t seed, std::span<float> arena) const;
 
-  template <typename T>
-  std::span<T> weight(std::span<T> arena) const {
+  // `arena` is an In or an Out.
+  template <typename Tensor>
+  Tensor weight(const Tensor& arena) const {
     return slice(arena, weight_);
   }
-  template <typename T>
-  std::span<T> bias(std::span<T> arena) const {
+  template <typename Tensor>
+  Tensor bias(const Tensor& arena) const {
     return slice(arena, bias_);
   }
   // The range of weight and bias, which are adjacent.

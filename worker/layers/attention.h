@@ -27,7 +27,7 @@ class Attention final : public Layer {
  private:
   ComputeBackend& backend_;
   AttentionShape shape_;
-  Out storage_;  // the backend's, from the last forward
+  Floats storage_;  // the backend's, from the last forward
 };
 
 }  // namespace syncopate::worker

@@ -46,7 +46,7 @@ class BatchNorm final : public Layer {
     std::ranges::fill(slice(state, mean_), 0.0f);
     std::ranges::fill(slice(state, variance_), 1.0f);
   }
-  void use_local_state(Out state) override { running_ = {slice(state, mean_), slice(state, variance_)}; }
+  void use_local_state(Floats state) override { running_ = {slice(state, mean_), slice(state, variance_)}; }
 
   void forward(In weights, const Activations& values) override {
     if (pass_ == Pass::kEvaluation) {

@@ -8,7 +8,7 @@ namespace syncopate::worker {
 
 Out GradientScratch::buffer(std::size_t number, std::size_t count) {
   Out& memory = buffers_[number];
-  if (memory.size() < count) memory = backend_.allocate_floats(count);
+  if (memory.size() < count) memory = backend_.allocate_tensor(count);
   return memory.size() < count ? Out() : memory.first(count);  // the backend keeps why it had no more
 }
 
@@ -24,7 +24,7 @@ Chain::Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScr
     if (pass == Pass::kEvaluation) {
       outputs_.push_back(in_place ? outputs_.back() : scratch.buffer(turn, values));
     } else {
-      outputs_.push_back(in_place ? outputs_.back() : backend.allocate_floats(values));
+      outputs_.push_back(in_place ? outputs_.back() : backend.allocate_tensor(values));
       gradients_.push_back(scratch.buffer(turn, values));
     }
   }
@@ -57,7 +57,7 @@ void Chain::initialize_local_state(std::span<float> state) const {
   for (const auto& layer : layers_) layer->initialize_local_state(state);
 }
 
-void Chain::use_local_state(Out state) {
+void Chain::use_local_state(Floats state) {
   for (const auto& layer : layers_) layer->use_local_state(state);
 }
 

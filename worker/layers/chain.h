@@ -20,7 +20,7 @@ class GradientScratch {
   // The backend must outlive it.
   explicit GradientScratch(ComputeBackend& backend) : backend_(backend) {}
 
-  // Returns `count` floats in buffer `number`, 0 or 1: the beginning of the existing buffer if it is large enough.
+  // Returns `count` numbers in buffer `number`, 0 or 1: the beginning of the existing buffer if it is large enough.
   Out buffer(std::size_t number, std::size_t count);
 
  private:
@@ -45,7 +45,7 @@ class Chain final : public Layer {
   Range params() const override;  // from the first layer's to the last one's
   void initialize(std::uint64_t seed, std::span<float> weights) const override;
   void initialize_local_state(std::span<float> state) const override;
-  void use_local_state(Out state) override;
+  void use_local_state(Floats state) override;
 
   void forward(In weights, const Activations& values) override;
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,

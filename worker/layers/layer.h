@@ -67,7 +67,7 @@ class Layer {
   // no optimizer. `state` is that of the whole model: the first function gets it in the host's memory, the second in
   // the backend's, where it stays from then on.
   virtual void initialize_local_state(std::span<float> /*state*/) const {}
-  virtual void use_local_state(Out /*state*/) {}
+  virtual void use_local_state(Floats /*state*/) {}
 
   // `weights` and `arena_gradients` are whole arenas. backward overwrites this layer's part of `arena_gradients` and
   // reports its tensors, the last first.

@@ -51,7 +51,7 @@ class LayerNorm final : public Layer {
   int rows_;           // per sample
   std::size_t index_;  // of the scale in the layout; the shift follows
   Range scale_, shift_;
-  Out moments_;  // from the last forward
+  Floats moments_;  // from the last forward
 };
 
 }  // namespace syncopate::worker

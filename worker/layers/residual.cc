@@ -16,8 +16,8 @@ Residual::Residual(ComputeBackend& backend, std::unique_ptr<Layer> inner, std::u
   assert(inner_->output_values() == (shortcut_ ? shortcut_->output_values() : input_values));
   if (!shortcut_) return;
   assert(!shortcut_->in_place() && !shortcut_->uses_output_in_backward());
-  output_ = backend.allocate_floats(shortcut_->output_values() * static_cast<std::size_t>(batch_size));
-  input_gradient_ = backend.allocate_floats(input_values * static_cast<std::size_t>(batch_size));
+  output_ = backend.allocate_tensor(shortcut_->output_values() * static_cast<std::size_t>(batch_size));
+  input_gradient_ = backend.allocate_tensor(input_values * static_cast<std::size_t>(batch_size));
 }
 
 double Residual::flops_per_sample() const {
@@ -36,7 +36,7 @@ void Residual::initialize_local_state(std::span<float> state) const {
   if (shortcut_) shortcut_->initialize_local_state(state);
 }
 
-void Residual::use_local_state(Out state) {
+void Residual::use_local_state(Floats state) {
   inner_->use_local_state(state);
   if (shortcut_) shortcut_->use_local_state(state);
 }

@@ -24,7 +24,7 @@ class Residual final : public Layer {
   Range params() const override;
   void initialize(std::uint64_t seed, std::span<float> weights) const override;
   void initialize_local_state(std::span<float> state) const override;
-  void use_local_state(Out state) override;
+  void use_local_state(Floats state) override;
 
   void forward(In weights, const Activations& values) override;
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,

@@ -26,8 +26,8 @@ class Ncf final : public Recommender {
         half_(static_cast<std::size_t>(shape.dimensions)) {}
 
  private:
-  void combine(In /*values*/, In rows, const Parts& to) const override {
-    const In user = rows.first(2 * half_), item = rows.last(2 * half_);
+  void combine(ConstFloats /*values*/, ConstFloats rows, const Parts& to) const override {
+    const ConstFloats user = rows.first(2 * half_), item = rows.last(2 * half_);
     for (std::size_t i = 0; i < half_; ++i) {
       to.beside_tower[i] = user[i] * item[i];
       to.tower_input[i] = user[half_ + i];
@@ -36,9 +36,9 @@ class Ncf final : public Recommender {
     to.logit = 0;
   }
 
-  void separate(In rows, const Parts& gradients, Out to) const override {
-    const In user = rows.first(2 * half_), item = rows.last(2 * half_);
-    const Out of_user = to.first(2 * half_), of_item = to.last(2 * half_);
+  void separate(ConstFloats rows, const Parts& gradients, Floats to) const override {
+    const ConstFloats user = rows.first(2 * half_), item = rows.last(2 * half_);
+    const Floats of_user = to.first(2 * half_), of_item = to.last(2 * half_);
     for (std::size_t i = 0; i < half_; ++i) {
       of_user[i] = gradients.beside_tower[i] * item[i];
       of_item[i] = gradients.beside_tower[i] * user[i];

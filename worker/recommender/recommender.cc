@@ -19,7 +19,7 @@ std::span<T> part(std::span<T> tensor, std::size_t sample, std::size_t each) {
 
 }  // namespace
 
-LossAndCorrect sigmoid_cross_entropy(In logits, std::span<const int> labels, Out dlogits) {
+LossAndCorrect sigmoid_cross_entropy(ConstFloats logits, std::span<const int> labels, Floats dlogits) {
   assert(logits.size() == labels.size() && dlogits.size() == labels.size());
   const auto batch = static_cast<double>(labels.size());
   LossAndCorrect result;
@@ -90,7 +90,7 @@ void Recommender::before_reading(std::function<void(Range)> before) {
   before_reading_ = std::move(before);
 }
 
-void Recommender::forward(std::span<const float> weights, const BatchView& batch) {
+void Recommender::forward(In weights, const BatchView& batch) {
   assert(batch.labels.size() == static_cast<std::size_t>(shape_.batch_size));
   for (RowEmbedding& table : tables_) {
     if (shape_.kind == EmbeddingKind::kDense) table.touch(batch.ids);
@@ -109,8 +109,7 @@ void Recommender::forward(std::span<const float> weights, const BatchView& batch
   loss_ = sigmoid_cross_entropy(logit_.values, batch.labels, logit_.gradients);
 }
 
-void Recommender::backward(std::span<const float> weights, std::span<float> gradients,
-                           const std::function<void(std::size_t)>& tensor_ready) {
+void Recommender::backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {
   head_->backward(weights, {head_input_.values, logit_.values}, {logit_.gradients, head_input_.gradients}, gradients,
                   tensor_ready);
   for (std::size_t i = 0; i < logit_.values.size(); ++i) {
@@ -126,9 +125,9 @@ void Recommender::backward(std::span<const float> weights, std::span<float> grad
   }
 }
 
-void Recommender::combine_all(In values) {
+void Recommender::combine_all(ConstFloats values) {
   for (std::size_t i = 0; i < logit_.values.size(); ++i) {
-    combine(part(values, i, values_), part(In(rows_.values), i, rows_.each),
+    combine(part(values, i, values_), part(ConstFloats(rows_.values), i, rows_.each),
             {part(tower_input_.values, i, tower_input_.each),
              part(head_input_.values, i, head_input_.each).first(beside_), extra_logit_.values[i]});
   }
@@ -136,7 +135,7 @@ void Recommender::combine_all(In values) {
 
 void Recommender::separate_all() {
   for (std::size_t i = 0; i < logit_.values.size(); ++i) {
-    separate(part(In(rows_.values), i, rows_.each),
+    separate(part(ConstFloats(rows_.values), i, rows_.each),
              {part(tower_input_.gradients, i, tower_input_.each),
               part(head_input_.gradients, i, head_input_.each).first(beside_), logit_.gradients[i]},
              part(rows_.gradients, i, rows_.each));

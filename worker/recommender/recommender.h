@@ -20,7 +20,7 @@ namespace syncopate::worker {
 // Sigmoid and cross-entropy over one logit per sample, in the host's memory: log(1 + exp(logit)) - label · logit, in a
 // form that stays finite for large logits. Labels are 0 or 1. Writes d(mean loss)/d(logits) to dlogits. A sample is
 // correct if (logit > 0) equals its label.
-LossAndCorrect sigmoid_cross_entropy(In logits, std::span<const int> labels, Out dlogits);
+LossAndCorrect sigmoid_cross_entropy(ConstFloats logits, std::span<const int> labels, Floats dlogits);
 
 struct RecommenderShape {
   std::string name;  // as requested
@@ -41,10 +41,9 @@ class Recommender : public Model {
   void initialize(std::uint64_t seed, std::span<float> weights) const override;
   // Empty if the embeddings are dense.
   std::span<const RowKeys> touched_rows(const BatchView& batch) override;
-  void forward(std::span<const float> weights, const BatchView& batch) override;
+  void forward(In weights, const BatchView& batch) override;
   void before_reading(std::function<void(Range)> before) override;
-  void backward(std::span<const float> weights, std::span<float> gradients,
-                const std::function<void(std::size_t)>& tensor_ready) override;
+  void backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) override;
   LossAndCorrect loss(std::size_t /*turn*/) override { return loss_; }
   std::span<const float> scores() override { return logit_.values; }
 
@@ -58,25 +57,25 @@ class Recommender : public Model {
     int beside_tower = 0;
   };
   struct Parts {
-    Out tower_input;
-    Out beside_tower;
+    Floats tower_input;
+    Floats beside_tower;
     float& logit;
   };
   Recommender(const RecommenderShape& shape, const SampleForm& form, const Widths& widths, ComputeBackend& backend);
 
   // What each model defines, for one sample: combine computes `to` from its rows, and separate computes the rows'
   // gradients from the gradients of these. Both write all of `to`.
-  virtual void combine(In values, In rows, const Parts& to) const = 0;
-  virtual void separate(In rows, const Parts& gradients, Out to) const = 0;
+  virtual void combine(ConstFloats values, ConstFloats rows, const Parts& to) const = 0;
+  virtual void separate(ConstFloats rows, const Parts& gradients, Floats to) const = 0;
 
  private:
   // A number of values for each sample of a batch, and the gradient of the loss with respect to them.
   struct Activation {
     std::size_t each = 0;
-    Out values, gradients;
+    Floats values, gradients;
   };
   Activation activation(int each);
-  void combine_all(In values);
+  void combine_all(ConstFloats values);
   void separate_all();
 
   const RecommenderShape shape_;

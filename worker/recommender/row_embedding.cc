@@ -40,14 +40,14 @@ std::size_t RowEmbedding::begin_of(std::size_t place) const {
   return room_.begin + (kind_ == EmbeddingKind::kSparse ? place : lookup_.keys()[place]) * width_;
 }
 
-void RowEmbedding::gather(In weights, Out rows) const {
+void RowEmbedding::gather(ConstFloats weights, Floats rows) const {
   for (std::size_t i = 0; i < ids_.size(); ++i) {
     std::ranges::copy(weights.subspan(begin_of(lookup_.places()[i]), width_),
                       rows.subspan(positions_[i] * width_).begin());
   }
 }
 
-void RowEmbedding::scatter(In gradients, Out arena_gradients) const {
+void RowEmbedding::scatter(ConstFloats gradients, Floats arena_gradients) const {
   if (kind_ == EmbeddingKind::kDense) std::ranges::fill(slice(arena_gradients, room_), 0.0f);
   for (std::size_t place = 0; place < lookup_.keys().size(); ++place) {
     float* __restrict const sum = arena_gradients.data() + begin_of(place);

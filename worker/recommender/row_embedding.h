@@ -39,8 +39,8 @@ class RowEmbedding {
   RowKeys touch(std::span<const int> ids);
   // gather writes the rows of the batch's ids from an arena to (batch, id columns, width). scatter adds up `gradients`,
   // of the same form, by row into an arena.
-  void gather(In weights, Out rows) const;
-  void scatter(In gradients, Out arena_gradients) const;
+  void gather(ConstFloats weights, Floats rows) const;
+  void scatter(ConstFloats gradients, Floats arena_gradients) const;
 
  private:
   // Where the row at `place` of the batch's rows begins in the arena.

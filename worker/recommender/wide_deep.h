@@ -24,7 +24,7 @@ class WideDeep final : public Recommender {
         embedding_(static_cast<std::size_t>(shape.dimensions)) {}
 
  private:
-  void combine(In values, In rows, const Parts& to) const override {
+  void combine(ConstFloats values, ConstFloats rows, const Parts& to) const override {
     auto next = std::ranges::copy(values, to.tower_input.begin()).out;
     to.logit = 0;
     for (; !rows.empty(); rows = rows.subspan(1 + embedding_)) {
@@ -33,9 +33,9 @@ class WideDeep final : public Recommender {
     }
   }
 
-  void separate(In rows, const Parts& gradients, Out to) const override {
+  void separate(ConstFloats rows, const Parts& gradients, Floats to) const override {
     const std::size_t ids = rows.size() / (1 + embedding_);
-    In next = gradients.tower_input.last(ids * embedding_);
+    ConstFloats next = gradients.tower_input.last(ids * embedding_);
     for (; !to.empty(); to = to.subspan(1 + embedding_), next = next.subspan(embedding_)) {
       to.front() = gradients.logit;
       std::ranges::copy(next.first(embedding_), to.subspan(1).begin());

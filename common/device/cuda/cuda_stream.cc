@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "common/device/cuda/convert_kernel.h"
 #include "common/device/cuda/cuda_handles.h"
 #include "common/device/cuda/update_kernels.h"
 
@@ -68,6 +69,14 @@ void CudaStream::update(const OptimizerConfig& rule, std::span<float> weights, s
                                .second = state.second.data(),
                                .count = weights.size()},
                               stream_));
+}
+
+void CudaStream::convert(ConstTensorSpan from, TensorSpan to) {
+  assert(from.size() == to.size());
+  if (!failure_.none() || from.empty()) return;
+  if (!failure_.keep(cudaSetDevice(gpu_), "cudaSetDevice")) return;
+  failure_.giving("a conversion");
+  failure_.keep(launch_convert(from, to, stream_));
 }
 
 void CudaStream::record(Event& event) {

@@ -61,6 +61,7 @@ class CudaStream final : public Stream {
   void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) override;
   void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
               const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) override;
+  void convert(ConstTensorSpan from, TensorSpan to) override;
   void record(Event& event) override;
   void wait_for(const Event& event) override;
 

@@ -20,7 +20,7 @@ class TimedModel final : public worker::Model {
   std::span<float> local_state() override { return model_->local_state(); }
   std::span<const RowKeys> touched_rows(const worker::BatchView& batch) override { return model_->touched_rows(batch); }
 
-  void forward(std::span<const float> weights, const worker::BatchView& batch) override {
+  void forward(worker::In weights, const worker::BatchView& batch) override {
     passed_ = 0;
     model_->forward(weights, batch);
     pass_before(layout().size());
@@ -31,7 +31,7 @@ class TimedModel final : public worker::Model {
       before(part);
     });
   }
-  void backward(std::span<const float> weights, std::span<float> gradients,
+  void backward(worker::In weights, worker::Out gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override {
     model_->backward(weights, gradients, [&](std::size_t tensor) {
       sleep_(times_.backward[tensor]);

@@ -124,7 +124,7 @@ std::span<const float> Evaluation::arena_with_rows(std::size_t model, std::span<
   for (std::size_t table = 0; table < rows.size(); ++table) {
     const std::size_t width = layout.tensors()[table].width();
     const Range from = snapshot.tensors()[snapshot.tensors().size() - rows.size() + table].range;
-    Out to = slice(arena, layout.tensors()[table].range);
+    std::span<float> to = slice(arena, layout.tensors()[table].range);
     auto found = rows[table].begin();
     for (const RowKey key : touched[table]) {
       found = std::lower_bound(found, rows[table].end(), key);

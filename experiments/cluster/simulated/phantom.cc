@@ -35,13 +35,12 @@ class PhantomModel final : public worker::Model {
   const ParamLayout& local_layout() const override { return local_layout_; }
   std::span<float> local_state() override { return {}; }
 
-  void forward(std::span<const float>, const worker::BatchView&) override {
+  void forward(worker::In, const worker::BatchView&) override {
     if (!before_) return;
     for (const TensorSpec& tensor : layout_.tensors()) before_(tensor.range);
   }
   void before_reading(std::function<void(Range)> before) override { before_ = std::move(before); }
-  void backward(std::span<const float>, std::span<float> gradients,
-                const std::function<void(std::size_t)>& tensor_ready) override {
+  void backward(worker::In, worker::Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
     for (std::size_t tensor = layout_.tensors().size(); tensor-- > 0;) {
       if (!SharedZeros::holds(gradients.data())) {
         std::ranges::fill(slice(gradients, layout_.tensors()[tensor].range), 0.0f);

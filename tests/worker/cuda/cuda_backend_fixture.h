@@ -22,6 +22,8 @@ inline double tolerance_of(Precision precision) {
       return 6e-3;
     case Precision::kBf16:
       return 3e-2;
+    case Precision::kFp16:
+      return 6e-3;
   }
   return 0;
 }
@@ -42,6 +44,21 @@ class CudaBackendFixture : public testing_support::GpuTest, public testing::With
     }
     GpuTest::TearDown();
   }
+
+  using GpuTest::download;
+  // Returns it as floats.
+  Tensor download(In tensor) {
+    const ConstFloats view = cuda_->host_view(tensor);
+    return {view.begin(), view.end()};
+  }
+  // A tensor of the type that the backend computes with.
+  Out tensor_of(const Tensor& host) {
+    const Out tensor = cuda_->allocate_tensor(host.size());
+    cuda_->upload(host, tensor);
+    return tensor;
+  }
+  // What is left of values in that type.
+  Tensor rounded(const Tensor& host) { return download(In(tensor_of(host))); }
 
   void expect_close_on_device(In actual, const Tensor& expected, const char* what) {
     expect_close(download(actual), expected, tolerance_of(GetParam()), what);

@@ -340,8 +340,7 @@ TEST_P(CudaBackend, KeepsTheLossesOfStepsThatAreUnderWay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, CudaBackend, testing::Values(Precision::kFp32, Precision::kTf32, Precision::kBf16),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(, CudaBackend, testing::Values(Precision::kFp32, Precision::kTf32), name_of_case);
 
 // Failures, apart: the fixture's backend must end without any.
 class CudaBackendFailure : public testing_support::GpuTest {};

@@ -104,8 +104,7 @@ TEST_P(CudaModel, Resnet50GivesTheSameAsOnTheProcessor) {
   expect_agrees_with(*onednn, "resnet50", {48, 48, 3}, 4, kByDirection);
 }
 
-INSTANTIATE_TEST_SUITE_P(, CudaModel, testing::Values(Precision::kFp32, Precision::kTf32, Precision::kBf16),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(, CudaModel, testing::Values(Precision::kFp32, Precision::kTf32), name_of_case);
 
 }  // namespace
 }  // namespace syncopate::worker

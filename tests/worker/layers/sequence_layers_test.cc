@@ -55,14 +55,14 @@ TEST_F(SequenceLayers, EmbeddingAddsToTheTokensGradientAndReportsItLast) {
   const std::vector<int> ids{2, 0, 2};
   const Tensor weights = random_arena(layout_), dy{1, 2, 3, 4, 5, 6};
   Tensor gradient(layout_.size()), y = poisoned(6), dy_copy = dy;
-  const Out dtokens = slice(Out(gradient), embedding.tokens());
+  const Floats dtokens = slice(Floats(gradient), embedding.tokens());
   std::ranges::fill(dtokens, 100.0f);  // by the output layer
   std::vector<std::size_t> reported;
   embedding.forward(weights, {{}, y, ids});
   EXPECT_EQ(y[2], weights[0] + weights[layout_.tensors()[1].range.begin + 2]);
   embedding.backward(weights, {{}, y, ids}, {dy_copy, {}}, gradient, [&](std::size_t t) { reported.push_back(t); });
   EXPECT_EQ(Tensor(dtokens.begin(), dtokens.end()), (Tensor{103, 104, 100, 100, 106, 108, 100, 100}));
-  const In dpositions = slice(In(gradient), layout_.tensors()[1].range);
+  const ConstFloats dpositions = slice(ConstFloats(gradient), layout_.tensors()[1].range);
   EXPECT_EQ(Tensor(dpositions.begin(), dpositions.end()), dy);
   EXPECT_EQ(reported, (std::vector<std::size_t>{1, 0}));
 }

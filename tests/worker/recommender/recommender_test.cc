@@ -144,15 +144,16 @@ TEST_P(RecommenderTest, GivesBitByBitTheSameWithSparseAndWithDenseEmbeddings) {
     const std::span<const RowKeys> rows = sparse->touched_rows(batch.view());
     for (std::size_t i = 0; i < sparse->layout().tensors().size(); ++i) {
       const TensorSpec &from = sparse->layout().tensors()[i], &to = dense->layout().tensors()[i];
-      Tensor expected(slice(In(a.gradients), from.range).begin(), slice(In(a.gradients), from.range).end());
+      Tensor expected(slice(ConstFloats(a.gradients), from.range).begin(),
+                      slice(ConstFloats(a.gradients), from.range).end());
       if (from.table) {
         expected.assign(to.range.size(), 0);
         for (std::size_t k = 0; k < rows[i].size(); ++k) {
-          std::ranges::copy(In(a.gradients).subspan(from.range.begin + k * from.width(), from.width()),
+          std::ranges::copy(ConstFloats(a.gradients).subspan(from.range.begin + k * from.width(), from.width()),
                             expected.begin() + static_cast<std::ptrdiff_t>(rows[i][k] * from.width()));
         }
       }
-      const In actual = slice(In(b.gradients), to.range);
+      const ConstFloats actual = slice(ConstFloats(b.gradients), to.range);
       EXPECT_EQ(Tensor(actual.begin(), actual.end()), expected) << to.name;
     }
   }
@@ -179,7 +180,7 @@ TEST_P(RecommenderTest, AsksForWeightsBeforeItReadsThemAndForNoneTwice) {
   model->before_reading([&](Range range) {
     EXPECT_GE(range.begin, asked_to);
     asked_to = range.end;
-    std::ranges::copy(slice(In(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
+    std::ranges::copy(slice(ConstFloats(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
   });
   model->forward(arena, batch.view());
   EXPECT_EQ(model->loss().loss, expected);
@@ -197,8 +198,8 @@ TEST_P(RecommenderTest, GivesTheSameOnBothBackends) {
     for (std::size_t i = 0; i < plain->layout().tensors().size(); ++i) {
       const TensorSpec& tensor = plain->layout().tensors()[i];
       const std::size_t size = tensor.table ? rows[i].size() * tensor.width() : tensor.range.size();
-      expect_close(In(actual.gradients).subspan(tensor.range.begin, size),
-                   In(expected.gradients).subspan(tensor.range.begin, size), 1e-6, tensor.name.c_str());
+      expect_close(ConstFloats(actual.gradients).subspan(tensor.range.begin, size),
+                   ConstFloats(expected.gradients).subspan(tensor.range.begin, size), 1e-6, tensor.name.c_str());
     }
   }
 }
@@ -209,7 +210,7 @@ TEST_P(RecommenderTest, HasGradientsThatAreSlopesOfItsLoss) {
   Tensor weights = weights_for(*model, batch);
   // Larger than they begin, so that products of embeddings matter.
   for (const TensorSpec& table : model->layout().tables()) {
-    for (float& weight : slice(Out(weights), table.range)) weight *= 10;
+    for (float& weight : slice(Floats(weights), table.range)) weight *= 10;
   }
   const Pass pass = run_pass(*model, weights, batch);
   const std::span<const RowKeys> rows = model->touched_rows(batch.view());

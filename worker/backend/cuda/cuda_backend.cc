@@ -44,10 +44,9 @@ class CudaBackend final : public ComputeBackend {
 
   std::span<std::byte> allocate(std::size_t bytes) override;
   std::size_t allocated() const override { return allocated_; }
-  void upload(In host, Out tensor) override {
-    keep(exchange_->upload(std::as_bytes(host), std::as_writable_bytes(tensor)));
-  }
-  In host_view(In tensor) override;
+  ElementType element_type() const override { return element_type_of(context_.precision); }
+  void upload(ConstFloats host, Out tensor) override;
+  ConstFloats host_view(In tensor) override;
   void finish() override {
     if (ready()) keep(exchange_->wait());
   }
@@ -82,6 +81,9 @@ class CudaBackend final : public ComputeBackend {
     if (!give("bias_gradient")) return;
     keep(launch_bias_gradient(shape.relu ? y.data() : nullptr, dy.data(), static_cast<std::size_t>(shape.rows),
                               shape.columns, db.data(), context_.fold, context_.stream));
+  }
+  void convert(ConstFloats x, Out y) override {
+    if (give("convert")) device_.compute().convert(x, y);
   }
   void add(In x, Out y) override {
     if (give("add")) keep(launch_add(x.data(), y.data(), y.size(), context_.stream));
@@ -131,13 +133,13 @@ class CudaBackend final : public ComputeBackend {
     keep(launch_column_sums(dy.data(), static_cast<std::size_t>(shape.batch), shape.context * shape.width,
                             dpositions.data(), context_.fold, context_.stream));
   }
-  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Out moments) override {
+  void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Floats moments) override {
     if (!give("layer_norm_forward")) return;
     keep(launch_layer_norm_forward(shape, x.data(), gamma.data(), beta.data(), y.data(), moments.data(),
                                    context_.stream));
   }
-  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, In moments, In dy, In residual, Out dgamma,
-                           Out dbeta, Out dx) override {
+  void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, ConstFloats moments, In dy, In residual,
+                           Out dgamma, Out dbeta, Out dx) override {
     if (!give("layer_norm_backward")) return;
     keep(launch_layer_norm_backward(shape, x.data(), gamma.data(), moments.data(), dy.data(),
                                     residual.empty() ? nullptr : residual.data(), dgamma.data(), dbeta.data(),
@@ -149,11 +151,11 @@ class CudaBackend final : public ComputeBackend {
   void gelu_backward(In x, In dy, Out dx) override {
     if (give("gelu_backward")) keep(launch_gelu_backward(x.data(), dy.data(), dx.data(), x.size(), context_.stream));
   }
-  void attention_forward(const AttentionShape& shape, In qkv, Out y, Out storage) override {
+  void attention_forward(const AttentionShape& shape, In qkv, Out y, Floats storage) override {
     if (!give("attention_forward")) return;
     keep(launch_attention_forward(shape, qkv.data(), y.data(), storage.data(), context_.stream));
   }
-  void attention_backward(const AttentionShape& shape, In qkv, In y, In dy, Out storage, Out dqkv) override {
+  void attention_backward(const AttentionShape& shape, In qkv, In y, In dy, Floats storage, Out dqkv) override {
     if (!give("attention_backward")) return;
     keep(launch_attention_backward(shape, qkv.data(), y.data(), dy.data(), storage.data(), dqkv.data(),
                                    context_.stream));
@@ -162,7 +164,8 @@ class CudaBackend final : public ComputeBackend {
 
   void softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels, double weight,
                              Out dlogits) override;
-  void squared_error(In outputs, In targets, std::span<const int> labels, double weight, Out doutputs) override;
+  void squared_error(In outputs, ConstFloats targets, std::span<const int> labels, double weight,
+                     Out doutputs) override;
   using ComputeBackend::loss;
   LossAndCorrect loss(std::size_t turn) override;
   void begin_turn(std::size_t turn) override;
@@ -184,6 +187,8 @@ class CudaBackend final : public ComputeBackend {
     return *operations.back();
   }
 
+  // Device memory for so many floats, for upload() and host_view() of other numbers.
+  Floats conversion_of(std::size_t count);
   Status open_libraries();
   Status open_loss();
   // Gives a loss of `batch` samples to the device, and the copy of its record to the host.
@@ -212,6 +217,7 @@ class CudaBackend final : public ComputeBackend {
   std::vector<std::unique_ptr<CudaDense>> denses_;
   std::vector<std::unique_ptr<CudaConv>> convs_;
   std::unique_ptr<HostExchange> exchange_;
+  std::span<std::byte> conversion_;
   std::unique_ptr<PhaseClock> phases_;
 
   // What loss() returns of one step.
@@ -274,11 +280,32 @@ std::span<std::byte> CudaBackend::allocate(std::size_t bytes) {
   return *memory;
 }
 
-In CudaBackend::host_view(In tensor) {
-  const Result<std::span<const std::byte>> view = exchange_->view(std::as_bytes(tensor));
+void CudaBackend::upload(ConstFloats host, Out tensor) {
+  if (tensor.type() == ElementType::kFloat32) {
+    keep(exchange_->upload(std::as_bytes(host), tensor.bytes()));
+    return;
+  }
+  const Floats floats = conversion_of(tensor.size());
+  keep(exchange_->upload(std::as_bytes(host), std::as_writable_bytes(floats)));
+  if (ready()) device_.compute().convert(floats, tensor);
+}
+
+ConstFloats CudaBackend::host_view(In tensor) {
+  if (tensor.type() != ElementType::kFloat32) {
+    const Floats floats = conversion_of(tensor.size());
+    if (ready()) device_.compute().convert(tensor, floats);
+    tensor = floats;
+  }
+  const Result<std::span<const std::byte>> view = exchange_->view(tensor.bytes());
   keep(view.status());
   if (!view.ok()) return {};
   return {reinterpret_cast<const float*>(view->data()), tensor.size()};
+}
+
+Floats CudaBackend::conversion_of(std::size_t count) {
+  keep(context_.grow(conversion_, count * sizeof(float)));
+  if (!ready()) return {};
+  return {reinterpret_cast<float*>(conversion_.data()), count};
 }
 
 void CudaBackend::batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
@@ -316,8 +343,8 @@ void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::
   });
 }
 
-void CudaBackend::squared_error(In outputs, In targets, std::span<const int> labels, [[maybe_unused]] double weight,
-                                Out doutputs) {
+void CudaBackend::squared_error(In outputs, ConstFloats targets, std::span<const int> labels,
+                                [[maybe_unused]] double weight, Out doutputs) {
   assert(weight == 1);
   launch_loss(labels.size(), "squared_error", [&](SampleLoss* samples, LossRecord* record) {
     return launch_squared_error(static_cast<int>(labels.size()), outputs.data(), targets.data(), doutputs.data(),

@@ -27,9 +27,9 @@ cublasComputeType_t compute_type(Precision precision) {
   switch (precision) {
     case Precision::kTf32:
       return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case Precision::kBf16:
-      return CUBLAS_COMPUTE_32F_FAST_16BF;
     case Precision::kFp32:
+    case Precision::kBf16:
+    case Precision::kFp16:
       break;
   }
   return CUBLAS_COMPUTE_32F;
