@@ -24,13 +24,13 @@ class DeviceCollective {
 
   // Tells that buffers within `memory` will be given again and again, so that the library may prepare it for its wires.
   // Once; the memory must outlive the collective. No failure: what cannot be prepared is used as it is.
-  virtual void prepare(std::span<float> memory) = 0;
+  virtual void prepare(TensorSpan memory) = 0;
 
   // Enqueues on `stream`: leaves the mean over all ranks in every rank's buffers, in place. The library may reduce
   // those of one call together.
-  virtual Status all_reduce_mean(std::span<const std::span<float>> buffers, Stream& stream) = 0;
+  virtual Status all_reduce_mean(std::span<const TensorSpan> buffers, Stream& stream) = 0;
   // Enqueues on `stream`: copies the root's buffer to every rank's.
-  virtual Status broadcast(std::span<float> buffer, int root, Stream& stream) = 0;
+  virtual Status broadcast(TensorSpan buffer, int root, Stream& stream) = 0;
 
   // Waits for an event that follows such work. If the work cannot be completed, it is aborted on every stream: fails
   // with deadline exceeded, peer lost, or cancelled after interrupt().

@@ -41,6 +41,7 @@ constexpr StepField sync_field(StepField field) {
 
 bool knows_cores(const StepRecord& record) { return record.core_wait.has_value(); }
 bool has_waited(const StepRecord& record) { return record.sync.last_shard >= 0; }
+bool is_scaled(const StepRecord& record) { return record.sync.loss_scale > 0; }
 bool has_samples(const StepRecord& record) { return record.samples > 0; }
 bool has_labels(const StepRecord& record) { return record.samples > 0 && !std::isnan(record.accuracy); }
 
@@ -65,6 +66,9 @@ constexpr StepField kFields[] = {
     sync_field<&SyncStats::staleness_mean>({.column = "staleness_mean", .form = "{:.3f}"}),
     sync_field<&SyncStats::staleness_max>({.column = "staleness_max"}),
     sync_field<&SyncStats::dropped>({.column = "dropped", .form = "{:.4g}"}),
+    sync_field<&SyncStats::loss_scale>(
+        {.column = "loss_scale", .form = "{:.8g}", .is_later = true, .is_known = is_scaled}),
+    sync_field<&SyncStats::skipped>({.column = "skipped", .is_later = true, .is_known = is_scaled}),
     field<&StepRecord::core_wait>({.column = "core_wait_us", .is_later = true, .is_known = knows_cores}),
     field<&StepRecord::compute_core_wait>(
         {.column = "compute_core_wait_us", .is_later = true, .is_known = knows_cores}),

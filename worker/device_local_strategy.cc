@@ -14,6 +14,7 @@ Result<ParamArenas> DeviceLocalStrategy::allocate(const ParamLayout& layout) {
 
 Result<std::vector<Range>> DeviceLocalStrategy::join() {
   unfinished_ = first_step();
+  SYNCOPATE_RETURN_IF_ERROR(replica_.begin(deadline()));
   return std::vector<Range>{{0, replica_.arenas().weights.size()}};
 }
 
@@ -27,6 +28,7 @@ void DeviceLocalStrategy::gradients_complete() {
   device_.compute().record(*events.begin);
   replica_.begin_updates();
   replica_.update({0, replica_.arenas().weights.size()});
+  replica_.end_updates();
   device_.compute().record(*events.end);
 }
 
@@ -37,6 +39,7 @@ Result<SyncStats> DeviceLocalStrategy::finish_step() {
   SYNCOPATE_RETURN_IF_ERROR(device_.wait(*events.done, deadline()));
   ++unfinished_;
   SyncStats stats;
+  replica_.finish_step(stats);
   stats.optimizer = device_.between(*events.begin, *events.end);
   return stats;
 }

@@ -11,9 +11,11 @@ namespace syncopate::worker {
 
 class DeviceLocalStrategy final : public SyncStrategy, public Resumable {
  public:
-  // `device` and `clock` must outlive the strategy. `timeout` bounds the wait for the end of a step.
-  DeviceLocalStrategy(const OptimizerConfig& optimizer, Device& device, const Clock& clock, Duration timeout)
-      : device_(device), clock_(clock), timeout_(timeout), replica_(optimizer, device) {}
+  // `device` and `clock` must outlive the strategy. `element` is the type that the model computes with. `timeout`
+  // bounds the wait for the end of a step.
+  DeviceLocalStrategy(const OptimizerConfig& optimizer, Device& device, ElementType element, const Clock& clock,
+                      Duration timeout)
+      : device_(device), clock_(clock), timeout_(timeout), replica_(optimizer, device, element) {}
 
   Resumable* resumable() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;

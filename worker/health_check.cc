@@ -1,5 +1,7 @@
 #include "worker/health_check.h"
 
+#include "common/device/loss_scale.h"
+
 namespace syncopate::worker {
 
 std::optional<NotFinite> HealthCheck::found(double loss, const ParamArenas& arenas, const BatchView& batch) {
@@ -7,9 +9,15 @@ std::optional<NotFinite> HealthCheck::found(double loss, const ParamArenas& aren
   return is_found_ ? std::optional(describe(loss, arenas, batch)) : std::nullopt;
 }
 
-std::optional<NotFinite> HealthCheck::found_in_loss(const StepContext& step, double loss) const {
+std::optional<NotFinite> HealthCheck::found_in_loss(const StepContext& step, double loss,
+                                                    const SyncStats& stats) const {
   const bool is_rate = !std::isfinite(step.learning_rate);
-  if (!options_ || (!is_rate && std::isfinite(loss))) return std::nullopt;
+  if (!options_) return std::nullopt;
+  if (!is_rate && std::isfinite(loss)) {
+    if (stats.skipped == 0 || stats.loss_scale > LossScale::kLeast) return std::nullopt;
+    return NotFinite{
+        .step = step.step, .quantity = NotFinite::Quantity::kGradient, .tensor = "some tensor", .loss = loss};
+  }
   return NotFinite{.step = step.step,
                    .quantity = is_rate ? NotFinite::Quantity::kRate : NotFinite::Quantity::kLoss,
                    .value = is_rate ? step.learning_rate : loss,

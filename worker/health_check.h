@@ -52,8 +52,9 @@ class HealthCheck {
   // Where gradients are read. Call it once the step's loss is known. Returns what was the first in this step that is
   // not finite, if anything: before the update, `arenas` are those of the step.
   std::optional<NotFinite> found(double loss, const ParamArenas& arenas, const BatchView& batch);
-  // Where they are not: whether the loss of `step`, whichever was begun since, or its learning rate is not finite.
-  std::optional<NotFinite> found_in_loss(const StepContext& step, double loss) const;
+  // Where they are not: whether the loss of `step`, whichever was begun since, or its learning rate is not finite; or
+  // its gradient, though the loss was not scaled up.
+  std::optional<NotFinite> found_in_loss(const StepContext& step, double loss, const SyncStats& stats) const;
 
  private:
   NotFinite describe(double loss, const ParamArenas& arenas, const BatchView& batch) const;

@@ -318,7 +318,7 @@ class Training {
       record.accuracy = static_cast<double>(learnt.correct) / (full * given.labels);
     }
     if (health_.reads_gradients() || !hooks_.not_finite) return {};
-    const auto found = health_.found_in_loss(given.context, record.loss);
+    const auto found = health_.found_in_loss(given.context, record.loss, record.sync);
     return found ? hooks_.not_finite(*found) : Status();
   }
 

@@ -19,11 +19,12 @@ Result<std::vector<Range>> DeviceAllReduceStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(prove_same_layout());
   SYNCOPATE_RETURN_IF_ERROR(prepare());
   unfinished_ = first_step();
-  collective_.prepare(replica_.arenas().gradients);
+  collective_.prepare(replica_.arenas().model_gradients());
   SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<Event> there, device_.make_event());
   SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(replica_.arenas().weights, 0, device_.compute()).in("join"));
   device_.compute().record(*there);
   SYNCOPATE_RETURN_IF_ERROR(collective_.wait(*there, deadline()).in("join: the initial weights"));
+  SYNCOPATE_RETURN_IF_ERROR(replica_.begin(deadline()));
   std::vector<Range> ranges;
   for (const Bucket& bucket : buckets_) ranges.push_back(bucket.range);
   return ranges;
@@ -76,7 +77,7 @@ void DeviceAllReduceStrategy::reduce(std::size_t index, const Event& gradients) 
   const Events& events = events_of(buckets_[index]);
   communication_->wait_for(gradients);
   communication_->record(*events.begin);
-  const std::span<float> buffer = slice(replica_.arenas().gradients, buckets_[index].range);
+  const TensorSpan buffer = slice(replica_.arenas().model_gradients(), buckets_[index].range);
   failure_ = collective_.all_reduce_mean(std::span(&buffer, 1), *communication_)
                  .in(fmt::format("step {}, bucket {}", begun_, index));
   communication_->record(*events.reduced);
@@ -85,8 +86,8 @@ void DeviceAllReduceStrategy::reduce(std::size_t index, const Event& gradients) 
 // The first bucket stands for all in the statistics: the times of the others are empty.
 void DeviceAllReduceStrategy::reduce_together() {
   if (!failure_.ok()) return;
-  std::vector<std::span<float>> buffers;
-  for (const Bucket& bucket : buckets_) buffers.push_back(slice(replica_.arenas().gradients, bucket.range));
+  std::vector<TensorSpan> buffers;
+  for (const Bucket& bucket : buckets_) buffers.push_back(slice(replica_.arenas().model_gradients(), bucket.range));
   communication_->wait_for(*events_of(buckets_.back()).ready);
   communication_->record(*events_of(buckets_.front()).begin);
   failure_ = collective_.all_reduce_mean(buffers, *communication_).in(fmt::format("step {}", begun_));
@@ -100,6 +101,9 @@ void DeviceAllReduceStrategy::gradients_complete() {
   if (!options_.overlap) reduce_together();
   if (!failure_.ok()) return;
   Stream& compute = device_.compute();
+  if (replica_.is_loss_scaled()) {
+    for (const Bucket& bucket : buckets_) compute.wait_for(*events_of(bucket).reduced);
+  }
   replica_.begin_updates();
   for (const Bucket& bucket : buckets_) {
     const Events& events = events_of(bucket);
@@ -108,6 +112,7 @@ void DeviceAllReduceStrategy::gradients_complete() {
     replica_.update(bucket.range);
     compute.record(*events.update_end);
   }
+  replica_.end_updates();
 }
 
 void DeviceAllReduceStrategy::step_given() { device_.compute().record(*done_[turn_of(begun_)]); }
@@ -118,10 +123,12 @@ Result<SyncStats> DeviceAllReduceStrategy::finish_step() {
   failure_ = collective_.wait(*done_[turn], deadline()).in(fmt::format("step {}", unfinished_));
   SYNCOPATE_RETURN_IF_ERROR(failure_);
   ++unfinished_;
-  return stats(turn);
+  SyncStats stats = stats_of(turn);
+  replica_.finish_step(stats);
+  return stats;
 }
 
-SyncStats DeviceAllReduceStrategy::stats(std::size_t turn) const {
+SyncStats DeviceAllReduceStrategy::stats_of(std::size_t turn) const {
   SyncStats stats;
   for (const Bucket& bucket : buckets_) {
     const Events& events = bucket.events[turn];
@@ -132,7 +139,7 @@ SyncStats DeviceAllReduceStrategy::stats(std::size_t turn) const {
   const Events& last = buckets_.back().events[turn];
   stats.exposed_wait = std::max(Duration::zero(), device_.between(*last.ready, *last.update_end) - stats.optimizer);
   const auto size = static_cast<std::int64_t>(collective_.size());
-  const auto bytes = static_cast<std::int64_t>(replica_.arenas().gradients.size_bytes());
+  const auto bytes = static_cast<std::int64_t>(replica_.arenas().model_gradients().size_bytes());
   stats.bytes_out = stats.bytes_in = 2 * (size - 1) * bytes / size;
   return stats;
 }

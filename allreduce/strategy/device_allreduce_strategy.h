@@ -19,6 +19,7 @@ namespace syncopate::allreduce {
 struct DeviceAllReduceOptions {
   OptimizerConfig optimizer;
   std::size_t bucket_bytes = 1024 * 1024;
+  ElementType element = ElementType::kFloat32;  // that the model computes with: gradients travel in it
   bool overlap = true;                          // as AllReduceOptions::overlap
   Duration timeout = std::chrono::seconds(30);  // for join, and for each step
 };
@@ -33,7 +34,7 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
         rendezvous_(rendezvous),
         options_(options),
         clock_(clock),
-        replica_(options.optimizer, device) {}
+        replica_(options.optimizer, device, options.element) {}
 
   Resumable* resumable() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
@@ -77,7 +78,7 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
   void reduce(std::size_t index, const Event& gradients);
   // The same for all buckets at once, after the end of backward.
   void reduce_together();
-  SyncStats stats(std::size_t turn) const;
+  SyncStats stats_of(std::size_t turn) const;
 
   DeviceCollective& collective_;
   Device& device_;

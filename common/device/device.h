@@ -20,6 +20,7 @@
 
 namespace syncopate {
 
+struct LossScale;
 namespace update_rule {
 struct UpdateConstants;
 }
@@ -36,6 +37,17 @@ struct DeviceOptimizerState {
   std::span<float> second;
 };
 
+// One update of a range of weights. All of it lies on the device.
+struct DeviceUpdate {
+  std::span<float> weights;
+  ConstTensorSpan gradient;    // of each of them
+  DeviceOptimizerState state;  // that of these weights, beginning with the first
+  // Read when the update is made. If there is a loss scale, kStepsUnderWay of them, from which LossScale::choice takes.
+  const update_rule::UpdateConstants* constants = nullptr;
+  TensorSpan rounded_weights = {};        // receives the new weights, of the gradient's type; or none
+  const LossScale* loss_scale = nullptr;  // by which the gradient is divided, and which may skip the update; or none
+};
+
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -45,11 +57,12 @@ class Stream {
   virtual void copy_to_host(std::span<const std::byte> device, std::span<std::byte> host) = 0;
   virtual void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) = 0;
 
-  // Applies the rule as Optimizer::apply does, on device memory, with the same rounding, and with weight decay for all
-  // of these weights. `state` is that of these weights, beginning with the first. `constants` are read, from device
-  // memory, when the update is made.
-  virtual void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-                      const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) = 0;
+  // Applies the rule as Optimizer::apply does, with the same rounding, and with weight decay for all of these weights.
+  virtual void update(const OptimizerConfig& rule, const DeviceUpdate& update) = 0;
+  // Sets scale.overflowed, on the device, unless all gradients are finite.
+  virtual void look_for_overflow(ConstTensorSpan gradients, LossScale& scale) = 0;
+  // scale.end_step(), on the device.
+  virtual void end_step(LossScale& scale) = 0;
 
   // to = from, rounded to its type. Both have the same size, lie on the device, and do not overlap.
   virtual void convert(ConstTensorSpan from, TensorSpan to) = 0;

@@ -23,8 +23,16 @@ Result<ParamArenas> StagedStrategy::allocate(const ParamLayout& layout) {
        {std::pair(host_.weights, &pinned_weights_), std::pair(host_.gradients, &pinned_gradients_)}) {
     SYNCOPATE_ASSIGN_OR_RETURN(*pinned, device_.pin(bytes_of(memory)));
   }
-  for (std::span<float>* arena : {&arenas_.weights, &arenas_.gradients}) {
+  for (std::span<float>* arena : {&arenas_.weights, &gradients_}) {
     SYNCOPATE_ASSIGN_OR_RETURN(*arena, allocate_floats(device_, layout.size()));
+  }
+  if (element_ == ElementType::kFloat32) {
+    arenas_.gradients = gradients_;
+    return arenas_;
+  }
+  for (TensorSpan* arena : {&arenas_.rounded_weights, &arenas_.rounded_gradients}) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory, device_.allocate(layout.size() * size_of(element_)));
+    *arena = {memory.data(), layout.size(), element_};
   }
   return arenas_;
 }
@@ -88,8 +96,10 @@ void StagedStrategy::gradient_ready(std::size_t index) {
   const Bucket& bucket = buckets_[index];
   device_.compute().record(*bucket.ready);
   copies_->wait_for(*bucket.ready);
-  copies_->copy_to_host(bytes_of(slice(arenas_.gradients, bucket.range)),
-                        bytes_of(slice(host_.gradients, bucket.range)));
+  if (element_ != ElementType::kFloat32) {
+    copies_->convert(slice(arenas_.rounded_gradients, bucket.range), slice(gradients_, bucket.range));
+  }
+  copies_->copy_to_host(bytes_of(slice(gradients_, bucket.range)), bytes_of(slice(host_.gradients, bucket.range)));
   copies_->record(*bucket.copied);
   // A device that has failed reports everything as done, but nothing may be handed over.
   while (handed_over_ <= index && device_.done(*buckets_[handed_over_].copied) && device_.status().ok()) {
@@ -150,6 +160,9 @@ void StagedStrategy::flush_weights() {
   const WeightsCopy& copy = weights_copies_[std::min(weights_sent_, weights_copies_.size() - 1)];
   copies_->record(*copy.begin);
   copies_->copy_to_device(bytes_of(slice(host_.weights, range)), bytes_of(slice(arenas_.weights, range)));
+  if (element_ != ElementType::kFloat32) {
+    copies_->convert(slice(arenas_.weights, range), slice(arenas_.rounded_weights, range));
+  }
   copies_->record(*copy.end);
   weights_sent_ = std::min(weights_sent_ + 1, weights_copies_.size());
 }

@@ -20,10 +20,11 @@ class StagedStrategy final : public SyncStrategy, public Resumable {
   // What PCI Express carries in about 10 us, which is what giving a copy and its events costs the host.
   static constexpr std::size_t kLeastCopy = 256 * 1024;
 
-  // All arguments must outlive this object. `timeout` bounds each wait for the device.
-  StagedStrategy(SyncStrategy& inner, Device& device, const Clock& clock, Duration timeout,
+  // All arguments must outlive this object. `timeout` bounds each wait for the device. `element` is the type that the
+  // model computes with: what is copied is float32, converted on the device.
+  StagedStrategy(SyncStrategy& inner, Device& device, ElementType element, const Clock& clock, Duration timeout,
                  std::size_t least_copy = kLeastCopy)
-      : inner_(inner), device_(device), clock_(clock), timeout_(timeout), least_copy_(least_copy) {}
+      : inner_(inner), device_(device), element_(element), clock_(clock), timeout_(timeout), least_copy_(least_copy) {}
   ~StagedStrategy() override { inner_.on_weights(nullptr); }
 
   // As the inner strategy.
@@ -66,11 +67,13 @@ class StagedStrategy final : public SyncStrategy, public Resumable {
 
   SyncStrategy& inner_;
   Device& device_;
+  const ElementType element_;
   const Clock& clock_;
   const Duration timeout_;
   const std::size_t least_copy_;
-  ParamArenas host_;    // the inner strategy's
-  ParamArenas arenas_;  // the device's
+  ParamArenas host_;            // the inner strategy's
+  ParamArenas arenas_;          // the device's
+  std::span<float> gradients_;  // on the device, as they are copied
   std::unique_ptr<PinnedRange> pinned_weights_;
   std::unique_ptr<PinnedRange> pinned_gradients_;
   std::unique_ptr<Stream> copies_;

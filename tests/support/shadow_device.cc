@@ -66,26 +66,22 @@ class ShadowDevice::ShadowStream final : public Stream {
     if (device.size() != host.size()) ADD_FAILURE() << "copy of " << host.size() << " bytes to " << device.size();
     device_.copy(queue_, host, device, host);
   }
-  void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-              const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) override {
-    const std::span<const float> parts[] = {weights, gradient, state.first, state.second};
+  void update(const OptimizerConfig& rule, const DeviceUpdate& update) override {
+    const std::span<const float> gradient = update.gradient;
+    const std::span<const float> parts[] = {update.weights, gradient, update.state.first, update.state.second};
     for (const std::span<const float> part : parts) {
       if (!device_.is_device(std::as_bytes(part))) ADD_FAILURE() << "an update of what is not device memory";
     }
-    if (gradient.size() != weights.size()) ADD_FAILURE() << "an update with a gradient of another length";
-    if (!device_.is_device(std::as_bytes(std::span(constants, 1)))) {
+    if (gradient.size() != update.weights.size()) ADD_FAILURE() << "an update with a gradient of another length";
+    if (!device_.is_device(std::as_bytes(std::span(update.constants, 1)))) {
       ADD_FAILURE() << "an update whose constants are not device memory";
     }
-    device_.push(queue_, [=] { shadow_update(rule, weights, gradient, state, *constants); }, {});
+    if (!update.rounded_weights.empty() || update.loss_scale != nullptr) has_floats_alone();
+    device_.push(queue_, [=] { shadow_update(rule, update.weights, gradient, update.state, *update.constants); }, {});
   }
-  // Rounding is for the software GPU's tests: here all numbers are floats.
-  void convert(ConstTensorSpan from, TensorSpan to) override {
-    if (!device_.is_device(from.bytes()) || !device_.is_device(to.bytes())) {
-      ADD_FAILURE() << "a conversion of what is not device memory";
-    }
-    if (from.size() != to.size()) ADD_FAILURE() << "a conversion to another length";
-    device_.push(queue_, [=] { std::copy(from.begin(), from.end(), to.begin()); }, {});
-  }
+  void look_for_overflow(ConstTensorSpan /*gradients*/, LossScale& /*scale*/) override { has_floats_alone(); }
+  void end_step(LossScale& /*scale*/) override { has_floats_alone(); }
+  void convert(ConstTensorSpan /*from*/, TensorSpan /*to*/) override { has_floats_alone(); }
   void record(Event& event) override {
     if (device_.failure_.ok()) device_.record(queue_, dynamic_cast<ShadowEvent&>(event).point);
   }
@@ -96,6 +92,8 @@ class ShadowDevice::ShadowStream final : public Stream {
   std::size_t queue() const { return queue_; }
 
  private:
+  static void has_floats_alone() { ADD_FAILURE() << "a shadow device has no 16-bit numbers: the software GPU has"; }
+
   ShadowDevice& device_;
   std::size_t queue_;
 };

@@ -6,7 +6,7 @@
 //
 // A copy overwrites its target with NaN before it is done: the host's at once, the device's when the copy begins (other
 // streams may get their turn in between). What no device would take (memory that is not its own, lengths that differ,
-// the time between points that are not reached) fails the running test. One thread.
+// the time between points that are not reached) fails the running test. It knows no 16-bit numbers. One thread.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ TEST(DeviceLocalStrategy, MakesTheUpdatesOfEveryRule) {
        {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
     const OptimizerConfig optimizer{.kind = kind, .weight_decay = 0.01f};
     ShadowDevice device(3);
-    DeviceLocalStrategy strategy(optimizer, device, clock, kTimeout);
+    DeviceLocalStrategy strategy(optimizer, device, ElementType::kFloat32, clock, kTimeout);
     EXPECT_EQ(train_on_device(strategy, device, 5), train_in_plain_loops(optimizer, 5));
   }
 }
@@ -29,7 +29,7 @@ TEST(DeviceLocalStrategy, MakesTheSameUpdatesWhereStepsAreLaunchedAsGraphs) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const OptimizerConfig optimizer{.kind = OptimizerKind::kAdamW, .weight_decay = 0.01f};
     ShadowDevice device(seed);
-    DeviceLocalStrategy strategy(optimizer, device, clock, kTimeout);
+    DeviceLocalStrategy strategy(optimizer, device, ElementType::kFloat32, clock, kTimeout);
     EXPECT_EQ(train_on_device(strategy, device, 12, nullptr, true), train_in_plain_loops(optimizer, 12));
   }
 }
@@ -39,7 +39,8 @@ TEST(DeviceLocalStrategy, GoesOnFromWhatAnotherHasSaved) {
   for (OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam}) {
     const OptimizerConfig optimizer{.kind = kind};
     ShadowDevice device(3), other(3);
-    DeviceLocalStrategy before(optimizer, device, clock, kTimeout), after(optimizer, other, clock, kTimeout);
+    DeviceLocalStrategy before(optimizer, device, ElementType::kFloat32, clock, kTimeout),
+        after(optimizer, other, ElementType::kFloat32, clock, kTimeout);
     train_on_device(before, device, 3);
     TrainingState state;
     ASSERT_TRUE(before.save(state).ok());
@@ -51,7 +52,7 @@ TEST(DeviceLocalStrategy, GoesOnFromWhatAnotherHasSaved) {
 TEST(DeviceLocalStrategy, RefusesAStateThatLacksSomething) {
   const SteadyClock clock;
   ShadowDevice device;
-  DeviceLocalStrategy strategy({.kind = OptimizerKind::kAdam}, device, clock, kTimeout);
+  DeviceLocalStrategy strategy({.kind = OptimizerKind::kAdam}, device, ElementType::kFloat32, clock, kTimeout);
   const ParamLayout layout = testing_support::small_layout();
   ASSERT_TRUE(strategy.allocate(layout).ok());
   TrainingState state;
@@ -62,7 +63,7 @@ TEST(DeviceLocalStrategy, RefusesAStateThatLacksSomething) {
 TEST(DeviceLocalStrategy, EndsInTimeWhereTheDeviceHangs) {
   const SteadyClock clock;
   ShadowDevice device;
-  DeviceLocalStrategy strategy({}, device, clock, kTimeout);
+  DeviceLocalStrategy strategy({}, device, ElementType::kFloat32, clock, kTimeout);
   ASSERT_TRUE(strategy.allocate(testing_support::small_layout()).ok());
   ASSERT_TRUE(strategy.join().ok());
   device.hang(true);

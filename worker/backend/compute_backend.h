@@ -235,7 +235,8 @@ inline Out ComputeBackend::allocate_tensor(std::size_t count) {
 std::unique_ptr<ComputeBackend> make_reference_backend();
 // To build models for what they say of themselves: what it allocates takes addresses and no memory; upload does
 // nothing, and nothing else may read or write there. `stores_as_gpu`: layers ask for as much as on a GPU.
-std::unique_ptr<ComputeBackend> make_address_backend(bool stores_as_gpu = false);
+std::unique_ptr<ComputeBackend> make_address_backend(bool stores_as_gpu = false,
+                                                     ElementType element = ElementType::kFloat32);
 // oneDNN, on the calling thread only, whichever that is.
 std::unique_ptr<ComputeBackend> make_onednn_backend();
 

@@ -298,7 +298,7 @@ class ReferenceBackend : public HostBackend {
 
 class AddressBackend final : public ReferenceBackend {
  public:
-  explicit AddressBackend(bool stores_as_gpu) : stores_as_gpu_(stores_as_gpu) {}
+  AddressBackend(bool stores_as_gpu, ElementType element) : stores_as_gpu_(stores_as_gpu), element_(element) {}
   ~AddressBackend() override {
     for (const std::span<std::byte> part : reserved_) munmap(part.data(), part.size());
   }
@@ -311,6 +311,7 @@ class AddressBackend final : public ReferenceBackend {
     return reserved_.emplace_back(static_cast<std::byte*>(begin), bytes);
   }
   std::size_t allocated() const override { return allocated_; }
+  ElementType element_type() const override { return element_; }
   void upload(ConstFloats /*host*/, Out /*tensor*/) override {}
   std::size_t attention_storage(const AttentionShape& shape) const override {
     return stores_as_gpu_ ? shape.row_statistics() : shape.probabilities();
@@ -318,6 +319,7 @@ class AddressBackend final : public ReferenceBackend {
 
  private:
   const bool stores_as_gpu_;
+  const ElementType element_;
   std::size_t allocated_ = 0;
   std::vector<std::span<std::byte>> reserved_;
 };
@@ -326,8 +328,8 @@ class AddressBackend final : public ReferenceBackend {
 
 std::unique_ptr<ComputeBackend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
 
-std::unique_ptr<ComputeBackend> make_address_backend(bool stores_as_gpu) {
-  return std::make_unique<AddressBackend>(stores_as_gpu);
+std::unique_ptr<ComputeBackend> make_address_backend(bool stores_as_gpu, ElementType element) {
+  return std::make_unique<AddressBackend>(stores_as_gpu, element);
 }
 
 }  // namespace syncopate::worker

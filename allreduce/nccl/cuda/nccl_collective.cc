@@ -29,15 +29,27 @@ std::string version_text() {
 
 // Has the operations of all buffers begin together. What one of them returns is of the whole only if it has failed.
 template <typename Operation>
-ncclResult_t grouped(std::span<const std::span<float>> buffers, Operation operation) {
+ncclResult_t grouped(std::span<const TensorSpan> buffers, Operation operation) {
   if (buffers.size() == 1) return operation(buffers.front());
   ncclResult_t result = ncclGroupStart();
-  for (const std::span<float> buffer : buffers) {
+  for (const TensorSpan buffer : buffers) {
     if (result != ncclSuccess && result != ncclInProgress) break;
     result = operation(buffer);
   }
   const ncclResult_t end = ncclGroupEnd();
   return result == ncclSuccess || result == ncclInProgress ? end : result;
+}
+
+ncclDataType_t type_of(ConstTensorSpan buffer) {
+  switch (buffer.type()) {
+    case ElementType::kBfloat16:
+      return ncclBfloat16;
+    case ElementType::kFloat16:
+      return ncclFloat16;
+    case ElementType::kFloat32:
+      break;
+  }
+  return ncclFloat32;
 }
 
 class NcclCollective final : public DeviceCollective {
@@ -83,10 +95,10 @@ class NcclCollective final : public DeviceCollective {
 
   // Registered memory is read and written by wires that can, without a copy to NCCL's own (its user guide, "User Buffer
   // Registration").
-  void prepare(std::span<float> memory) override {
+  void prepare(TensorSpan memory) override {
     if (!communicator_.failure().ok() || memory.empty()) return;
     const ncclResult_t result = communicator_.call("ncclCommRegister", [&](ncclComm_t communicator) {
-      return ncclCommRegister(communicator, memory.data(), memory.size_bytes(), &registration_);
+      return ncclCommRegister(communicator, memory.address(), memory.size_bytes(), &registration_);
     });
     if (result != ncclSuccess) {
       registration_ = nullptr;
@@ -94,18 +106,19 @@ class NcclCollective final : public DeviceCollective {
     }
   }
 
-  Status all_reduce_mean(std::span<const std::span<float>> buffers, Stream& stream) override {
+  Status all_reduce_mean(std::span<const TensorSpan> buffers, Stream& stream) override {
     return give(stream, "ncclAllReduce", [&](ncclComm_t communicator) {
-      return grouped(buffers, [&](std::span<float> buffer) {
-        return ncclAllReduce(buffer.data(), buffer.data(), buffer.size(), ncclFloat32, ncclAvg, communicator,
+      return grouped(buffers, [&](TensorSpan buffer) {
+        return ncclAllReduce(buffer.address(), buffer.address(), buffer.size(), type_of(buffer), ncclAvg, communicator,
                              raw(stream));
       });
     });
   }
 
-  Status broadcast(std::span<float> buffer, int root, Stream& stream) override {
+  Status broadcast(TensorSpan buffer, int root, Stream& stream) override {
     return give(stream, "ncclBroadcast", [&](ncclComm_t communicator) {
-      return ncclBroadcast(buffer.data(), buffer.data(), buffer.size(), ncclFloat32, root, communicator, raw(stream));
+      return ncclBroadcast(buffer.address(), buffer.address(), buffer.size(), type_of(buffer), root, communicator,
+                           raw(stream));
     });
   }
 

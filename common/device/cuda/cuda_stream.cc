@@ -2,8 +2,8 @@
 
 #include <cassert>
 
-#include "common/device/cuda/convert_kernel.h"
 #include "common/device/cuda/cuda_handles.h"
+#include "common/device/cuda/tensor_kernels.h"
 #include "common/device/cuda/update_kernels.h"
 
 namespace syncopate {
@@ -53,30 +53,36 @@ void CudaStream::copy_to_device(std::span<const std::byte> host, std::span<std::
                 "cudaMemcpyAsync (to the device)");
 }
 
-void CudaStream::update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-                        const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) {
-  assert(gradient.size() == weights.size());
-  assert(state_floats(rule.kind) < 1 || state.first.size() >= weights.size());
-  assert(state_floats(rule.kind) < 2 || state.second.size() >= weights.size());
-  if (!failure_.none() || weights.empty()) return;
+template <typename Launch>
+void CudaStream::give(const char* what, Launch launch) {
+  if (!failure_.none()) return;
   // A kernel is launched on the current GPU, which must be the stream's.
   if (!failure_.keep(cudaSetDevice(gpu_), "cudaSetDevice")) return;
-  failure_.giving("the optimizer's update");
-  failure_.keep(launch_update(rule, constants,
-                              {.weights = weights.data(),
-                               .gradient = gradient.data(),
-                               .first = state.first.data(),
-                               .second = state.second.data(),
-                               .count = weights.size()},
-                              stream_));
+  failure_.giving(what);
+  failure_.keep(launch());
+}
+
+void CudaStream::update(const OptimizerConfig& rule, const DeviceUpdate& update) {
+  const std::size_t count = update.weights.size();
+  assert(update.gradient.size() == count);
+  assert(state_floats(rule.kind) < 1 || update.state.first.size() >= count);
+  assert(state_floats(rule.kind) < 2 || update.state.second.size() >= count);
+  assert(update.rounded_weights.empty() ||
+         (update.rounded_weights.size() == count && update.rounded_weights.type() == update.gradient.type()));
+  if (count > 0) give("the optimizer's update", [&] { return launch_update(rule, update, stream_); });
+}
+
+void CudaStream::look_for_overflow(ConstTensorSpan gradients, LossScale& scale) {
+  give("the search for overflows", [&] { return launch_look_for_overflow(gradients, &scale, stream_); });
+}
+
+void CudaStream::end_step(LossScale& scale) {
+  give("the end of a scaled step", [&] { return launch_end_scaled_step(&scale, stream_); });
 }
 
 void CudaStream::convert(ConstTensorSpan from, TensorSpan to) {
   assert(from.size() == to.size());
-  if (!failure_.none() || from.empty()) return;
-  if (!failure_.keep(cudaSetDevice(gpu_), "cudaSetDevice")) return;
-  failure_.giving("a conversion");
-  failure_.keep(launch_convert(from, to, stream_));
+  give("a conversion", [&] { return launch_convert(from, to, stream_); });
 }
 
 void CudaStream::record(Event& event) {

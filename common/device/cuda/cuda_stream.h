@@ -59,13 +59,18 @@ class CudaStream final : public Stream {
 
   void copy_to_host(std::span<const std::byte> device, std::span<std::byte> host) override;
   void copy_to_device(std::span<const std::byte> host, std::span<std::byte> device) override;
-  void update(const OptimizerConfig& rule, std::span<float> weights, std::span<const float> gradient,
-              const DeviceOptimizerState& state, const update_rule::UpdateConstants* constants) override;
+  void update(const OptimizerConfig& rule, const DeviceUpdate& update) override;
+  void look_for_overflow(ConstTensorSpan gradients, LossScale& scale) override;
+  void end_step(LossScale& scale) override;
   void convert(ConstTensorSpan from, TensorSpan to) override;
   void record(Event& event) override;
   void wait_for(const Event& event) override;
 
  private:
+  // Launches kernels on the stream's GPU, unless something has failed; `what` names them.
+  template <typename Launch>
+  void give(const char* what, Launch launch);
+
   const int gpu_;
   const cudaStream_t stream_;
   FirstFailure& failure_;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "common/device/cuda/element_types.h"
 #include "common/device/cuda/update_kernels.h"
+#include "common/device/loss_scale.h"
 #include "common/optimizer/update_rule.h"
 
 namespace syncopate {
@@ -14,89 +16,119 @@ constexpr unsigned kThreads = 256;  // a block
 // Enough to fill the largest GPUs several times over; what is left, each thread does in further rounds.
 constexpr std::size_t kMostBlocks = 4096;
 
-// Neighbouring threads take neighbouring elements, so that each access of a warp is one piece of memory.
-template <typename Body>
-__device__ __forceinline__ void for_each_element(std::size_t count, const Body& body) {
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) body(i);
-}
+// An update's arrays, as kernels see them.
+template <typename Element>
+struct Operands {
+  float* __restrict__ weights;
+  const Element* __restrict__ gradient;
+  Element* __restrict__ rounded;
+  float* __restrict__ first;
+  float* __restrict__ second;
+  std::size_t count;
+  const UpdateConstants* __restrict__ constants;
+  const LossScale* __restrict__ scale;
+};
 
-__global__ void __launch_bounds__(kThreads) sgd_kernel(float* __restrict__ w, const float* __restrict__ g,
-                                                       std::size_t count, const UpdateConstants* __restrict__ of_step) {
-  for_each_element(count, [=, c = of_step->momentum](std::size_t i) { update_rule::sgd(w[i], g[i], c); });
-}
+struct Sgd {
+  __device__ static void apply(float& w, float g, float*, float*, std::size_t, const UpdateConstants& c) {
+    update_rule::sgd(w, g, c.momentum);
+  }
+};
 
 template <bool kNesterov>
-__global__ void __launch_bounds__(kThreads)
-    momentum_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ velocity, std::size_t count,
-                    const UpdateConstants* __restrict__ of_step) {
-  for_each_element(count, [=, c = of_step->momentum](std::size_t i) {
-    update_rule::momentum<kNesterov>(w[i], g[i], velocity[i], c);
+struct Momentum {
+  __device__ static void apply(float& w, float g, float* velocity, float*, std::size_t i, const UpdateConstants& c) {
+    update_rule::momentum<kNesterov>(w, g, velocity[i], c.momentum);
+  }
+};
+
+struct Adam {
+  __device__ static void apply(float& w, float g, float* m, float* v, std::size_t i, const UpdateConstants& c) {
+    update_rule::adam(w, g, m[i], v[i], c.adam);
+  }
+};
+
+struct Adagrad {
+  __device__ static void apply(float& w, float g, float* squares, float*, std::size_t i, const UpdateConstants& c) {
+    update_rule::adagrad(w, g, squares[i], c.adagrad);
+  }
+};
+
+struct Ftrl {
+  __device__ static void apply(float& w, float g, float* z, float* squares, std::size_t i, const UpdateConstants& c) {
+    update_rule::ftrl(w, g, z[i], squares[i], c.ftrl);
+  }
+};
+
+// Neighbouring threads take neighbouring elements, so that each access of a warp is one piece of memory.
+template <typename Rule, typename Element>
+__global__ void __launch_bounds__(kThreads) update(Operands<Element> o) {
+  if (o.scale != nullptr && o.scale->overflowed != 0) return;
+  const float share = o.scale != nullptr ? 1 / o.scale->factor : 1;  // a power of two
+  const UpdateConstants constants = o.constants[o.scale != nullptr ? o.scale->choice() : 0];
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < o.count; i += stride) {
+    Rule::apply(o.weights[i], to_float(o.gradient[i]) * share, o.first, o.second, i, constants);
+    if (o.rounded != nullptr) o.rounded[i] = from_float<Element>(o.weights[i]);
+  }
+}
+
+template <typename Rule>
+cudaError_t launch(const DeviceUpdate& u, cudaStream_t stream) {
+  const std::size_t blocks = std::min((u.weights.size() + kThreads - 1) / kThreads, kMostBlocks);
+  return with_element(u.gradient.type(), [&]<typename Element>(Element) {
+    update<Rule, Element><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
+        Operands<Element>{u.weights.data(), elements<Element>(u.gradient), elements<Element>(u.rounded_weights),
+                          u.state.first.data(), u.state.second.data(), u.weights.size(), u.constants, u.loss_scale});
+    return cudaGetLastError();
   });
 }
 
-__global__ void __launch_bounds__(kThreads)
-    adam_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ m, float* __restrict__ v,
-                std::size_t count, const UpdateConstants* __restrict__ of_step) {
-  for_each_element(count, [=, c = of_step->adam](std::size_t i) { update_rule::adam(w[i], g[i], m[i], v[i], c); });
+template <typename Rule, typename... Elements>
+cudaError_t load() {
+  cudaError_t result = cudaSuccess;
+  cudaFuncAttributes attributes;
+  const auto load_one = [&](auto* kernel) {
+    if (result == cudaSuccess) result = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
+  };
+  (load_one(update<Rule, Elements>), ...);
+  return result;
 }
 
-__global__ void __launch_bounds__(kThreads)
-    adagrad_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ squares, std::size_t count,
-                   const UpdateConstants* __restrict__ of_step) {
-  for_each_element(count,
-                   [=, c = of_step->adagrad](std::size_t i) { update_rule::adagrad(w[i], g[i], squares[i], c); });
-}
-
-__global__ void __launch_bounds__(kThreads)
-    ftrl_kernel(float* __restrict__ w, const float* __restrict__ g, float* __restrict__ z, float* __restrict__ squares,
-                std::size_t count, const UpdateConstants* __restrict__ of_step) {
-  for_each_element(count,
-                   [=, c = of_step->ftrl](std::size_t i) { update_rule::ftrl(w[i], g[i], z[i], squares[i], c); });
-}
-
-template <typename... Parameters, typename... Arguments>
-cudaError_t launch(void (*kernel)(Parameters...), std::size_t count, cudaStream_t stream, Arguments... arguments) {
-  const std::size_t blocks = std::min((count + kThreads - 1) / kThreads, kMostBlocks);
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(kThreads);
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
-}
-
-}  // namespace
-
-cudaError_t launch_update(const OptimizerConfig& rule, const UpdateConstants* constants, const UpdateOperands& operands,
-                          cudaStream_t stream) {
-  const auto& [w, g, first, second, n] = operands;
+// Returns call(Rule()), with the kernel's part that follows the rule.
+template <typename Call>
+cudaError_t with_rule(const OptimizerConfig& rule, Call call) {
   switch (rule.kind) {
     case OptimizerKind::kSgd:
-      return launch(sgd_kernel, n, stream, w, g, n, constants);
+      return call(Sgd());
     case OptimizerKind::kMomentum:
-      return launch(rule.nesterov ? momentum_kernel<true> : momentum_kernel<false>, n, stream, w, g, first, n,
-                    constants);
+      return rule.nesterov ? call(Momentum<true>()) : call(Momentum<false>());
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW:
-      return launch(adam_kernel, n, stream, w, g, first, second, n, constants);
+      return call(Adam());
     case OptimizerKind::kAdagrad:
-      return launch(adagrad_kernel, n, stream, w, g, first, n, constants);
+      return call(Adagrad());
     case OptimizerKind::kFtrl:
-      return launch(ftrl_kernel, n, stream, w, g, first, second, n, constants);
+      return call(Ftrl());
   }
   return cudaErrorInvalidValue;
 }
 
+}  // namespace
+
+cudaError_t launch_update(const OptimizerConfig& rule, const DeviceUpdate& update, cudaStream_t stream) {
+  return with_rule(rule, [&]<typename Rule>(Rule) { return launch<Rule>(update, stream); });
+}
+
 cudaError_t load_update_kernels() {
-  const void* const kernels[] = {reinterpret_cast<const void*>(sgd_kernel),
-                                 reinterpret_cast<const void*>(momentum_kernel<false>),
-                                 reinterpret_cast<const void*>(momentum_kernel<true>),
-                                 reinterpret_cast<const void*>(adam_kernel),
-                                 reinterpret_cast<const void*>(adagrad_kernel),
-                                 reinterpret_cast<const void*>(ftrl_kernel)};
-  for (const void* kernel : kernels) {
-    cudaFuncAttributes attributes;
-    if (const cudaError_t result = cudaFuncGetAttributes(&attributes, kernel); result != cudaSuccess) return result;
+  for (const auto kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam, OptimizerKind::kAdagrad,
+                          OptimizerKind::kFtrl}) {
+    for (const bool nesterov : {false, true}) {
+      const cudaError_t result = with_rule({.kind = kind, .nesterov = nesterov}, []<typename Rule>(Rule) {
+        return load<Rule, float, __nv_bfloat16, __half>();
+      });
+      if (result != cudaSuccess) return result;
+    }
   }
   return cudaSuccess;
 }

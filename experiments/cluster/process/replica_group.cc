@@ -52,7 +52,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
   group->workers_ = membership.workers;
   group->activity_.trace_to(context.tracer);
   if (!is_distributed(config) && device != nullptr) {
-    group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(optimizer_of(config), *device, clock, timeout);
+    group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(
+        optimizer_of(config), *device, worker::element_type_of(config.precision), clock, timeout);
     return group;
   }
   if (!is_distributed(config)) {
@@ -68,7 +69,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
                                                 : group->connect_allreduce(context, membership, clock));
   if (device != nullptr) {
     group->host_strategy_ = std::move(group->strategy_);
-    group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device, clock, timeout);
+    group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device,
+                                                        worker::element_type_of(config.precision), clock, timeout);
   }
   return group;
 }
@@ -189,6 +191,7 @@ Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, co
   const allreduce::DeviceAllReduceOptions options{
       .optimizer = optimizer_of(config),
       .bucket_bytes = static_cast<std::size_t>(config.bucket_bytes.value_or(0)),
+      .element = worker::element_type_of(config.precision),
       .overlap = config.overlap,
       .timeout = timeout_of(config)};
   strategy_ = std::make_unique<allreduce::DeviceAllReduceStrategy>(*device_collective_, device, context.control,

@@ -143,9 +143,11 @@ void add_model_and_data(std::vector<OptionSpec>& table) {
       choice({.group = group,
               .name = "precision",
               .placeholder = "KIND",
-              .sentence = "Of products on a GPU (bf16: convolutions are tf32); weights and all that is kept are fp32."},
+              .sentence =
+                  "On a GPU: tf32 rounds the factors of products; under bf16 and fp16 all tensors have 16 bits, and "
+                  "updates are made to fp32 weights."},
              &C::precision, "precision",
-             {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16}),
+             {worker::Precision::kFp32, worker::Precision::kTf32, worker::Precision::kBf16, worker::Precision::kFp16}),
       conditions::kOnGpu));
   table.push_back(only(on_or_off({.group = group,
                                   .name = "cuda-graphs",

@@ -251,6 +251,8 @@ void describe_report(In& in, Report& report) {
   in("staleness_max", report.staleness_max);
   in.list("staleness_histogram", report.staleness_bins, kBin);
   in("dropped", report.dropped);
+  in("loss_scale", report.loss_scale);
+  in("skipped_steps", report.skipped_steps);
 }
 
 }  // namespace

@@ -43,7 +43,9 @@ StepSplit split_of(const Steps& steps) {
   return split;
 }
 
-double used_samples_of(const StepRecord& step) { return static_cast<double>(step.samples) * (1 - step.sync.dropped); }
+double used_samples_of(const StepRecord& step) {
+  return step.sync.skipped > 0 ? 0 : static_cast<double>(step.samples) * (1 - step.sync.dropped);
+}
 
 // Returns the part of a step, from 0 to 1, that lies in the window.
 double part_within(const StepRecord& step, const TimeWindow& window) {
@@ -154,6 +156,16 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
   if (last_samples > 0) report.final_train_loss = last_loss / last_samples;
 }
 
+// All workers skip the same steps.
+void report_loss_scale(std::span<const WorkerSteps> workers, RunReport& report) {
+  if (workers.empty() || workers.front().steps.empty()) return;
+  const auto& steps = workers.front().steps;
+  if (steps.back().sync.loss_scale == 0) return;
+  report.loss_scale = steps.back().sync.loss_scale;
+  report.skipped_steps = 0;
+  for (const StepRecord& step : steps) *report.skipped_steps += step.sync.skipped;
+}
+
 void report_evals(std::span<const EvalRecord> evals, const ReportOptions& options, RunReport& report) {
   if (evals.empty()) return;
   if (!std::isnan(evals.back().accuracy)) report.final_test_accuracy = evals.back().accuracy;
@@ -182,6 +194,7 @@ RunReport make_report(std::span<const WorkerSteps> workers, std::span<const Eval
                       const ReportOptions& options) {
   RunReport report;
   report_whole(workers, report);
+  report_loss_scale(workers, report);
   report_stragglers(workers, options.warmup_steps, report);
   if (options.is_resumed) report.first_train_loss.reset();
   report_evals(evals, options, report);

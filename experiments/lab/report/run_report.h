@@ -84,7 +84,7 @@ struct RunReport {
   std::int64_t total_steps = 0;              // of all workers, warm-up included
   std::int64_t total_samples = 0;            // samples of these steps
   // The samples that the weights have learnt from. It excludes gradients that were dropped because they were late, and
-  // steps that were undone and repeated.
+  // steps that were skipped, or undone and repeated.
   std::int64_t used_samples = 0;
   std::vector<int> lost_workers;       // ranks that were lost, and had not come back when the run ended
   std::optional<SteadyWindow> window;  // empty if the workers share none: too few steps, or none at the same time
@@ -112,7 +112,9 @@ struct RunReport {
   double staleness_p95 = 0;  // over steps, of the mean over shards of each step
   std::int64_t staleness_max = 0;
   std::vector<StalenessBin> staleness_bins;
-  double dropped = 0;  // fraction of all gradients that were too late for their update
+  double dropped = 0;                         // fraction of all gradients that were too late for their update
+  std::optional<double> loss_scale;           // of the last step; this and the next are empty where it is not scaled
+  std::optional<std::int64_t> skipped_steps;  // no replica made an update in them: scaled gradients were not finite
 
   // Mean over the samples of the workers' first batches; none if the run went on from a checkpoint.
   std::optional<double> first_train_loss;

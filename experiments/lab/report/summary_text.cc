@@ -164,6 +164,14 @@ std::string straggler_lines(const RunReport& report) {
   return text;
 }
 
+std::string loss_scale_line(const RunReport& report) {
+  const std::int64_t skipped = report.skipped_steps.value_or(0);
+  const std::string of_steps = skipped == 0 ? "no step was skipped"
+                                            : fmt::format("{} step{} skipped, whose gradients were not finite", skipped,
+                                                          skipped == 1 ? "" : "s");
+  return line("loss scale", fmt::format("{:.0f} in the last step; {}", *report.loss_scale, of_steps));
+}
+
 std::string staleness_lines(const ResolvedRun& config, const RunReport& report) {
   const char* of = gossips_asynchronously(config) ? "averages" : "updates";
   std::string text = line("staleness", fmt::format("{:.2f} mean, {:.1f} p95, {} max {}", report.staleness_mean,
@@ -355,6 +363,7 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
       if (is_distributed(config)) text += communication_lines(report);
       text += codec_line(report);
       if (report.launch_ms > 0) text += device_line(report);
+      if (report.loss_scale) text += loss_scale_line(report);
       if (has_servers(config) || gossips_asynchronously(config)) text += staleness_lines(config, report);
     }
     if (report.memory.worker > 0) text += memory_line(report);

@@ -26,11 +26,11 @@ class WithAConstantPeer final : public DeviceCollective {
   int size() const override { return 2; }
   const char* name() const override { return "constant"; }
   std::string description() const override { return "a constant peer"; }
-  void prepare(std::span<float> memory) override { prepared = memory; }
-  Status all_reduce_mean(std::span<const std::span<float>> buffers, Stream& stream) override {
+  void prepare(TensorSpan memory) override { prepared = memory; }
+  Status all_reduce_mean(std::span<const TensorSpan> buffers, Stream& stream) override {
     ++calls;
     if (!failure.ok()) return failure;
-    for (const std::span<float> buffer : buffers) {
+    for (const TensorSpan buffer : buffers) {
       ++means;
       EXPECT_TRUE(prepared.data() <= buffer.data() && buffer.size() <= prepared.size());
       device_.give(stream, [buffer] {
@@ -39,7 +39,7 @@ class WithAConstantPeer final : public DeviceCollective {
     }
     return {};
   }
-  Status broadcast(std::span<float> /*buffer*/, int root, Stream& stream) override {
+  Status broadcast(TensorSpan /*buffer*/, int root, Stream& stream) override {
     EXPECT_EQ(root, 0);
     device_.give(stream, [] {});
     return {};
@@ -49,7 +49,7 @@ class WithAConstantPeer final : public DeviceCollective {
 
   int calls = 0;  // for means
   int means = 0;  // that were given
-  std::span<float> prepared;
+  TensorSpan prepared;
   Status failure;
 
  private:

@@ -82,11 +82,13 @@ class Rank {
   }
 
  private:
+  Status mean(TensorSpan buffer) { return collective_.all_reduce_mean({&buffer, 1}, *stream_); }
+
   Times timed(std::span<float> buffer, int operations) {
     barrier();
     stream_->record(*begin_);
     const TimePoint before = kClock.now();
-    for (int i = 0; i < operations; ++i) exit_unless_ok(collective_.all_reduce_mean({&buffer, 1}, *stream_));
+    for (int i = 0; i < operations; ++i) exit_unless_ok(mean(buffer));
     const TimePoint after = kClock.now();
     wait();
     return {.device = syncopate::seconds(device_.between(*begin_, *end_)) / operations,
@@ -97,7 +99,7 @@ class Rank {
     const auto size = static_cast<float>(collective_.size());
     std::vector<float> host(buffer.size(), size * static_cast<float>(collective_.rank() + 1));
     stream_->copy_to_device(std::as_bytes(std::span(host)), std::as_writable_bytes(buffer));
-    exit_unless_ok(collective_.all_reduce_mean({&buffer, 1}, *stream_));
+    exit_unless_ok(mean(buffer));
     stream_->copy_to_host(std::as_bytes(buffer), std::as_writable_bytes(std::span(host)));
     wait();
     const float expected = size * (size + 1) / 2;
@@ -120,7 +122,7 @@ class Rank {
   }
 
   void barrier() {
-    exit_unless_ok(collective_.all_reduce_mean({&count_, 1}, *stream_));
+    exit_unless_ok(mean(count_));
     wait();
   }
 

@@ -69,7 +69,7 @@ TEST_F(CudaDevice, NoMemoryIsAnEmptySpan) {
   EXPECT_TRUE(device().pin({}).ok());
   compute().copy_to_host({}, {});
   compute().copy_to_device({}, {});
-  compute().update({}, {}, {}, {}, nullptr);
+  compute().update({}, {});
   EXPECT_TRUE(finish(compute()).ok());
 }
 

@@ -90,7 +90,7 @@ TEST_F(CudaUpdate, GivesTheSameBitsAsTheOptimizer) {
         const std::vector<float> host_gradient = values(size, 1 + static_cast<std::uint64_t>(number));
         Optimizer(rule).apply(expected, host_gradient, expected_state, 0, step_number(number));
         upload_to(gradient, host_gradient);
-        compute().update(rule, weights, gradient, remembered, constants(rule, step_number(number)));
+        compute().update(rule, {weights, gradient, remembered, constants(rule, step_number(number))});
         const std::vector<float> updated = download(std::span<const float>(weights));
         ASSERT_EQ(bits_that_differ(updated, expected), 0u) << "after update " << number;
       }
@@ -100,7 +100,7 @@ TEST_F(CudaUpdate, GivesTheSameBitsAsTheOptimizer) {
       const std::int64_t rounds = size > 2000 ? 20 : 1000;
       for (std::int64_t number = 7; number < 7 + rounds; ++number) {
         Optimizer(rule).apply(expected, nothing, expected_state, 0, step_number(number));
-        compute().update(rule, weights, gradient, remembered, constants(rule, step_number(number)));
+        compute().update(rule, {weights, gradient, remembered, constants(rule, step_number(number))});
       }
       ASSERT_EQ(bits_that_differ(download(std::span<const float>(weights)), expected), 0u) << "after decay";
     }
@@ -120,8 +120,10 @@ TEST_F(CudaUpdate, UpdatesARangeAndNothingElse) {
     for (std::int64_t number = 1; number <= 3; ++number) {
       Optimizer(rule).apply(part(expected), std::span(host_gradient).subspan(kBegin, kLength), expected_state, kBegin,
                             step_number(number));
-      compute().update(rule, part(weights), part(gradient), {part(whole.first), part(whole.second)},
-                       constants(rule, step_number(number)));
+      compute().update(rule, {part(weights),
+                              part(gradient),
+                              {part(whole.first), part(whole.second)},
+                              constants(rule, step_number(number))});
     }
     EXPECT_EQ(bits_that_differ(download(std::span<const float>(weights)), expected), 0u);
   }
@@ -134,7 +136,7 @@ TEST_F(CudaUpdate, IsDoneInTheOrderOfItsStream) {
   const std::span<float> gradient = upload(std::vector<float>(10'000, 1.0f));
   const update_rule::UpdateConstants* const of_step = constants(rule, {.learning_rate = 0.25f});
   gate_.shut(*stream);
-  for (int round = 0; round < 3; ++round) stream->update(rule, weights, gradient, {}, of_step);
+  for (int round = 0; round < 3; ++round) stream->update(rule, {weights, gradient, {}, of_step});
   EXPECT_EQ(download(std::span<const float>(weights)), std::vector<float>(10'000, 1.0f));
   gate_.open();
   ASSERT_TRUE(finish(*stream).ok());

@@ -131,7 +131,7 @@ TEST(ShadowDevice, UpdatesLikeTheOptimizerBitByBit) {
         const UpdateStep update{0.1f, 0.5f, step};
         Optimizer(rule).apply(expected, gradient, expected_state, 0, update);
         *constants = update_rule::constants_of(rule, update);
-        device.compute().update(rule, weights, gradient, state, constants);
+        device.compute().update(rule, {weights, gradient, state, constants});
         device.finish();
         EXPECT_EQ(std::memcmp(weights.data(), expected.data(), weights.size_bytes()), 0);
       }

@@ -63,7 +63,7 @@ TEST(StagedStrategy, TrainsAsTheInnerStrategyWouldInWhateverOrderTheDeviceWorks)
     for (const std::size_t least_copy : {std::size_t{1}, std::size_t{100}, StagedStrategy::kLeastCopy}) {
       ShadowDevice device(seed);
       InBuckets inner(clock);
-      StagedStrategy staged(inner, device, clock, kTimeout, least_copy);
+      StagedStrategy staged(inner, device, ElementType::kFloat32, clock, kTimeout, least_copy);
       EXPECT_EQ(train_on_device(staged, device, kSteps), train_in_plain_loops(kAdam, kSteps));
       EXPECT_THAT(inner.given, testing::ElementsAre(0, 1, 2));
       EXPECT_EQ(device.unpinned_copies(), 0u);
@@ -77,7 +77,7 @@ TEST(StagedStrategy, CopiesWhatIsSmallWithItsNeighbours) {
        {std::pair<std::size_t, std::size_t>{1, 3}, {StagedStrategy::kLeastCopy, 1}}) {
     ShadowDevice device;
     InBuckets inner(clock);
-    StagedStrategy staged(inner, device, clock, kTimeout, least_copy);
+    StagedStrategy staged(inner, device, ElementType::kFloat32, clock, kTimeout, least_copy);
     const ParamLayout layout = small_layout();
     ASSERT_TRUE(staged.allocate(layout).ok());
     const Result<std::vector<Range>> ranges = staged.join();
@@ -104,7 +104,7 @@ TEST(StagedStrategy, ServesParameterServers) {
       }
       ShadowDevice device(7);
       ps::PsStrategy inner({.group = group, .timeout = kTimeout}, endpoint, clock, nullptr);
-      StagedStrategy staged(inner, device, clock, kTimeout);
+      StagedStrategy staged(inner, device, ElementType::kFloat32, clock, kTimeout);
       EXPECT_EQ(train_on_device(staged, device, kSteps), train_in_plain_loops(kAdam, kSteps)) << wire;
       EXPECT_EQ(device.unpinned_copies(), 0u);
     });
@@ -131,7 +131,7 @@ TEST(StagedStrategy, ServesAWorkerThatMakesStepsOfItsOwn) {
         std::make_unique<ps::PsStrategy>(ps::PsStrategyOptions{.group = group, .timeout = kTimeout}, endpoint, clock,
                                          nullptr),
         clock);
-    StagedStrategy staged(inner, device, clock, kTimeout);
+    StagedStrategy staged(inner, device, ElementType::kFloat32, clock, kTimeout);
     EXPECT_THAT(train_on_device(staged, device, kSteps),
                 testing::Pointwise(testing::FloatNear(1e-5f), train_in_plain_loops(kAdam, kSteps)));
     EXPECT_EQ(device.unpinned_copies(), 0u);
@@ -142,7 +142,7 @@ TEST(StagedStrategy, TellsTheTimeOfCopies) {
   const ManualClock clock;  // the update takes no time of the host
   ShadowDevice device;
   InBuckets inner(clock);
-  StagedStrategy staged(inner, device, clock, kTimeout, 1);
+  StagedStrategy staged(inner, device, ElementType::kFloat32, clock, kTimeout, 1);
   ASSERT_TRUE(staged.allocate(small_layout()).ok());
   ASSERT_TRUE(staged.join().ok());
   staged.begin_step({0, 0.1});
@@ -157,7 +157,7 @@ TEST(StagedStrategy, EndsInTimeWhereTheDeviceHangs) {
   const SteadyClock clock;
   ShadowDevice device;
   InBuckets inner(clock);
-  StagedStrategy staged(inner, device, clock, std::chrono::milliseconds(50), 1);
+  StagedStrategy staged(inner, device, ElementType::kFloat32, clock, std::chrono::milliseconds(50), 1);
   ASSERT_TRUE(staged.allocate(small_layout()).ok());
   ASSERT_TRUE(staged.join().ok());
   device.hang(true);
@@ -176,7 +176,7 @@ TEST(StagedStrategy, PassesOnFailuresOfTheDeviceAndOfTheInnerStrategy) {
   for (const bool of_device : {true, false}) {
     ShadowDevice device;
     InBuckets inner(clock);
-    StagedStrategy staged(inner, device, clock, kTimeout, 1);
+    StagedStrategy staged(inner, device, ElementType::kFloat32, clock, kTimeout, 1);
     ASSERT_TRUE(staged.allocate(small_layout()).ok());
     ASSERT_TRUE(staged.join().ok());
     if (of_device) {
@@ -199,7 +199,7 @@ TEST(StagedStrategy, SaysWhereTheDeviceHasTooLittleMemory) {
   ShadowDevice device;
   device.limit_memory(100);
   InBuckets inner(clock);
-  StagedStrategy staged(inner, device, clock, kTimeout);
+  StagedStrategy staged(inner, device, ElementType::kFloat32, clock, kTimeout);
   EXPECT_EQ(staged.allocate(small_layout()).status().code(), Code::kResourceExhausted);
 }
 

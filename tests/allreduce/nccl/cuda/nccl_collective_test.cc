@@ -47,7 +47,7 @@ class Rank {
   std::span<float> buffer() { return buffer_; }
   // Gives the mean of the buffer as so many parts, together.
   Status mean(std::size_t parts = 1) {
-    std::vector<std::span<float>> buffers;
+    std::vector<TensorSpan> buffers;
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t begin = kElements * part / parts, end = kElements * (part + 1) / parts;
       buffers.push_back(buffer_.subspan(begin, end - begin));

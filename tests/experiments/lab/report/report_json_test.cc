@@ -99,11 +99,12 @@ TEST(EvalsCsv, HasTheseColumns) {
 }
 
 TEST(StepsCsv, HasTheseColumns) {
-  EXPECT_EQ(steps_csv_header(),
-            "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,"
-            "exposed_wait_us,optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,"
-            "staleness_mean,staleness_max,dropped,core_wait_us,compute_core_wait_us,backward_codec_us,last_shard,"
-            "last_shard_us,samples,accuracy,loss\n");
+  EXPECT_EQ(
+      steps_csv_header(),
+      "repeat,worker,step,epoch,position,end_s,total_us,data_us,forward_us,backward_us,straggle_us,"
+      "exposed_wait_us,optimizer_us,communication_us,codec_us,copy_us,launch_us,bytes_out,bytes_in,"
+      "staleness_mean,staleness_max,dropped,loss_scale,skipped,core_wait_us,compute_core_wait_us,backward_codec_us,"
+      "last_shard,last_shard_us,samples,accuracy,loss\n");
 }
 
 TEST(EvalsCsv, IsExplainedColumnByColumn) {
