@@ -58,6 +58,11 @@ const Job kJobs[] = {
     {"GptOfManyTokens", "gpt:1-2-32", {"--mode=local", "--dataset=grammar", "--context=8", "--vocabulary=5001"}},
     {"GptInTf32", "gpt:2-2-32", {"--mode=local", "--dataset=grammar", "--context=16", "--precision=tf32"}, 0.1},
     {"LenetInBf16", "lenet", {"--mode=local", "--precision=bf16"}, 0.3},
+    {"LenetInFp16", "lenet", {"--mode=local", "--precision=fp16"}, 0.1},
+    {"ResnetInBf16", "resnet20", {"--mode=local", "--precision=bf16"}, 0.5},
+    {"GptInBf16", "gpt:2-2-32", {"--mode=local", "--dataset=grammar", "--context=16", "--precision=bf16"}, 0.3},
+    {"GptInFp16", "gpt:2-2-32", {"--mode=local", "--dataset=grammar", "--context=16", "--precision=fp16"}, 0.1},
+    {"Bf16UnderPs", "mlp", {"--mode=ps", "--consistency=sync", "--workers=2", "--precision=bf16"}, 0.2},
     {"Int8OverTheRing", "mlp", {"--mode=allreduce", "--workers=2", "--collective=ring", "--compress=int8"}, 0.1},
     {"TopKUnderPs", "mlp", {"--mode=ps", "--consistency=sync", "--workers=2", "--compress=topk:0.05"}, 0.1},
     {"AsyncUnderPs", "mlp", {"--mode=ps", "--workers=2", "--servers=2"}, 1.0},
@@ -104,9 +109,26 @@ TEST(SoftwareGpuRun, TrainsAlikeOnFourGpusAndOnOne) {
   EXPECT_LT(relative_distance(cpu.weights(), gpus.weights()), 1e-3);
 }
 
+// In half the bytes. The rate is so high that the scaled gradients overflow at first.
+TEST(SoftwareGpuRun, SkipsTheSameStepsOnAllRanksWhereScaledGradientsOverflow) {
+  const Setting devices("SOFTWARE_GPU_DEVICES", "2");
+  const Flags flags = training("mlp", 20) + Flags{"--mode=allreduce", "--workers=2", "--device=cuda"};
+  Program floats(flags), halves(flags + Flags{"--precision=fp16"});
+  ASSERT_EQ(floats.wait().exit_code, 0);
+  const ProgramEnd end = halves.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const nlohmann::json report = halves.summary();
+  EXPECT_EQ(report["bytes_out_per_step"].get<double>() * 2, floats.summary()["bytes_out_per_step"].get<double>());
+  const auto skipped = report["skipped_steps"].get<int>();
+  EXPECT_EQ(report["loss_scale"].get<double>() * std::exp2(skipped), 65536);
+  EXPECT_THAT(end.out, HasSubstr("loss scale"));
+  EXPECT_LT(relative_distance(floats.weights(), halves.weights()), 0.3);
+}
+
 TEST(SoftwareGpuRun, ComesToTheSameWeightsWhereStepsAreLaunchedAsGraphs) {
   const Setting devices("SOFTWARE_GPU_DEVICES", "2");
   for (const Flags& mode : {Flags{"--mode=local", "--model=resnet20"}, Flags{"--mode=local", "--model=lenet"},
+                            Flags{"--mode=local", "--model=lenet", "--precision=fp16"},
                             Flags{"--mode=allreduce", "--workers=2", "--model=mlp", "--bucket-bytes=65536"}}) {
     const Flags flags = mode + Flags{"--steps=9",        "--train-samples=64",   "--test-samples=16",  "--batch-size=4",
                                      "--optimizer=adam", "--lr-schedule=cosine", "--evaluate-every=5", "--device=cuda"};
@@ -133,6 +155,21 @@ TEST(SoftwareGpuRun, GoesOnFromItsCheckpointOnAProcessor) {
   const ProgramEnd end = rest.wait();
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_LT(relative_distance(whole.weights(), rest.weights()), 1e-3);
+}
+
+TEST(SoftwareGpuRun, GoesOnWithItsLossScale) {
+  const Flags flags = training("mlp", 30) + Flags{"--mode=local", "--optimizer=adam", "--precision=fp16",
+                                                  "--device=cuda", "--fault=nan:worker0@step3"};
+  Program whole(flags);
+  ASSERT_EQ(whole.wait().exit_code, 0);
+  EXPECT_GE(whole.summary()["skipped_steps"].get<int>(), 1);
+  Program first(flags + Flags{"--checkpoint-every=20", "--straggler=0:+50", "--fault=kill:worker0@step29"});
+  EXPECT_EQ(first.wait().exit_code, 5);
+  Program rest(flags + Flags{"--resume=" + first.output().string()});
+  const ProgramEnd end = rest.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(relative_distance(whole.weights(), rest.weights()), 0);
+  EXPECT_EQ(whole.summary()["loss_scale"], rest.summary()["loss_scale"]);
 }
 
 TEST(SoftwareGpuRun, NamesARankOfNcclThatIsKilled) {
