@@ -263,7 +263,8 @@ cudaError_t launch(Launch launch, cudaStream_t stream) {
 }
 
 void register_shared(char* begin, char* end) {
-  if (begin == nullptr || begin == end) return;
+  const bool is_known = std::ranges::find(shared_parts(), std::pair(begin, end)) != shared_parts().end();
+  if (begin == nullptr || begin == end || is_known) return;  // each source with kernels says it
   shared_parts().emplace_back(begin, end);
   watch_shared(begin, end);
 }

@@ -17,7 +17,7 @@
 
 #undef __shared__
 #undef __launch_bounds__
-#define __shared__ static __attribute__((section("software_gpu_shared")))
+#define __shared__ static  // in a section of its own: see shared_memory.ld
 #define __launch_bounds__(...)
 
 #define __syncthreads() software_gpu::meet_block(__LINE__)
