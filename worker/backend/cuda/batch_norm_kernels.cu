@@ -1,4 +1,4 @@
-#include "worker/backend/compute_backend.h"
+#include "common/device/cuda/element_types.h"
 #include "worker/backend/cuda/batch_norm_kernels.h"
 #include "worker/backend/cuda/column_fold.h"
 #include "worker/backend/cuda/kernel_grid.h"
@@ -6,15 +6,16 @@
 namespace syncopate::worker {
 namespace {
 
-__global__ void fold_moments(ColumnFold fold, BatchNormRows shape, const float* __restrict__ x, BatchNormMoments batch,
+template <typename T>
+__global__ void fold_moments(ColumnFold fold, BatchNormRows shape, const T* __restrict__ x, BatchNormMoments batch,
                              BatchNormRunning running) {
   __shared__ ColumnFold::Shared<Moments> shared;
   fold.run<Moments>(
       shared,
       [&](int column, std::size_t first, std::size_t end, std::size_t step) {
         Moments moments = Moments::none();
-        each_row(
-            first, end, step, [&](std::size_t row) { return x[row * shape.channels + column]; },
+        each_row<T>(
+            first, end, step, [&](std::size_t row) { return to_float(x[row * shape.channels + column]); },
             [&](std::size_t, float value) { moments.add(value); });
         return moments;
       },
@@ -34,10 +35,18 @@ struct Line {
   __device__ float at(float x) const { return (x - mean) * factor + shift; }
 };
 
+// What is learnt, by channel.
+template <typename T>
+struct Learnt {
+  explicit Learnt(const BatchNormScale& from) : scale(elements<T>(from.scale)), shift(elements<T>(from.shift)) {}
+  const T* scale;
+  const T* shift;
+};
+
 // Calls visit(index, value of the matrix) for this thread's elements, which are in one column.
-template <typename Load, typename Visit>
+template <typename T, typename Load, typename Visit>
 __device__ void each_element(const BatchNormRows& shape, int column, Load load, Visit visit) {
-  each_row(
+  each_row<T>(
       static_cast<std::size_t>(blockIdx.y) * blockDim.y + threadIdx.y, shape.rows,
       static_cast<std::size_t>(gridDim.y) * blockDim.y,
       [&](std::size_t row) { return load(row * shape.channels + column); },
@@ -51,21 +60,22 @@ struct Addends {
 };
 
 // `spread` is the inverse deviation, or the variance. A null residual is none.
-__global__ void normalise(BatchNormRows shape, const float* __restrict__ x, BatchNormScale learnt,
+template <typename T>
+__global__ void normalise(BatchNormRows shape, const T* __restrict__ x, Learnt<T> learnt,
                           const float* __restrict__ mean, const float* __restrict__ spread, bool is_variance,
-                          const float* __restrict__ residual, float* __restrict__ y) {
+                          const T* __restrict__ residual, T* __restrict__ y) {
   const int column = column_of_thread();
   if (column >= shape.channels) return;
   const float inverse_deviation = is_variance ? 1 / sqrtf(spread[column] + kBatchNormEpsilon) : spread[column];
-  const Line line{mean[column], learnt.scale[column] * inverse_deviation, learnt.shift[column]};
-  each_element(
+  const Line line{mean[column], to_float(learnt.scale[column]) * inverse_deviation, to_float(learnt.shift[column])};
+  each_element<T>(
       shape, column,
       [&](std::size_t i) {
-        return Addends{x[i], residual == nullptr ? 0.0f : residual[i]};
+        return Addends{to_float(x[i]), residual == nullptr ? 0.0f : to_float(residual[i])};
       },
       [&](std::size_t i, const Addends& from) {
         const float value = line.at(from.x) + from.residual;
-        y[i] = shape.relu && value < 0.0f ? 0.0f : value;
+        y[i] = from_float<T>(shape.relu && value < 0.0f ? 0.0f : value);
       });
 }
 
@@ -80,14 +90,16 @@ __device__ float gradient(const Line& line, const BatchNormRows& shape, const Tr
   return shape.relu && !shape.residual && !(line.at(at.x) > 0.0f) ? 0.0f : at.dy;
 }
 
-__device__ Line line_of(int c, const BatchNormScale& learnt, const BatchNormMoments& batch) {
-  return {batch.mean[c], learnt.scale[c] * batch.inverse_deviation[c], learnt.shift[c]};
+template <typename T>
+__device__ Line line_of(int c, const Learnt<T>& learnt, const BatchNormMoments& batch) {
+  return {batch.mean[c], to_float(learnt.scale[c]) * batch.inverse_deviation[c], to_float(learnt.shift[c])};
 }
 
 // Sums the gradient, and the gradient times x - mean. Behind a residual and relu, y says where dy becomes 0.
-__global__ void fold_gradients(ColumnFold fold, BatchNormRows shape, const float* __restrict__ x, BatchNormScale learnt,
-                               BatchNormMoments batch, const float* __restrict__ y, float* __restrict__ dy,
-                               float* __restrict__ dscale, float* __restrict__ dshift) {
+template <typename T>
+__global__ void fold_gradients(ColumnFold fold, BatchNormRows shape, const T* __restrict__ x, Learnt<T> learnt,
+                               BatchNormMoments batch, const T* __restrict__ y, T* __restrict__ dy, BatchNormSums exact,
+                               T* __restrict__ dscale, T* __restrict__ dshift) {
   __shared__ ColumnFold::Shared<SumPair> shared;
   fold.run<SumPair>(
       shared,
@@ -95,15 +107,15 @@ __global__ void fold_gradients(ColumnFold fold, BatchNormRows shape, const float
         const Line line = line_of(column, learnt, batch);
         const bool cuts = shape.residual && shape.relu;
         SumPair sums = SumPair::none();
-        each_row(
+        each_row<T>(
             first, end, step,
             [&](std::size_t row) {
               const std::size_t i = row * shape.channels + column;
-              return Triple{x[i], cuts ? y[i] : 1.0f, dy[i]};
+              return Triple{to_float(x[i]), cuts ? to_float(y[i]) : 1.0f, to_float(dy[i])};
             },
             [&](std::size_t row, const Triple& at) {
               const bool is_cut = cuts && at.y == 0.0f;
-              if (is_cut) dy[row * shape.channels + column] = 0.0f;
+              if (is_cut) dy[row * shape.channels + column] = from_float<T>(0.0f);
               const float of_output = is_cut ? 0.0f : gradient(line, shape, at);
               sums.first += of_output;
               sums.second += of_output * (at.x - line.mean);
@@ -111,61 +123,76 @@ __global__ void fold_gradients(ColumnFold fold, BatchNormRows shape, const float
         return sums;
       },
       [&](int c, const SumPair& sums) {
-        dshift[c] = sums.first;
-        dscale[c] = sums.second * batch.inverse_deviation[c];
+        exact.shift[c] = sums.first;
+        exact.scale[c] = sums.second * batch.inverse_deviation[c];
+        dshift[c] = from_float<T>(exact.shift[c]);
+        dscale[c] = from_float<T>(exact.scale[c]);
       });
 }
 
 // dx = factor · (gradient - mean gradient - unit · mean of gradient·unit), unit = (x - mean) · inverse_deviation.
-__global__ void input_gradient(BatchNormRows shape, const float* __restrict__ x, BatchNormScale learnt,
-                               BatchNormMoments batch, const float* __restrict__ dy, const float* __restrict__ dscale,
-                               const float* __restrict__ dshift, float* __restrict__ dx) {
+template <typename T>
+__global__ void input_gradient(BatchNormRows shape, const T* __restrict__ x, Learnt<T> learnt, BatchNormMoments batch,
+                               const T* __restrict__ dy, BatchNormSums exact, T* __restrict__ dx) {
   const int column = column_of_thread();
   if (column >= shape.channels) return;
   const Line line = line_of(column, learnt, batch);
   const auto rows = static_cast<float>(shape.rows);
-  const float common = dshift[column] / rows;
-  const float slope = dscale[column] * batch.inverse_deviation[column] / rows;
-  each_element(
+  const float common = exact.shift[column] / rows;
+  const float slope = exact.scale[column] * batch.inverse_deviation[column] / rows;
+  each_element<T>(
       shape, column,
       [&](std::size_t i) {
-        return Triple{x[i], 1.0f, dy[i]};
+        return Triple{to_float(x[i]), 1.0f, to_float(dy[i])};
       },
       [&](std::size_t i, const Triple& at) {
-        dx[i] = line.factor * (gradient(line, shape, at) - common - (at.x - line.mean) * slope);
+        dx[i] = from_float<T>(line.factor * (gradient(line, shape, at) - common - (at.x - line.mean) * slope));
       });
+}
+
+template <typename T>
+void launch_normalise(const BatchNormRows& shape, In x, const BatchNormScale& learnt, const float* mean,
+                      const float* spread, bool is_variance, In residual, Out y, cudaStream_t stream) {
+  normalise<T><<<matrix_grid<T>(shape.rows, shape.channels), matrix_block(shape.channels), 0, stream>>>(
+      shape, elements<T>(x), Learnt<T>(learnt), mean, spread, is_variance, elements<T>(residual), elements<T>(y));
 }
 
 }  // namespace
 
-cudaError_t launch_batch_norm_forward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                      const BatchNormMoments& batch, const BatchNormRunning& running,
-                                      const float* residual, float* y, const FoldSpace& space, cudaStream_t stream) {
+cudaError_t launch_batch_norm_forward(const BatchNormRows& shape, In x, const BatchNormScale& learnt,
+                                      const BatchNormMoments& batch, const BatchNormRunning& running, In residual,
+                                      Out y, const FoldSpace& space, cudaStream_t stream) {
   const ColumnFold fold(shape.rows, shape.channels, space);
-  fold_moments<<<fold.grid(), fold.block(), 0, stream>>>(fold, shape, x, batch, running);
-  normalise<<<matrix_grid(shape.rows, shape.channels), matrix_block(shape.channels), 0, stream>>>(
-      shape, x, learnt, batch.mean, batch.inverse_deviation, false, residual, y);
-  return cudaGetLastError();
+  return with_element(x.type(), [&]<typename T>(T) {
+    fold_moments<T><<<fold.grid(), fold.block(), 0, stream>>>(fold, shape, elements<T>(x), batch, running);
+    launch_normalise<T>(shape, x, learnt, batch.mean, batch.inverse_deviation, false, residual, y, stream);
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t launch_batch_norm_backward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                       const BatchNormMoments& batch, const float* y, float* dy, float* dscale,
-                                       float* dshift, float* dx, const FoldSpace& space, cudaStream_t stream) {
+cudaError_t launch_batch_norm_backward(const BatchNormRows& shape, In x, const BatchNormScale& learnt,
+                                       const BatchNormMoments& batch, In y, Out dy, const BatchNormSums& exact,
+                                       Out dscale, Out dshift, Out dx, const FoldSpace& space, cudaStream_t stream) {
   const ColumnFold fold(shape.rows, shape.channels, space);
-  fold_gradients<<<fold.grid(), fold.block(), 0, stream>>>(fold, shape, x, learnt, batch, y, dy, dscale, dshift);
-  if (dx != nullptr) {
-    input_gradient<<<matrix_grid(shape.rows, shape.channels), matrix_block(shape.channels), 0, stream>>>(
-        shape, x, learnt, batch, dy, dscale, dshift, dx);
-  }
-  return cudaGetLastError();
+  return with_element(x.type(), [&]<typename T>(T) {
+    const Learnt<T> of_type(learnt);
+    fold_gradients<T><<<fold.grid(), fold.block(), 0, stream>>>(fold, shape, elements<T>(x), of_type, batch,
+                                                                elements<T>(y), elements<T>(dy), exact,
+                                                                elements<T>(dscale), elements<T>(dshift));
+    if (!dx.empty()) {
+      input_gradient<T><<<matrix_grid<T>(shape.rows, shape.channels), matrix_block(shape.channels), 0, stream>>>(
+          shape, elements<T>(x), of_type, batch, elements<T>(dy), exact, elements<T>(dx));
+    }
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t launch_batch_norm_inference(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                        const BatchNormRunning& running, const float* residual, float* y,
-                                        cudaStream_t stream) {
-  normalise<<<matrix_grid(shape.rows, shape.channels), matrix_block(shape.channels), 0, stream>>>(
-      shape, x, learnt, running.mean, running.variance, true, residual, y);
-  return cudaGetLastError();
+cudaError_t launch_batch_norm_inference(const BatchNormRows& shape, In x, const BatchNormScale& learnt,
+                                        const BatchNormRunning& running, In residual, Out y, cudaStream_t stream) {
+  return with_element(x.type(), [&]<typename T>(T) {
+    launch_normalise<T>(shape, x, learnt, running.mean, running.variance, true, residual, y, stream);
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace syncopate::worker

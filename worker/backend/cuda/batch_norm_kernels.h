@@ -8,6 +8,7 @@
 
 #include <cstddef>
 
+#include "worker/backend/compute_backend.h"
 #include "worker/backend/cuda/fold_space.h"
 
 namespace syncopate::worker {
@@ -19,11 +20,10 @@ struct BatchNormRows {
   bool relu, residual;
 };
 
-// Pointers to `channels` floats each.
 struct BatchNormScale {
-  const float* scale;
-  const float* shift;
+  In scale, shift;
 };
+// Pointers to `channels` floats each.
 struct BatchNormMoments {
   float* mean;
   float* inverse_deviation;
@@ -32,17 +32,21 @@ struct BatchNormRunning {
   float* mean;
   float* variance;
 };
+// dscale and dshift before they are rounded, which dx is computed from.
+struct BatchNormSums {
+  float* scale;
+  float* shift;
+};
 
-// Like the operations of ComputeBackend. A null residual is none.
-cudaError_t launch_batch_norm_forward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                      const BatchNormMoments& batch, const BatchNormRunning& running,
-                                      const float* residual, float* y, const FoldSpace& space, cudaStream_t stream);
-// A null dx is not computed.
-cudaError_t launch_batch_norm_backward(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                       const BatchNormMoments& batch, const float* y, float* dy, float* dscale,
-                                       float* dshift, float* dx, const FoldSpace& space, cudaStream_t stream);
-cudaError_t launch_batch_norm_inference(const BatchNormRows& shape, const float* x, const BatchNormScale& learnt,
-                                        const BatchNormRunning& running, const float* residual, float* y,
-                                        cudaStream_t stream);
+// Like the operations of ComputeBackend.
+cudaError_t launch_batch_norm_forward(const BatchNormRows& shape, In x, const BatchNormScale& learnt,
+                                      const BatchNormMoments& batch, const BatchNormRunning& running, In residual,
+                                      Out y, const FoldSpace& space, cudaStream_t stream);
+// `exact` is overwritten.
+cudaError_t launch_batch_norm_backward(const BatchNormRows& shape, In x, const BatchNormScale& learnt,
+                                       const BatchNormMoments& batch, In y, Out dy, const BatchNormSums& exact,
+                                       Out dscale, Out dshift, Out dx, const FoldSpace& space, cudaStream_t stream);
+cudaError_t launch_batch_norm_inference(const BatchNormRows& shape, In x, const BatchNormScale& learnt,
+                                        const BatchNormRunning& running, In residual, Out y, cudaStream_t stream);
 
 }  // namespace syncopate::worker

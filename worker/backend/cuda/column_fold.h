@@ -15,16 +15,17 @@
 
 namespace syncopate::worker {
 
-// Calls take(row, load(row)) for the rows `first`, first + step, ... before `end`.
-template <typename Load, typename Take>
+// Calls take(row, load(row)) for the rows `first`, first + step, ... before `end`, of a matrix of such elements.
+template <typename Element = float, typename Load, typename Take>
 __device__ void each_row(std::size_t first, std::size_t end, std::size_t step, Load load, Take take) {
+  constexpr unsigned kAhead = kRowsAhead<Element>;
   std::size_t row = first;
-  for (; row + (kRowsAhead - 1) * step < end; row += kRowsAhead * step) {
-    decltype(load(row)) loaded[kRowsAhead];
+  for (; row + (kAhead - 1) * step < end; row += kAhead * step) {
+    decltype(load(row)) loaded[kAhead];
 #pragma unroll
-    for (unsigned i = 0; i < kRowsAhead; ++i) loaded[i] = load(row + i * step);
+    for (unsigned i = 0; i < kAhead; ++i) loaded[i] = load(row + i * step);
 #pragma unroll
-    for (unsigned i = 0; i < kRowsAhead; ++i) take(row + i * step, loaded[i]);
+    for (unsigned i = 0; i < kAhead; ++i) take(row + i * step, loaded[i]);
   }
   for (; row < end; row += step) take(row, load(row));
 }
@@ -36,7 +37,7 @@ class ColumnFold {
     const dim3 of_threads = matrix_block(columns);
     const std::size_t wanted =
         std::max(kFoldBlocks / ceil_divide(static_cast<std::size_t>(columns), of_threads.x), std::size_t{1});
-    const std::size_t least = std::size_t{2} * kRowsAhead * of_threads.y;
+    const std::size_t least = std::size_t{2} * kRowsAhead<float> * of_threads.y;
     part_rows_ = std::max(ceil_divide(rows, wanted), least);
   }
 

@@ -67,35 +67,34 @@ class CudaBackend final : public ComputeBackend {
   }
 
   void relu_forward(Out y) override {
-    if (give("relu_forward")) keep(launch_relu_forward(y.data(), y.size(), context_.stream));
+    if (give("relu_forward")) keep(launch_relu_forward(y, context_.stream));
   }
   void relu_backward(In y, Out dy) override {
-    if (give("relu_backward")) keep(launch_relu_backward(y.data(), dy.data(), y.size(), context_.stream));
+    if (give("relu_backward")) keep(launch_relu_backward(y, dy, context_.stream));
   }
   void bias_forward(const BiasShape& shape, In b, Out y) override {
     if (!give("add_bias")) return;
-    keep(launch_add_bias(y.data(), b.data(), static_cast<std::size_t>(shape.rows), shape.columns, shape.relu,
-                         context_.stream));
+    keep(launch_add_bias(y, b, static_cast<std::size_t>(shape.rows), shape.columns, shape.relu, context_.stream));
   }
   void bias_backward(const BiasShape& shape, In y, Out dy, Out db) override {
     if (!give("bias_gradient")) return;
-    keep(launch_bias_gradient(shape.relu ? y.data() : nullptr, dy.data(), static_cast<std::size_t>(shape.rows),
-                              shape.columns, db.data(), context_.fold, context_.stream));
+    keep(launch_bias_gradient(shape.relu ? y : In(), dy, static_cast<std::size_t>(shape.rows), shape.columns, db,
+                              context_.fold, context_.stream));
   }
   void convert(ConstFloats x, Out y) override {
     if (give("convert")) device_.compute().convert(x, y);
   }
   void add(In x, Out y) override {
-    if (give("add")) keep(launch_add(x.data(), y.data(), y.size(), context_.stream));
+    if (give("add")) keep(launch_add(x, y, context_.stream));
   }
 
   void max_pool_forward(const PoolShape& shape, In x, Out y, std::span<unsigned char> index) override {
     if (!give("max_pool_forward")) return;
-    keep(launch_max_pool_forward(shape, x.data(), y.data(), index.data(), context_.stream));
+    keep(launch_max_pool_forward(shape, x, y, index.data(), context_.stream));
   }
   void max_pool_backward(const PoolShape& shape, In dy, std::span<const unsigned char> index, Out dx) override {
     if (!give("max_pool_backward")) return;
-    keep(launch_max_pool_backward(shape, dy.data(), index.data(), dx.data(), context_.stream));
+    keep(launch_max_pool_backward(shape, dy, index.data(), dx, context_.stream));
   }
 
   void batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
@@ -106,16 +105,16 @@ class CudaBackend final : public ComputeBackend {
                             In residual, Out y) override;
 
   void mean_pool_forward(const MeanPoolShape& shape, In x, Out y) override {
-    if (give("mean_pool_forward")) keep(launch_mean_pool_forward(shape, x.data(), y.data(), context_.stream));
+    if (give("mean_pool_forward")) keep(launch_mean_pool_forward(shape, x, y, context_.stream));
   }
   void mean_pool_backward(const MeanPoolShape& shape, In dy, Out dx) override {
-    if (give("mean_pool_backward")) keep(launch_mean_pool_backward(shape, dy.data(), dx.data(), context_.stream));
+    if (give("mean_pool_backward")) keep(launch_mean_pool_backward(shape, dy, dx, context_.stream));
   }
   void subsample_forward(const SubsampleShape& shape, In x, Out y) override {
-    if (give("subsample_forward")) keep(launch_subsample_forward(shape, x.data(), y.data(), context_.stream));
+    if (give("subsample_forward")) keep(launch_subsample_forward(shape, x, y, context_.stream));
   }
   void subsample_backward(const SubsampleShape& shape, In dy, Out dx) override {
-    if (give("subsample_backward")) keep(launch_subsample_backward(shape, dy.data(), dx.data(), context_.stream));
+    if (give("subsample_backward")) keep(launch_subsample_backward(shape, dy, dx, context_.stream));
   }
 
   void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions,
@@ -130,8 +129,8 @@ class CudaBackend final : public ComputeBackend {
     if (!ready()) return;
     keep(launch_embedding_backward(shape, ids.data(), dy.data(), dtokens.data(), context_.workspace.data(),
                                    context_.stream));
-    keep(launch_column_sums(dy.data(), static_cast<std::size_t>(shape.batch), shape.context * shape.width,
-                            dpositions.data(), context_.fold, context_.stream));
+    keep(launch_column_sums(dy, static_cast<std::size_t>(shape.batch), shape.context * shape.width, dpositions,
+                            context_.fold, context_.stream));
   }
   void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Floats moments) override {
     if (!give("layer_norm_forward")) return;
@@ -166,6 +165,7 @@ class CudaBackend final : public ComputeBackend {
                              Out dlogits) override;
   void squared_error(In outputs, ConstFloats targets, std::span<const int> labels, double weight,
                      Out doutputs) override;
+  void scale_gradients_by(ConstFloats factor) override { gradient_factor_ = factor; }
   using ComputeBackend::loss;
   LossAndCorrect loss(std::size_t turn) override;
   void begin_turn(std::size_t turn) override;
@@ -229,6 +229,7 @@ class CudaBackend final : public ComputeBackend {
   std::span<std::byte> loss_record_;             // one LossRecord
   std::array<StepLoss, kStepsUnderWay> losses_;  // by turn
   std::size_t turn_ = 0;
+  ConstFloats gradient_factor_;  // of losses' gradients; none: 1
 
   Status failure_;  // the first that is not the device's
 };
@@ -311,35 +312,35 @@ Floats CudaBackend::conversion_of(std::size_t count) {
 void CudaBackend::batch_norm_forward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
                                      const RunningMoments& running, In residual, Out y) {
   if (!give("batch_norm_forward")) return;
-  keep(launch_batch_norm_forward(rows_of(shape), x.data(), {scale.data(), shift.data()},
-                                 {batch.mean.data(), batch.inverse_deviation.data()},
-                                 {running.mean.data(), running.variance.data()},
-                                 shape.residual ? residual.data() : nullptr, y.data(), context_.fold, context_.stream));
+  keep(launch_batch_norm_forward(rows_of(shape), x, {scale, shift}, {batch.mean.data(), batch.inverse_deviation.data()},
+                                 {running.mean.data(), running.variance.data()}, shape.residual ? residual : In(), y,
+                                 context_.fold, context_.stream));
 }
 
 void CudaBackend::batch_norm_backward(const BatchNormShape& shape, In x, In scale, In shift, const BatchMoments& batch,
                                       In y, Out dy, Out dscale, Out dshift, Out dx) {
   if (!give("batch_norm_backward")) return;
-  keep(launch_batch_norm_backward(rows_of(shape), x.data(), {scale.data(), shift.data()},
-                                  {batch.mean.data(), batch.inverse_deviation.data()}, y.data(), dy.data(),
-                                  dscale.data(), dshift.data(), dx.empty() ? nullptr : dx.data(), context_.fold,
-                                  context_.stream));
+  keep(context_.reserve(2 * static_cast<std::size_t>(shape.channels) * sizeof(float)));
+  if (!ready()) return;
+  auto* const exact = reinterpret_cast<float*>(context_.workspace.data());
+  keep(launch_batch_norm_backward(rows_of(shape), x, {scale, shift},
+                                  {batch.mean.data(), batch.inverse_deviation.data()}, y, dy,
+                                  {exact, exact + shape.channels}, dscale, dshift, dx, context_.fold, context_.stream));
 }
 
 void CudaBackend::batch_norm_inference(const BatchNormShape& shape, In x, In scale, In shift,
                                        const RunningMoments& running, In residual, Out y) {
   if (!give("batch_norm_inference")) return;
-  keep(launch_batch_norm_inference(rows_of(shape), x.data(), {scale.data(), shift.data()},
-                                   {running.mean.data(), running.variance.data()},
-                                   shape.residual ? residual.data() : nullptr, y.data(), context_.stream));
+  keep(launch_batch_norm_inference(rows_of(shape), x, {scale, shift}, {running.mean.data(), running.variance.data()},
+                                   shape.residual ? residual : In(), y, context_.stream));
 }
 
 void CudaBackend::softmax_cross_entropy(int batch, int classes, In logits, std::span<const int> labels,
                                         [[maybe_unused]] double weight, Out dlogits) {
   assert(weight == 1);
   launch_loss(static_cast<std::size_t>(batch), "softmax_cross_entropy", [&](SampleLoss* samples, LossRecord* record) {
-    return launch_softmax_cross_entropy(batch, classes, logits.data(), labels.data(), dlogits.data(), samples, record,
-                                        context_.stream);
+    return launch_softmax_cross_entropy(batch, classes, logits, labels.data(), gradient_factor_.data(), dlogits,
+                                        samples, record, context_.stream);
   });
 }
 
@@ -347,8 +348,8 @@ void CudaBackend::squared_error(In outputs, ConstFloats targets, std::span<const
                                 [[maybe_unused]] double weight, Out doutputs) {
   assert(weight == 1);
   launch_loss(labels.size(), "squared_error", [&](SampleLoss* samples, LossRecord* record) {
-    return launch_squared_error(static_cast<int>(labels.size()), outputs.data(), targets.data(), doutputs.data(),
-                                samples, record, context_.stream);
+    return launch_squared_error(static_cast<int>(labels.size()), outputs, targets.data(), gradient_factor_.data(),
+                                doutputs, samples, record, context_.stream);
   });
 }
 

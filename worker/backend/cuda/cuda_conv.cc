@@ -22,8 +22,7 @@ Status CudaConv::forward(In x, In w, In b, Out y) {
   SYNCOPATE_RETURN_IF_ERROR(prepare());
   SYNCOPATE_RETURN_IF_ERROR(convolution_->run(ConvProduct::kForward, x.data(), w.data(), y.data()));
   if (!shape_.bias) return {};
-  return cuda_status(launch_add_bias(y.data(), b.data(), output_pixels(), shape_.out, false, context_.stream),
-                     "add_bias");
+  return cuda_status(launch_add_bias(y, b, output_pixels(), shape_.out, false, context_.stream), "add_bias");
 }
 
 Status CudaConv::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
@@ -31,8 +30,7 @@ Status CudaConv::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
   SYNCOPATE_RETURN_IF_ERROR(convolution_->run(ConvProduct::kWeightsGradient, x.data(), dy.data(), dw.data()));
   if (shape_.bias) {
     SYNCOPATE_RETURN_IF_ERROR(cuda_status(
-        launch_column_sums(dy.data(), output_pixels(), shape_.out, db.data(), context_.fold, context_.stream),
-        "column_sums"));
+        launch_column_sums(dy, output_pixels(), shape_.out, db, context_.fold, context_.stream), "column_sums"));
   }
   if (dx.empty()) return {};
   return convolution_->run(ConvProduct::kInputGradient, w.data(), dy.data(), dx.data());

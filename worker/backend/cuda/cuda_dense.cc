@@ -20,8 +20,7 @@ Status CudaDense::forward(In x, In w, In b, Out y) {
                                                    : CUBLASLT_EPILOGUE_BIAS};
   SYNCOPATE_RETURN_IF_ERROR(run(forward_, spec, {w.data(), x.data(), y.data(), b.data()}, "forward"));
   if (forward_.fused || !shape_.bias) return {};
-  return cuda_status(launch_add_bias(y.data(), b.data(), shape_.batch, shape_.out, shape_.relu, context_.stream),
-                     "add_bias");
+  return cuda_status(launch_add_bias(y, b, shape_.batch, shape_.out, shape_.relu, context_.stream), "add_bias");
 }
 
 Status CudaDense::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
@@ -32,9 +31,8 @@ Status CudaDense::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
                             .epilogue = shape_.bias ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_DEFAULT};
   SYNCOPATE_RETURN_IF_ERROR(run(weights_, weights, {x.data(), dy.data(), dw.data(), db.data()}, "weights' gradient"));
   if (shape_.bias && !weights_.fused) {
-    SYNCOPATE_RETURN_IF_ERROR(
-        cuda_status(launch_column_sums(dy.data(), shape_.batch, shape_.out, db.data(), context_.fold, context_.stream),
-                    "column_sums"));
+    SYNCOPATE_RETURN_IF_ERROR(cuda_status(
+        launch_column_sums(dy, shape_.batch, shape_.out, db, context_.fold, context_.stream), "column_sums"));
   }
   if (dx.empty()) return {};
   const ProductSpec data{.rows = shape_.in, .columns = shape_.batch, .inner = shape_.out};

@@ -31,14 +31,17 @@ inline dim3 matrix_block(int columns) {
   while (x < kBlockColumns && x < static_cast<unsigned>(columns)) x *= 2;
   return {x, kThreads / x};
 }
-// Threads of matrix kernels work ahead on so many rows, whose loads do not wait for one another.
-inline constexpr unsigned kRowsAhead = 4;
+// Threads of matrix kernels work ahead on so many rows, whose loads do not wait for one another. Elements of 16 bits
+// take twice as many to keep the memory as busy.
+template <typename Element>
+inline constexpr unsigned kRowsAhead = 16 / sizeof(Element);
 
 // So many blocks that each thread has kRowsAhead rows of one column, or more of a large matrix.
-inline dim3 matrix_grid(std::size_t rows, int columns) {
+template <typename Element>
+dim3 matrix_grid(std::size_t rows, int columns) {
   const dim3 block = matrix_block(columns);
   return {static_cast<unsigned>(ceil_divide(static_cast<std::size_t>(columns), block.x)),
-          blocks_for(rows, std::size_t{kRowsAhead} * block.y)};
+          blocks_for(rows, std::size_t{kRowsAhead<Element>} * block.y)};
 }
 
 }  // namespace syncopate::worker

@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "worker/backend/compute_backend.h"
+
 namespace syncopate::worker {
 
 // The result that the kernel writes to device memory.
@@ -17,13 +19,14 @@ struct SampleLoss {
   int correct;
 };
 
-// Like ComputeBackend's; `dlogits` may be null. `samples` has room for `batch` of them. All pointers are to device
-// memory. Enqueues its work on `stream` and returns the result of its launches. `batch` is at least 1.
-cudaError_t launch_softmax_cross_entropy(int batch, int classes, const float* logits, const int* labels, float* dlogits,
-                                         SampleLoss* samples, LossRecord* record, cudaStream_t stream);
+// Like ComputeBackend's; `dlogits`, of the logits' type, may be empty, and is multiplied by *factor, unless that is
+// null, before it is rounded. `samples` has room for `batch` of them. All is in device memory. Enqueues its work on
+// `stream` and returns the result of its launches. `batch` is at least 1.
+cudaError_t launch_softmax_cross_entropy(int batch, int classes, In logits, const int* labels, const float* factor,
+                                         Out dlogits, SampleLoss* samples, LossRecord* record, cudaStream_t stream);
 
 // The same for the squared error of one output a sample.
-cudaError_t launch_squared_error(int batch, const float* outputs, const float* targets, float* doutputs,
+cudaError_t launch_squared_error(int batch, In outputs, const float* targets, const float* factor, Out doutputs,
                                  SampleLoss* samples, LossRecord* record, cudaStream_t stream);
 
 }  // namespace syncopate::worker

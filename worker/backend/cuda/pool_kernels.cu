@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "common/device/cuda/element_types.h"
 #include "worker/backend/cuda/pool_kernels.h"
 
 namespace syncopate::worker {
@@ -33,28 +34,29 @@ __device__ Side windows_over(const PoolShape& s, int pixel, int windows) {
 }
 
 // One thread an output's pixel and every 32nd channel.
-__global__ void max_pool_forward(PoolShape s, int out_height, int out_width, const float* __restrict__ x,
-                                 float* __restrict__ y, unsigned char* __restrict__ index) {
+template <typename T>
+__global__ void max_pool_forward(PoolShape s, int out_height, int out_width, const T* __restrict__ x, T* __restrict__ y,
+                                 unsigned char* __restrict__ index) {
   const std::size_t channels = s.channels;
   const unsigned pixels = static_cast<unsigned>(s.batch) * out_height * out_width;
   for (unsigned pixel = blockIdx.x * kBlockPixels + threadIdx.y; pixel < pixels; pixel += gridDim.x * kBlockPixels) {
     const int left = static_cast<int>(pixel % out_width) * s.stride - s.padding;
     const int top = static_cast<int>(pixel / out_width % out_height) * s.stride - s.padding;
-    const float* const image = x + pixel / out_width / out_height * channels * s.height * s.width;
+    const T* const image = x + pixel / out_width / out_height * channels * s.height * s.width;
     const Side rows = pixels_in(top, s.size, s.height), columns = pixels_in(left, s.size, s.width);
     for (std::size_t c = threadIdx.x; c < channels; c += kBlockChannels) {
-      float best = image[(static_cast<std::size_t>(rows.first) * s.width + columns.first) * channels + c];
+      float best = to_float(image[(static_cast<std::size_t>(rows.first) * s.width + columns.first) * channels + c]);
       int winner = (rows.first - top) * s.size + columns.first - left;
       for (int row = rows.first; row < rows.end; ++row) {
         for (int column = columns.first; column < columns.end; ++column) {
-          const float value = image[(static_cast<std::size_t>(row) * s.width + column) * channels + c];
+          const float value = to_float(image[(static_cast<std::size_t>(row) * s.width + column) * channels + c]);
           if (value > best) {
             best = value;
             winner = (row - top) * s.size + column - left;
           }
         }
       }
-      y[pixel * channels + c] = best;
+      y[pixel * channels + c] = from_float<T>(best);
       index[pixel * channels + c] = static_cast<unsigned char>(winner);
     }
   }
@@ -62,8 +64,9 @@ __global__ void max_pool_forward(PoolShape s, int out_height, int out_width, con
 
 // One thread an input's pixel and every 32nd channel: it looks up which of its windows it has won, so that all of dx is
 // written, by one thread each, and the sum has one order.
-__global__ void max_pool_backward(PoolShape s, int out_height, int out_width, const float* __restrict__ dy,
-                                  const unsigned char* __restrict__ index, float* __restrict__ dx) {
+template <typename T>
+__global__ void max_pool_backward(PoolShape s, int out_height, int out_width, const T* __restrict__ dy,
+                                  const unsigned char* __restrict__ index, T* __restrict__ dx) {
   const std::size_t channels = s.channels;
   const unsigned pixels = static_cast<unsigned>(s.batch) * s.height * s.width;
   for (unsigned pixel = blockIdx.x * kBlockPixels + threadIdx.y; pixel < pixels; pixel += gridDim.x * kBlockPixels) {
@@ -77,32 +80,35 @@ __global__ void max_pool_backward(PoolShape s, int out_height, int out_width, co
         for (int column = columns.first; column < columns.end; ++column) {
           const std::size_t out = ((image * out_height + row) * out_width + column) * channels + c;
           const int number = (y + s.padding - row * s.stride) * s.size + x + s.padding - column * s.stride;
-          if (index[out] == number) sum += dy[out];
+          if (index[out] == number) sum += to_float(dy[out]);
         }
       }
-      dx[pixel * channels + c] = sum;
+      dx[pixel * channels + c] = from_float<T>(sum);
     }
   }
 }
 
 }  // namespace
 
-cudaError_t launch_max_pool_forward(const PoolShape& s, const float* x, float* y, unsigned char* index,
-                                    cudaStream_t stream) {
+cudaError_t launch_max_pool_forward(const PoolShape& s, In x, Out y, unsigned char* index, cudaStream_t stream) {
   const int pixels = s.batch * s.out_height() * s.out_width();
   if (pixels == 0) return cudaSuccess;
-  max_pool_forward<<<blocks_for(pixels), dim3(kBlockChannels, kBlockPixels), 0, stream>>>(s, s.out_height(),
-                                                                                          s.out_width(), x, y, index);
-  return cudaGetLastError();
+  return with_element(x.type(), [&]<typename T>(T) {
+    max_pool_forward<T><<<blocks_for(pixels), dim3(kBlockChannels, kBlockPixels), 0, stream>>>(
+        s, s.out_height(), s.out_width(), elements<T>(x), elements<T>(y), index);
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t launch_max_pool_backward(const PoolShape& s, const float* dy, const unsigned char* index, float* dx,
+cudaError_t launch_max_pool_backward(const PoolShape& s, In dy, const unsigned char* index, Out dx,
                                      cudaStream_t stream) {
   const int pixels = s.batch * s.height * s.width;
   if (pixels == 0) return cudaSuccess;
-  max_pool_backward<<<blocks_for(pixels), dim3(kBlockChannels, kBlockPixels), 0, stream>>>(
-      s, s.out_height(), s.out_width(), dy, index, dx);
-  return cudaGetLastError();
+  return with_element(dy.type(), [&]<typename T>(T) {
+    max_pool_backward<T><<<blocks_for(pixels), dim3(kBlockChannels, kBlockPixels), 0, stream>>>(
+        s, s.out_height(), s.out_width(), elements<T>(dy), index, elements<T>(dx));
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace syncopate::worker

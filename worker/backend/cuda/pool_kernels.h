@@ -10,9 +10,8 @@ namespace syncopate::worker {
 
 // Like ComputeBackend's. Each function enqueues its work on `stream` and returns the result of its launch. The images
 // of a batch must have fewer than 2^31 values in all. The result is the same every time: nothing is added atomically.
-cudaError_t launch_max_pool_forward(const PoolShape& shape, const float* x, float* y, unsigned char* index,
-                                    cudaStream_t stream);
-cudaError_t launch_max_pool_backward(const PoolShape& shape, const float* dy, const unsigned char* index, float* dx,
+cudaError_t launch_max_pool_forward(const PoolShape& shape, In x, Out y, unsigned char* index, cudaStream_t stream);
+cudaError_t launch_max_pool_backward(const PoolShape& shape, In dy, const unsigned char* index, Out dx,
                                      cudaStream_t stream);
 
 }  // namespace syncopate::worker
