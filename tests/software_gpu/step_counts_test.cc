@@ -48,6 +48,9 @@ const CountedModel kCountedModels[] = {
     {"Resnet20", "resnet20", {}, {96, 3, 56}, 98},
     {"SmallGpt", "gpt:2-2-32", {"--dataset=grammar", "--context=16"}, {36, 27, 0}, 52},
     {"Gpt", "gpt", {"--dataset=grammar", "--context=16"}, {36, 27, 0}, 52},
+    // The batch's conversion; and to look for overflows, and to settle the loss scale.
+    {"LenetInBf16", "lenet", {"--precision=bf16"}, {13, 6, 5}, 17},
+    {"MlpInFp16", "mlp", {"--precision=fp16"}, {8, 8, 0}, 14},
 };
 
 class StepCount : public testing::TestWithParam<CountedModel> {

@@ -5,9 +5,9 @@ usage: gpu_training_bench.py [--program PATH] [--rounds N] [--seconds S] [--case
 
 For each case, precision and round, in turn: Syncopate local on the GPU, PyTorch on the GPU (its training set in the GPU's
 memory, fused Adam). Prints medians of samples/s over the rounds, their ratio, and where Syncopate's step goes: the GPU's
-time in forward, backward and optimizer, and the host's time to give it its work. Under bf16 Syncopate's convolutions are
-tf32, and its tensors fp32; PyTorch's are bf16. Needs a Python with CUDA's torch for the
-peer (the one that runs this script); without it the peer's column is missing.
+time in forward, backward and optimizer, and the host's time to give it its work. Under bf16 all of Syncopate's tensors
+are bf16; PyTorch's are what autocast makes of them. Needs a Python with CUDA's torch for the peer (the one that runs this
+script); without it the peer's column is missing.
 """
 import argparse
 import json
