@@ -2,6 +2,8 @@
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -20,7 +22,9 @@ struct Product {
   cublasOperation_t of_a, of_b;
   cublasLtEpilogue_t epilogue;
   void* vector;
+  cudaDataType vector_type;
 };
+constexpr auto kTypeOfResult = static_cast<cudaDataType>(-1);  // of a vector, by default
 
 struct Layout {
   std::uint64_t rows, columns;
@@ -28,6 +32,20 @@ struct Layout {
   Element element;
 
   std::size_t size() const { return rows * columns; }
+};
+
+// In bytes, of A, B, C and D.
+using Alignment = std::array<std::uint32_t, 4>;
+
+struct Preference {
+  std::uint64_t workspace;
+  Alignment alignment;
+};
+
+struct Algorithm {
+  std::uint64_t number;
+  Alignment alignment;
+  std::uint64_t of_vector;
 };
 
 // What cuBLASLt's own types, which are opaque, hold here.
@@ -55,6 +73,31 @@ bool find_element(cudaDataType type, Element& element) {
   return true;
 }
 
+// Whether types go together (cuBLAS's documentation, cublasLtMatmul: the table of types that are supported).
+bool types_fit(const Product& product, const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
+  const bool are_floats = a.element == Element::kFloat;
+  Element of_vector = d.element;
+  const bool fit = a.element == b.element && c.element == d.element &&
+                   (d.element == a.element || d.element == Element::kFloat) &&
+                   (are_floats || product.type == CUBLAS_COMPUTE_32F) &&
+                   (product.vector_type == kTypeOfResult ||
+                    (find_element(product.vector_type, of_vector) && of_vector == d.element));
+  if (!fit) find_fault("cublasLtMatmul: types that do not go together");
+  return fit;
+}
+
+// Tensor cores load 16 bytes at once; an epilogue may do without columns that are not whole such parts.
+bool fuses_epilogue(const Product& product, std::initializer_list<Layout> matrices) {
+  if (product.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return true;
+  return settings().fuses_epilogues() && std::ranges::all_of(matrices, [](const Layout& matrix) {
+           return matrix.element == Element::kFloat || static_cast<std::size_t>(matrix.stride) * 2 % 16 == 0;
+         });
+}
+
+bool is_aligned(const void* address, std::uint64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+
 struct Shape {
   std::size_t rows, columns, inner;
 };
@@ -68,10 +111,7 @@ bool find_shape(const Product& product, const Layout& a, const Layout& b, const 
   return fits;
 }
 
-Lost lost_by(cublasComputeType_t type) {
-  if (type == CUBLAS_COMPUTE_32F_FAST_TF32) return Lost::kOfTf32;
-  return type == CUBLAS_COMPUTE_32F_FAST_16BF ? Lost::kOfBf16 : Lost::kNone;
-}
+Lost lost_by(cublasComputeType_t type) { return type == CUBLAS_COMPUTE_32F_FAST_TF32 ? Lost::kOfTf32 : Lost::kNone; }
 
 // All matrices lie column by column.
 void add_vector(const Product& product, const Shape& shape, const float* vector, float* d, std::size_t stride) {
@@ -130,9 +170,14 @@ const char* cublasLtGetStatusName(cublasStatus_t status) {
   }
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t type, cudaDataType_t) {
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t type,
+                                        cudaDataType_t scale) {
+  if ((type != CUBLAS_COMPUTE_32F && type != CUBLAS_COMPUTE_32F_FAST_TF32) || scale != CUDA_R_32F) {
+    find_fault("cublasLtMatmulDescCreate: a type that is not modelled");
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   *description = new cublasLtMatmulDescOpaque_t{};
-  in<Product>(*description) = {type, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+  in<Product>(*description) = {type, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, kTypeOfResult};
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -154,6 +199,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
       return take(value, bytes, product.epilogue);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
       return take(value, bytes, product.vector);
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+      return take(value, bytes, product.vector_type);
     default:
       return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -175,6 +222,7 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   *preference = new cublasLtMatmulPreferenceOpaque_t{};
+  in<Preference>(*preference).alignment.fill(256);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -186,41 +234,58 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                                                     size_t bytes) {
-  std::uint32_t alignment = 0;
-  if (attribute != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) return take(value, bytes, alignment);
-  return take(value, bytes, in<std::uint64_t>(preference));
+  auto& [workspace, alignment] = in<Preference>(preference);
+  switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return take(value, bytes, workspace);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+      return take(value, bytes, alignment[0]);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+      return take(value, bytes, alignment[1]);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+      return take(value, bytes, alignment[2]);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+      return take(value, bytes, alignment[3]);
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+  }
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int most,
                                               cublasLtMatmulHeuristicResult_t results[], int* returned) {
   const Product& product = in<Product>(description);
   *returned = 0;
-  if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !settings().fuses_epilogues()) {
+  if (!types_fit(product, in<Layout>(a), in<Layout>(b), in<Layout>(c), in<Layout>(d)) ||
+      !fuses_epilogue(product, {in<Layout>(a), in<Layout>(b), in<Layout>(d)})) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
+  const auto [workspace, alignment] = in<Preference>(preference);
+  const auto vector = reinterpret_cast<std::uintptr_t>(product.vector);
   Shape shape{};
   if (!find_shape(product, in<Layout>(a), in<Layout>(b), in<Layout>(d), shape)) return CUBLAS_STATUS_INVALID_VALUE;
   for (int i = 0; i < std::min(most, 2); ++i) {
     cublasLtMatmulHeuristicResult_t& result = results[(*returned)++];
     result = {};
     result.state = CUBLAS_STATUS_SUCCESS;
-    result.algo.data[0] = settings().refuses_first_algorithm() && i == 0 ? kRefusedAlgorithm : kAlgorithm;
-    result.workspaceSize = std::min<std::size_t>(in<std::uint64_t>(preference), std::size_t{1} << 20);
+    in<Algorithm>(&result.algo) = {settings().refuses_first_algorithm() && i == 0 ? kRefusedAlgorithm : kAlgorithm,
+                                   alignment, std::uint64_t{1} << std::countr_zero(vector | 256)};
+    result.workspaceSize = std::min<std::size_t>(workspace, std::size_t{1} << 20);
   }
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha, const void* a,
                               cublasLtMatrixLayout_t layout_a, const void* b, cublasLtMatrixLayout_t layout_b,
-                              const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t layout_c, void* d,
                               cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               size_t bytes, cudaStream_t stream) {
   const std::lock_guard hold(machine_lock());
   count("cublasLtMatmul");
-  if (algorithm->data[0] != kAlgorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const Algorithm chosen = in<const Algorithm>(algorithm);
+  if (chosen.number != kAlgorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Product product = in<Product>(description);
   const Layout of_a = in<Layout>(layout_a), of_b = in<Layout>(layout_b), of_d = in<Layout>(layout_d);
   if (*static_cast<const float*>(alpha) != 1 || *static_cast<const float*>(beta) != 0 || c != d) {
@@ -228,7 +293,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   }
   if (sticky_error() != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   Shape shape{};
+  if (!types_fit(product, of_a, of_b, in<Layout>(layout_c), of_d)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!find_shape(product, of_a, of_b, of_d, shape)) return CUBLAS_STATUS_INVALID_VALUE;
+  const auto [align_a, align_b, align_c, align_d] = chosen.alignment;
+  if (!is_aligned(a, align_a) || !is_aligned(b, align_b) || !is_aligned(c, align_c) || !is_aligned(d, align_d) ||
+      !is_aligned(product.vector, chosen.of_vector)) {
+    find_fault("cublasLtMatmul: an operand that is not aligned as the algorithm was asked for");
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
   // Biases, and sums that an epilogue makes, are numbers as the result's are.
   const Operand result{d, of_d.size(), of_d.element};
   const Operand vector{product.vector, vector_size(product, shape), of_d.element};

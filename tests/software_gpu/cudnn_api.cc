@@ -3,6 +3,7 @@
 #include <cudnn.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -46,6 +47,7 @@ struct Shape {
   std::size_t x_size() const { return size(x.images) * x_image(); }
   std::size_t y_size() const { return size(y.images) * y_image(); }
   std::size_t filter_size() const { return size(filter.out) * patch(); }
+  bool is_of_16_bits() const { return x.element != Element::kFloat; }
 
   bool fits() const {
     const auto out = [&](int in, int kernel) {
@@ -123,16 +125,33 @@ struct Call {
   Operand first, second, result;
 };
 
+// Tensor cores take 8 numbers of 16 bits at once; a library may do without other channels, or fill them up.
+bool has_tensor_cores_for(const Shape& shape) {
+  return !shape.is_of_16_bits() || shape.convolution.math == CUDNN_FMA_MATH || !settings().refuses_first_algorithm() ||
+         (shape.filter.in % 8 == 0 && shape.filter.out % 8 == 0);
+}
+
 cudnnStatus_t convolve(cudnnHandle_t handle, const Call& call, const Shape& shape, int algorithm, void* workspace,
                        std::size_t bytes, const void* beta) {
   const std::lock_guard hold(machine_lock());
   count(call.name);
-  if (algorithm == kRefusedAlgorithm) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (algorithm == kRefusedAlgorithm || !has_tensor_cores_for(shape)) return CUDNN_STATUS_NOT_SUPPORTED;
   if (*static_cast<const float*>(beta) != 0) find_fault("cuDNN: a beta that is not modelled");
   if (sticky_error() != cudaSuccess) return CUDNN_STATUS_EXECUTION_FAILED;
   if (!shape.fits()) {
     find_fault(std::string(call.name) + ": shapes that do not fit");
     return CUDNN_STATUS_BAD_PARAM;
+  }
+  if (call.first.element != call.second.element || call.first.element != call.result.element) {
+    find_fault(std::string(call.name) + ": types that do not go together");
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  for (const Operand& operand : {call.first, call.second, call.result}) {
+    if (shape.is_of_16_bits() && reinterpret_cast<std::uintptr_t>(operand.memory) % 16 != 0) {
+      find_fault(std::string(call.name) +
+                 ": an operand of 16-bit numbers that does not begin at a multiple of 16 bytes");
+      return CUDNN_STATUS_BAD_PARAM;
+    }
   }
   if (!are_on_device(call.name, {call.first, call.second, call.result}, workspace, bytes) ||
       check_stream(handle->stream) != cudaSuccess) {
@@ -237,8 +256,9 @@ cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* con
 cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t convolution) { return drop(convolution); }
 
 cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t convolution, int padding, int, int stride,
-                                              int, int, int, cudnnConvolutionMode_t mode, cudnnDataType_t) {
+                                              int, int, int, cudnnConvolutionMode_t mode, cudnnDataType_t type) {
   if (mode != CUDNN_CROSS_CORRELATION) find_fault("cuDNN: a mode of convolution that is not modelled");
+  if (type != CUDNN_DATA_FLOAT) find_fault("cuDNN: sums in a type that is not modelled");
   convolution->padding = padding;
   convolution->stride = stride;
   return CUDNN_STATUS_SUCCESS;

@@ -10,8 +10,8 @@
 
 namespace software_gpu {
 
-// How many of a float's 23 bits of significand a factor loses: none, TF32, BF16.
-enum class Lost { kNone = 0, kOfTf32 = 13, kOfBf16 = 16 };
+// How many of a float's 23 bits of significand a factor loses.
+enum class Lost { kNone = 0, kOfTf32 = 13 };
 
 // What a number in the device's memory is.
 enum class Element { kFloat, kBf16, kHalf };
