@@ -11,7 +11,7 @@ enum class Precision {
   kTf32,  // factors of dense layers and convolutions rounded to 10 bits of mantissa, with float32's range
   // Activations, their gradients, and the weights and gradients of the model are 16-bit numbers.
   kBf16,
-  kFp16,  // whose range is small: the loss is scaled, lest small gradients vanish
+  kFp16,  // whose range is small: the loss is scaled, so that small gradients do not vanish
 };
 
 // "fp32", "tf32", "bf16", "fp16"

@@ -363,5 +363,14 @@ TEST_F(CudaBackendFailure, IsKeptWhereATensorIsNotAligned) {
   EXPECT_EQ((*backend)->status().code(), Code::kInternal);
 }
 
+TEST_F(CudaBackendFailure, IsKeptWhereATensorIsOfAnotherType) {
+  const auto backend = make_cuda_backend(device(), Precision::kBf16);
+  ASSERT_TRUE(backend.ok()) << backend.status().message();
+  const Out floats = (*backend)->allocate_floats(1000), tensor = (*backend)->allocate_tensor(1000);
+  const ConvShape shape{.batch = 1, .height = 4, .width = 4, .in = 8, .out = 8, .kernel = 1, .bias = false};
+  (*backend)->conv2d_forward(shape, tensor.first(128), tensor.subspan(128, 64), {}, floats.first(128));
+  EXPECT_EQ((*backend)->status().code(), Code::kInternal);
+}
+
 }  // namespace
 }  // namespace syncopate::worker

@@ -18,7 +18,7 @@ Status CudaDense::forward(In x, In w, In b, Out y) {
                          .epilogue = !shape_.bias  ? CUBLASLT_EPILOGUE_DEFAULT
                                      : shape_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS
                                                    : CUBLASLT_EPILOGUE_BIAS};
-  SYNCOPATE_RETURN_IF_ERROR(run(forward_, spec, {w.data(), x.data(), y.data(), b.data()}, "forward"));
+  SYNCOPATE_RETURN_IF_ERROR(run(forward_, spec, {w, x, y, b}, "forward"));
   if (forward_.fused || !shape_.bias) return {};
   return cuda_status(launch_add_bias(y, b, shape_.batch, shape_.out, shape_.relu, context_.stream), "add_bias");
 }
@@ -29,14 +29,14 @@ Status CudaDense::backward(In x, In w, In dy, Out dw, Out db, Out dx) {
                             .inner = shape_.batch,
                             .transpose_b = true,
                             .epilogue = shape_.bias ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_DEFAULT};
-  SYNCOPATE_RETURN_IF_ERROR(run(weights_, weights, {x.data(), dy.data(), dw.data(), db.data()}, "weights' gradient"));
+  SYNCOPATE_RETURN_IF_ERROR(run(weights_, weights, {x, dy, dw, db}, "weights' gradient"));
   if (shape_.bias && !weights_.fused) {
     SYNCOPATE_RETURN_IF_ERROR(cuda_status(
         launch_column_sums(dy, shape_.batch, shape_.out, db, context_.fold, context_.stream), "column_sums"));
   }
   if (dx.empty()) return {};
   const ProductSpec data{.rows = shape_.in, .columns = shape_.batch, .inner = shape_.out};
-  return run(data_, data, {w.data(), dy.data(), dx.data(), nullptr}, "input's gradient");
+  return run(data_, data, {w, dy, dx}, "input's gradient");
 }
 
 Status CudaDense::run(Operation& operation, const ProductSpec& spec, const ProductOperands& operands,

@@ -23,10 +23,32 @@ const char* name_of(ConvProduct product) {
   return "unknown";
 }
 
+cudnnDataType_t dnn_type(ElementType type) {
+  switch (type) {
+    case ElementType::kBfloat16:
+      return CUDNN_DATA_BFLOAT16;
+    case ElementType::kFloat16:
+      return CUDNN_DATA_HALF;
+    case ElementType::kFloat32:
+      break;
+  }
+  return CUDNN_DATA_FLOAT;
+}
+
 // What proposals are asked for with. CUDNN_FMA_MATH forbids tensor cores, and so all rounding of factors; by default
-// they may round them to TF32 (cuDNN API reference, cudnnMathType_t).
+// they may round them to TF32; CUDNN_TENSOR_OP_MATH permits them for factors as they are (cuDNN API reference,
+// cudnnMathType_t).
 cudnnMathType_t math_of(Precision precision) {
-  return precision == Precision::kFp32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
+  switch (precision) {
+    case Precision::kFp32:
+      return CUDNN_FMA_MATH;
+    case Precision::kTf32:
+      return CUDNN_DEFAULT_MATH;
+    case Precision::kBf16:
+    case Precision::kFp16:
+      break;
+  }
+  return CUDNN_TENSOR_OP_MATH;
 }
 
 // CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION rounds factors to float16, which nobody has asked for.
@@ -54,18 +76,17 @@ Status CudnnConvolution::describe() {
   SYNCOPATE_RETURN_IF_ERROR(create(cudnnCreateTensorDescriptor, x_, "cudnnCreateTensorDescriptor"));
   SYNCOPATE_RETURN_IF_ERROR(create(cudnnCreateTensorDescriptor, y_, "cudnnCreateTensorDescriptor"));
   SYNCOPATE_RETURN_IF_ERROR(create(cudnnCreateFilterDescriptor, w_, "cudnnCreateFilterDescriptor"));
+  const cudnnDataType_t type = dnn_type(context_.element_type());
+  SYNCOPATE_RETURN_IF_ERROR(library_status(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, type, shape_.batch,
+                                                                      shape_.in, shape_.height, shape_.width),
+                                           "cudnnSetTensor4dDescriptor"));
   SYNCOPATE_RETURN_IF_ERROR(
-      library_status(cudnnSetTensor4dDescriptor(x_.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, shape_.batch, shape_.in,
-                                                shape_.height, shape_.width),
-                     "cudnnSetTensor4dDescriptor"));
-  SYNCOPATE_RETURN_IF_ERROR(
-      library_status(cudnnSetTensor4dDescriptor(y_.get(), CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, shape_.batch, shape_.out,
+      library_status(cudnnSetTensor4dDescriptor(y_.get(), CUDNN_TENSOR_NHWC, type, shape_.batch, shape_.out,
                                                 shape_.out_height(), shape_.out_width()),
                      "cudnnSetTensor4dDescriptor"));
-  SYNCOPATE_RETURN_IF_ERROR(
-      library_status(cudnnSetFilter4dDescriptor(w_.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, shape_.out, shape_.in,
-                                                shape_.kernel, shape_.kernel),
-                     "cudnnSetFilter4dDescriptor"));
+  SYNCOPATE_RETURN_IF_ERROR(library_status(cudnnSetFilter4dDescriptor(w_.get(), type, CUDNN_TENSOR_NHWC, shape_.out,
+                                                                      shape_.in, shape_.kernel, shape_.kernel),
+                                           "cudnnSetFilter4dDescriptor"));
   for (Operation& operation : operations_) SYNCOPATE_RETURN_IF_ERROR(describe(operation));
   return {};
 }
@@ -77,18 +98,19 @@ Status CudnnConvolution::describe(Operation& operation) const {
   SYNCOPATE_RETURN_IF_ERROR(
       library_status(cudnnSetConvolution2dDescriptor(raw, shape_.padding, shape_.padding, shape_.stride, shape_.stride,
                                                      1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
-                     "cudnnSetConvolution2dDescriptor"));
+                     "cudnnSetConvolution2dDescriptor"));  // sums are float32's, whatever the factors
   return library_status(cudnnSetConvolutionMathType(raw, math_of(context_.precision)), "cudnnSetConvolutionMathType");
 }
 
-Status CudnnConvolution::run(ConvProduct product, const float* first, const float* second, float* result) {
+Status CudnnConvolution::run(ConvProduct product, In first, In second, Out result) {
+  SYNCOPATE_RETURN_IF_ERROR(context_.check({first, second, result}));
   if (const std::optional<int> algorithm = operation(product).algorithm) {
     return library_status(launch(product, *algorithm, first, second, result), name_of(product));
   }
   return choose(product, first, second, result);
 }
 
-Status CudnnConvolution::choose(ConvProduct product, const float* first, const float* second, float* result) {
+Status CudnnConvolution::choose(ConvProduct product, In first, In second, Out result) {
   cudnnStatus_t last = CUDNN_STATUS_NOT_SUPPORTED;
   std::size_t least = std::numeric_limits<std::size_t>::max();  // bytes that a candidate wants which has no room
   for (const Candidate& candidate : candidates(product)) {
@@ -113,25 +135,27 @@ Status CudnnConvolution::choose(ConvProduct product, const float* first, const f
   }
   return Status::internal(
       fmt::format("convolution {} x {}x{}x{} -> {}, kernel {}, stride {}, padding {}, {}, {}: cuDNN has no "
-                  "deterministic algorithm ({})",
+                  "deterministic algorithm ({}){}",
                   shape_.batch, shape_.height, shape_.width, shape_.in, shape_.out, shape_.kernel, shape_.stride,
-                  shape_.padding, name_of(product), name_of(context_.precision), cudnnGetErrorString(last)));
+                  shape_.padding, name_of(product), name_of(context_.precision), cudnnGetErrorString(last),
+                  context_.element_type() == ElementType::kFloat32 ? "" : "; it may have one with --precision=tf32"));
 }
 
 std::vector<CudnnConvolution::Candidate> CudnnConvolution::candidates(ConvProduct product) const {
   std::vector<Candidate> all = proposals(product);
-  const cudnnMathType_t math = math_of(context_.precision);
-  switch (product) {
-    case ConvProduct::kForward:
-      all.push_back({CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, math});
-      all.push_back({CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, math});
-      break;
-    case ConvProduct::kWeightsGradient:
-      all.push_back({CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, math});
-      break;
-    case ConvProduct::kInputGradient:
-      all.push_back({CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, math});
-      break;
+  for (const cudnnMathType_t math : {math_of(context_.precision), CUDNN_FMA_MATH}) {
+    switch (product) {
+      case ConvProduct::kForward:
+        all.push_back({CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, math});
+        all.push_back({CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, math});
+        break;
+      case ConvProduct::kWeightsGradient:
+        all.push_back({CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, math});
+        break;
+      case ConvProduct::kInputGradient:
+        all.push_back({CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, math});
+        break;
+    }
   }
   return all;
 }
@@ -189,24 +213,23 @@ cudnnStatus_t CudnnConvolution::workspace_size(ConvProduct product, int algorith
   return CUDNN_STATUS_BAD_PARAM;
 }
 
-cudnnStatus_t CudnnConvolution::launch(ConvProduct product, int algorithm, const float* first, const float* second,
-                                       float* result) const {
+cudnnStatus_t CudnnConvolution::launch(ConvProduct product, int algorithm, In first, In second, Out result) const {
   const float one = 1, zero = 0;  // the result is not read where beta is zero
   void* const workspace = context_.workspace.data();
   const std::size_t bytes = context_.workspace.size();
   switch (product) {
     case ConvProduct::kForward:
-      return cudnnConvolutionForward(context_.dnn, &one, x_.get(), first, w_.get(), second, convolution(product),
-                                     static_cast<cudnnConvolutionFwdAlgo_t>(algorithm), workspace, bytes, &zero,
-                                     y_.get(), result);
+      return cudnnConvolutionForward(context_.dnn, &one, x_.get(), first.address(), w_.get(), second.address(),
+                                     convolution(product), static_cast<cudnnConvolutionFwdAlgo_t>(algorithm), workspace,
+                                     bytes, &zero, y_.get(), result.address());
     case ConvProduct::kWeightsGradient:
-      return cudnnConvolutionBackwardFilter(context_.dnn, &one, x_.get(), first, y_.get(), second, convolution(product),
-                                            static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm), workspace, bytes,
-                                            &zero, w_.get(), result);
+      return cudnnConvolutionBackwardFilter(
+          context_.dnn, &one, x_.get(), first.address(), y_.get(), second.address(), convolution(product),
+          static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm), workspace, bytes, &zero, w_.get(), result.address());
     case ConvProduct::kInputGradient:
-      return cudnnConvolutionBackwardData(context_.dnn, &one, w_.get(), first, y_.get(), second, convolution(product),
-                                          static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm), workspace, bytes,
-                                          &zero, x_.get(), result);
+      return cudnnConvolutionBackwardData(context_.dnn, &one, w_.get(), first.address(), y_.get(), second.address(),
+                                          convolution(product), static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm),
+                                          workspace, bytes, &zero, x_.get(), result.address());
   }
   return CUDNN_STATUS_BAD_PARAM;
 }

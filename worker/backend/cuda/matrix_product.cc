@@ -10,29 +10,23 @@
 namespace syncopate::worker {
 namespace {
 
-// What tensors are held to, and algorithms chosen for: they load 16 bytes at once at most.
-constexpr std::uint32_t kAlignment = 16;
 constexpr int kProposals = 16;
 
-Status check_alignment(const ProductOperands& operands) {
-  for (const float* pointer : {operands.a, operands.b, static_cast<const float*>(operands.d), operands.vector}) {
-    if (reinterpret_cast<std::uintptr_t>(pointer) % kAlignment != 0) {
-      return Status::internal("a tensor of a dense layer does not begin at a multiple of 16 bytes");
-    }
-  }
-  return {};
-}
-
-cublasComputeType_t compute_type(Precision precision) {
-  switch (precision) {
-    case Precision::kTf32:
-      return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case Precision::kFp32:
-    case Precision::kBf16:
-    case Precision::kFp16:
+cudaDataType blas_type(ElementType type) {
+  switch (type) {
+    case ElementType::kBfloat16:
+      return CUDA_R_16BF;
+    case ElementType::kFloat16:
+      return CUDA_R_16F;
+    case ElementType::kFloat32:
       break;
   }
-  return CUBLAS_COMPUTE_32F;
+  return CUDA_R_32F;
+}
+
+// Sums are float32's, whatever the factors.
+cublasComputeType_t compute_type(Precision precision) {
+  return precision == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
 template <typename T>
@@ -48,9 +42,9 @@ Status set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttrib
 }
 
 template <typename Layout>
-Status make_layout(Layout& layout, int rows, int columns) {
+Status make_layout(Layout& layout, cudaDataType type, int rows, int columns) {
   cublasLtMatrixLayout_t raw = nullptr;
-  const cublasStatus_t result = cublasLtMatrixLayoutCreate(&raw, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+  const cublasStatus_t result = cublasLtMatrixLayoutCreate(&raw, type, static_cast<std::uint64_t>(rows),
                                                            static_cast<std::uint64_t>(columns), rows);
   if (result == CUBLAS_STATUS_SUCCESS) layout.reset(raw);
   return library_status(result, "cublasLtMatrixLayoutCreate");
@@ -60,8 +54,8 @@ Status make_layout(Layout& layout, int rows, int columns) {
 
 Result<std::unique_ptr<MatrixProduct>> MatrixProduct::make(const CudaContext& context, const ProductSpec& spec,
                                                            const ProductOperands& operands) {
-  SYNCOPATE_RETURN_IF_ERROR(check_alignment(operands));
   std::unique_ptr<MatrixProduct> product(new MatrixProduct(context, spec));
+  SYNCOPATE_RETURN_IF_ERROR(product->check(operands));
   SYNCOPATE_RETURN_IF_ERROR(product->describe());
   bool found = false;
   SYNCOPATE_RETURN_IF_ERROR(product->choose_algorithm(operands, found));
@@ -78,11 +72,17 @@ Status MatrixProduct::describe() {
   SYNCOPATE_RETURN_IF_ERROR(set(raw, CUBLASLT_MATMUL_DESC_TRANSA, operation(spec_.transpose_a)));
   SYNCOPATE_RETURN_IF_ERROR(set(raw, CUBLASLT_MATMUL_DESC_TRANSB, operation(spec_.transpose_b)));
   SYNCOPATE_RETURN_IF_ERROR(set(raw, CUBLASLT_MATMUL_DESC_EPILOGUE, spec_.epilogue));
-  SYNCOPATE_RETURN_IF_ERROR(spec_.transpose_a ? make_layout(a_, spec_.inner, spec_.rows)
-                                              : make_layout(a_, spec_.rows, spec_.inner));
-  SYNCOPATE_RETURN_IF_ERROR(spec_.transpose_b ? make_layout(b_, spec_.columns, spec_.inner)
-                                              : make_layout(b_, spec_.inner, spec_.columns));
-  return make_layout(d_, spec_.rows, spec_.columns);
+  const cudaDataType type = blas_type(context_.element_type());
+  if (has_vector()) SYNCOPATE_RETURN_IF_ERROR(set(raw, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type));  // D's
+  SYNCOPATE_RETURN_IF_ERROR(spec_.transpose_a ? make_layout(a_, type, spec_.inner, spec_.rows)
+                                              : make_layout(a_, type, spec_.rows, spec_.inner));
+  SYNCOPATE_RETURN_IF_ERROR(spec_.transpose_b ? make_layout(b_, type, spec_.columns, spec_.inner)
+                                              : make_layout(b_, type, spec_.inner, spec_.columns));
+  return make_layout(d_, type, spec_.rows, spec_.columns);
+}
+
+Status MatrixProduct::check(const ProductOperands& operands) const {
+  return context_.check({operands.a, operands.b, operands.d, operands.vector});
 }
 
 Status MatrixProduct::make_preference(Preference& preference) const {
@@ -92,7 +92,7 @@ Status MatrixProduct::make_preference(Preference& preference) const {
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    SYNCOPATE_RETURN_IF_ERROR(set(raw, attribute, kAlignment));
+    SYNCOPATE_RETURN_IF_ERROR(set(raw, attribute, kTensorAlignment));
   }
   return set(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(context_.workspace.size()));
 }
@@ -103,7 +103,7 @@ Status MatrixProduct::choose_algorithm(const ProductOperands& operands, bool& fo
   SYNCOPATE_RETURN_IF_ERROR(make_preference(preference));
   // Proposals depend on the alignment of the vector's address, which is not read: that of the least aligned one is
   // told.
-  SYNCOPATE_RETURN_IF_ERROR(set_vector(reinterpret_cast<const void*>(std::uintptr_t{kAlignment})));
+  SYNCOPATE_RETURN_IF_ERROR(set_vector(reinterpret_cast<const void*>(std::uintptr_t{kTensorAlignment})));
   std::array<cublasLtMatmulHeuristicResult_t, kProposals> proposals{};
   int count = 0;
   const cublasStatus_t result =
@@ -111,7 +111,7 @@ Status MatrixProduct::choose_algorithm(const ProductOperands& operands, bool& fo
                                      preference.get(), kProposals, proposals.data(), &count);
   if (result == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   SYNCOPATE_RETURN_IF_ERROR(library_status(result, "cublasLtMatmulAlgoGetHeuristic"));
-  SYNCOPATE_RETURN_IF_ERROR(set_vector(operands.vector));
+  SYNCOPATE_RETURN_IF_ERROR(set_vector(operands.vector.address()));
   for (int i = 0; i < count && !found; ++i) {
     if (proposals[i].state != CUBLAS_STATUS_SUCCESS) continue;
     algorithm_ = proposals[i].algo;
@@ -122,20 +122,20 @@ Status MatrixProduct::choose_algorithm(const ProductOperands& operands, bool& fo
 }
 
 Status MatrixProduct::set_vector(const void* vector) {
-  if (spec_.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return {};
+  if (!has_vector()) return {};
   return set(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
 }
 
 cublasStatus_t MatrixProduct::multiply(const ProductOperands& operands, const cublasLtMatmulAlgo_t& algorithm) {
   const float one = 1, zero = 0;  // D is not read where beta is zero
-  return cublasLtMatmul(context_.blas, description_.get(), &one, operands.a, a_.get(), operands.b, b_.get(), &zero,
-                        operands.d, d_.get(), operands.d, d_.get(), &algorithm, context_.workspace.data(),
-                        context_.workspace.size(), context_.stream);
+  return cublasLtMatmul(context_.blas, description_.get(), &one, operands.a.address(), a_.get(), operands.b.address(),
+                        b_.get(), &zero, operands.d.address(), d_.get(), operands.d.address(), d_.get(), &algorithm,
+                        context_.workspace.data(), context_.workspace.size(), context_.stream);
 }
 
 Status MatrixProduct::run(const ProductOperands& operands) {
-  SYNCOPATE_RETURN_IF_ERROR(check_alignment(operands));
-  SYNCOPATE_RETURN_IF_ERROR(set_vector(operands.vector));
+  SYNCOPATE_RETURN_IF_ERROR(check(operands));
+  SYNCOPATE_RETURN_IF_ERROR(set_vector(operands.vector.address()));
   return library_status(multiply(operands, algorithm_), "cublasLtMatmul");
 }
 

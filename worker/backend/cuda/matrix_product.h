@@ -6,13 +6,15 @@
 #include <memory>
 
 #include "common/status.h"
+#include "common/tensor_span.h"
 #include "worker/backend/cuda/cuda_context.h"
 #include "worker/backend/cuda/owned_handle.h"
 
 namespace syncopate::worker {
 
-// D = op(A) · op(B) with float32 matrices, in cuBLAS's terms: matrices are column-major and packed, so that a row-major
-// tensor (r, c) is a column-major matrix of c rows and r columns. op(A) is (rows, inner), op(B) is (inner, columns).
+// D = op(A) · op(B), summed in float32, with matrices of the context's type of tensors, in cuBLAS's terms: column-major
+// and packed, so that a row-major tensor (r, c) is a column-major matrix of c rows and r columns. op(A) is (rows,
+// inner), op(B) is (inner, columns).
 struct ProductSpec {
   int rows = 0, columns = 0, inner = 0;
   bool transpose_a = false;  // A is stored as (inner, rows)
@@ -22,12 +24,11 @@ struct ProductSpec {
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
 };
 
-// Pointers to device memory, each a multiple of 16 bytes.
+// Tensors as CudaContext::check wants them.
 struct ProductOperands {
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* d = nullptr;
-  const float* vector = nullptr;  // for the epilogue, which writes it under BGRADB
+  ConstTensorSpan a, b;
+  TensorSpan d;
+  ConstTensorSpan vector = {};  // for the epilogue, which writes it under BGRADB
 };
 
 class MatrixProduct {
@@ -46,10 +47,12 @@ class MatrixProduct {
 
   MatrixProduct(const CudaContext& context, const ProductSpec& spec) : context_(context), spec_(spec) {}
 
+  bool has_vector() const { return spec_.epilogue != CUBLASLT_EPILOGUE_DEFAULT; }
   Status describe();
   Status make_preference(Preference& preference) const;
   Status choose_algorithm(const ProductOperands& operands, bool& found);
   cublasStatus_t multiply(const ProductOperands& operands, const cublasLtMatmulAlgo_t& algorithm);
+  Status check(const ProductOperands& operands) const;
   Status set_vector(const void* vector);
 
   const CudaContext& context_;
