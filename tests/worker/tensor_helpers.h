@@ -32,14 +32,14 @@ inline Tensor poisoned(int count) {
   return Tensor(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
 }
 
-// Every element within `tolerance` of the largest expected magnitude (and of 1).
+// Every element within `tolerance` of the largest expected magnitude (and of 1), and `own` of its own.
 inline void expect_close(std::span<const float> actual, std::span<const float> expected, double tolerance,
-                         const char* what) {
+                         const char* what, double own = 0) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
   double scale = 1;
   for (float value : expected) scale = std::max(scale, std::abs(static_cast<double>(value)));
   for (std::size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_NEAR(actual[i], expected[i], tolerance * scale) << what << ", element " << i;
+    ASSERT_NEAR(actual[i], expected[i], tolerance * scale + own * std::abs(expected[i])) << what << ", element " << i;
   }
 }
 

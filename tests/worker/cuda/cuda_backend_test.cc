@@ -21,10 +21,9 @@ class CudaBackend : public CudaBackendFixture {
     In on_device_x, on_device_w, on_device_b, on_device_dy;
   };
   Operands random_operands(int x, int w, int b, int dy) {
-    Operands o{random_tensor(x, random_), random_tensor(w, random_), random_tensor(b, random_),
-               random_tensor(dy, random_)};
-    o.on_device_x = upload(o.x), o.on_device_w = upload(o.w);
-    o.on_device_b = upload(o.b), o.on_device_dy = upload(o.dy);
+    Operands o{random_values(x), random_values(w), random_values(b), random_values(dy)};
+    o.on_device_x = tensor_of(o.x), o.on_device_w = tensor_of(o.w);
+    o.on_device_b = tensor_of(o.b), o.on_device_dy = tensor_of(o.dy);
     return o;
   }
 
@@ -34,7 +33,8 @@ class CudaBackend : public CudaBackendFixture {
     const auto size = [](const Tensor& tensor) { return static_cast<int>(tensor.size()); };
     Gradients expected{poisoned(size(o.dy)), poisoned(size(o.w)), poisoned(size(o.b)),
                        poisoned(with_dx ? size(o.x) : 0)};
-    const Out y = upload(expected.y), dw = upload(expected.dw), db = upload(expected.db), dx = upload(expected.dx);
+    const Out y = tensor_of(expected.y), dw = tensor_of(expected.dw);
+    const Out db = tensor_of(expected.db), dx = tensor_of(expected.dx);
     forward(*reference_, o.x, o.w, o.b, expected.y);
     backward(*reference_, o.x, o.w, o.dy, expected.dw, expected.db, expected.dx);
     forward(*cuda_, o.on_device_x, o.on_device_w, o.on_device_b, y);
@@ -77,16 +77,16 @@ class CudaBackend : public CudaBackendFixture {
     const int outputs = s.batch * s.out_height() * s.out_width() * s.channels;
     Tensor x = random_tensor(inputs, random_);
     for (float& value : x) value = std::round(value * 4);  // many equals
-    const Tensor dy = random_tensor(outputs, random_);
+    const Tensor dy = random_values(outputs);
     Tensor expected_y = poisoned(outputs), expected_dx = poisoned(inputs);
     std::vector<unsigned char> expected_index(static_cast<std::size_t>(outputs), 255);
-    const Out y = upload(expected_y), dx = upload(expected_dx);
+    const Out y = tensor_of(expected_y), dx = tensor_of(expected_dx);
     const std::span<unsigned char> index = upload(expected_index);
 
     reference_->max_pool_forward(s, x, expected_y, expected_index);
     reference_->max_pool_backward(s, dy, expected_index, expected_dx);
-    cuda_->max_pool_forward(s, upload(x), y, index);
-    cuda_->max_pool_backward(s, upload(dy), index, dx);
+    cuda_->max_pool_forward(s, tensor_of(x), y, index);
+    cuda_->max_pool_backward(s, tensor_of(dy), index, dx);
     expect_equal_on_device(y, expected_y, "y");
     EXPECT_EQ(download(std::span<const unsigned char>(index)), expected_index);
     expect_equal_on_device(dx, expected_dx, "dx");
@@ -98,10 +98,11 @@ class CudaBackend : public CudaBackendFixture {
     Tensor logits = random_tensor(batch * classes, random_);
     const float steps = static_cast<float>(levels);
     for (float& logit : logits) logit = std::round(logit * steps) / steps * magnitude;
+    logits = rounded(logits);
     const std::vector<int> labels = random_labels(batch, classes, random_);
     Tensor expected = poisoned(batch * classes);
-    const Out gradient = upload(expected);
-    const In there = upload(logits);
+    const Out gradient = tensor_of(expected);
+    const In there = tensor_of(logits);
     const std::span<const int> labels_there = upload(labels);
 
     reference_->softmax_cross_entropy(batch, classes, logits, labels, 1, expected);
@@ -109,7 +110,7 @@ class CudaBackend : public CudaBackendFixture {
     cuda_->softmax_cross_entropy(batch, classes, there, labels_there, 1, gradient);
     EXPECT_NEAR(cuda_->loss().loss, result.loss, 2e-6 * (1 + result.loss));
     EXPECT_EQ(cuda_->loss().correct, result.correct);
-    expect_close(download(In(gradient)), expected, 2e-6 / batch, "dlogits");
+    expect_close_on_device(gradient, expected, "dlogits", 2e-6 / batch);
 
     cuda_->softmax_cross_entropy(batch, classes, there, labels_there, 1, {});
     EXPECT_NEAR(cuda_->loss().loss, result.loss, 2e-6 * (1 + result.loss));
@@ -134,13 +135,13 @@ TEST_P(CudaBackend, DenseAgreesWithPlainLoops) {
 TEST_P(CudaBackend, DenseTakesTensorsAsTheyLieInAnArena) {
   // Slices that begin at multiples of 64 bytes, not 256.
   const DenseShape s{64, 48, 10, true};
-  const Tensor arena = random_tensor(16 + 480 + 16, random_), x = random_tensor(64 * 48, random_);
+  const Tensor arena = random_values(16 + 480 + 16), x = random_values(64 * 48);
   const Tensor w(arena.begin() + 16, arena.begin() + 16 + 480), b(arena.begin() + 496, arena.begin() + 506);
   Tensor y = poisoned(64 * 10);
-  const Out there = upload(y);
-  const In arena_there = upload(arena);
+  const Out there = tensor_of(y);
+  const In arena_there = tensor_of(arena);
   reference_->dense_forward(s, x, w, b, y);
-  cuda_->dense_forward(s, upload(x), arena_there.subspan(16, 480), arena_there.subspan(496, 10), there);
+  cuda_->dense_forward(s, tensor_of(x), arena_there.subspan(16, 480), arena_there.subspan(496, 10), there);
   expect_close_on_device(there, y, "y");
 }
 
@@ -182,8 +183,8 @@ TEST_P(CudaBackend, MaxPoolAgreesWithPlainLoopsAlsoAmongEqualsAndAtARest) {
 
 TEST_P(CudaBackend, ReluAgreesWithPlainLoops) {
   for (int count : {0, 1, 255, 256, 257, 1000, 3'000'000}) {
-    Tensor y = random_tensor(count, random_), dy = random_tensor(count, random_);
-    const Out y_there = upload(y), dy_there = upload(dy);
+    Tensor y = random_values(count), dy = random_values(count);
+    const Out y_there = tensor_of(y), dy_there = tensor_of(dy);
     reference_->relu_forward(y);
     reference_->relu_backward(y, dy);
     cuda_->relu_forward(y_there);
@@ -199,28 +200,28 @@ TEST_P(CudaBackend, BiasAgreesWithPlainLoops) {
     for (const bool relu : {false, true}) {
       const BiasShape s{shape.rows, shape.columns, relu};
       SCOPED_TRACE(testing::Message() << s.rows << " x " << s.columns << (relu ? ", relu" : ""));
-      const Tensor b = random_tensor(s.columns, random_);
-      Tensor y = random_tensor(s.rows * s.columns, random_), dy = random_tensor(s.rows * s.columns, random_);
+      const Tensor b = random_values(s.columns);
+      Tensor y = random_values(s.rows * s.columns), dy = random_values(s.rows * s.columns);
       Tensor db = poisoned(s.columns);
-      const Out there_y = upload(y), there_dy = upload(dy), there_db = upload(db);
+      const Out there_y = tensor_of(y), there_dy = tensor_of(dy), there_db = tensor_of(db);
       reference_->bias_forward(s, b, y);
       reference_->bias_backward(s, y, dy, db);
-      cuda_->bias_forward(s, upload(b), there_y);
+      cuda_->bias_forward(s, tensor_of(b), there_y);
       cuda_->bias_backward(s, there_y, there_dy, there_db);
       expect_equal_on_device(there_y, y, "y");
       expect_equal_on_device(there_dy, dy, "dy");
-      expect_close(download(In(there_db)), db, tolerance_of(Precision::kFp32), "db");
+      expect_close_on_device(there_db, db, "db", tolerance_of(Precision::kFp32));
     }
   }
 }
 
 TEST_P(CudaBackend, AddsAsPlainLoopsDo) {
   for (int count : {0, 1, 255, 256, 257, 1000, 3'000'000}) {
-    const Tensor x = random_tensor(count, random_);
-    Tensor y = random_tensor(count, random_);
-    const Out there = upload(y);
+    const Tensor x = random_values(count);
+    Tensor y = random_values(count);
+    const Out there = tensor_of(y);
     reference_->add(x, y);
-    cuda_->add(upload(x), there);
+    cuda_->add(tensor_of(x), there);
     expect_equal_on_device(there, y, "y");
   }
 }
@@ -233,6 +234,70 @@ TEST_P(CudaBackend, SoftmaxCrossEntropyAgreesWithPlainLoopsAlsoForLargeLogits) {
 
 TEST_P(CudaBackend, SoftmaxCrossEntropyTakesAnyNumberOfClassesAndTheFirstOfEqualLogits) {
   for (int classes : {1, 2, 31, 32, 33, 1000}) expect_softmax_agrees(65, classes, 1, 2);
+}
+
+TEST_P(CudaBackend, SquaredErrorAgreesWithPlainLoops) {
+  for (int batch : {1, 255, 256, 1000}) {
+    const Tensor outputs = random_values(batch), targets = random_tensor(batch, random_);
+    const std::vector<int> labels(static_cast<std::size_t>(batch));
+    Tensor expected = poisoned(batch);
+    const Out gradient = tensor_of(expected);
+    reference_->squared_error(outputs, targets, labels, 1, expected);
+    cuda_->squared_error(tensor_of(outputs), upload(targets), upload(labels), 1, gradient);
+    EXPECT_NEAR(cuda_->loss().loss, reference_->loss().loss, 2e-6);
+    EXPECT_EQ(cuda_->loss().correct, 0);
+    expect_close_on_device(gradient, expected, "doutputs", 2e-6 / batch);
+  }
+}
+
+TEST_P(CudaBackend, ScalesTheGradientOfALossAndNotItsRecord) {
+  const int batch = 33, classes = 10;
+  const Tensor logits = random_values(batch * classes), outputs = random_values(batch);
+  const Tensor targets = random_tensor(batch, random_);
+  const std::vector<int> labels = random_labels(batch, classes, random_);
+  const std::span<const int> labels_there = upload(labels);
+  const ConstFloats targets_there = upload(targets);
+  Tensor of_logits = poisoned(batch * classes), of_outputs = poisoned(batch);
+  reference_->softmax_cross_entropy(batch, classes, logits, labels, 1, of_logits);
+  const double cross_entropy = reference_->loss().loss;
+  reference_->squared_error(outputs, targets, labels, 1, of_outputs);
+  const double error = reference_->loss().loss;
+
+  const Floats factor = upload(Tensor{1});
+  cuda_->scale_gradients_by(factor);
+  for (const float value : {1.0f, 4096.0f, 0.25f}) {  // which changes where it lies
+    cuda_->upload({&value, 1}, factor);
+    const Out dlogits = tensor_of(poisoned(batch * classes)), doutputs = tensor_of(poisoned(batch));
+    const auto scaled = [&](Tensor gradient) {
+      for (float& element : gradient) element *= value;
+      return gradient;
+    };
+    cuda_->softmax_cross_entropy(batch, classes, tensor_of(logits), labels_there, 1, dlogits);
+    EXPECT_NEAR(cuda_->loss().loss, cross_entropy, 1e-5);
+    expect_close_on_device(dlogits, scaled(of_logits), "dlogits", 2e-6 / batch * value);
+    cuda_->squared_error(tensor_of(outputs), targets_there, labels_there, 1, doutputs);
+    EXPECT_NEAR(cuda_->loss().loss, error, 1e-5);
+    expect_close_on_device(doutputs, scaled(of_outputs), "doutputs", 2e-6 / batch * value);
+  }
+}
+
+// A sample that is almost right: its gradient is about 4e-9, and a float16's smallest number 6e-8.
+TEST_P(CudaBackend, KeepsAScaledGradientThatWouldVanishInFloat16) {
+  const int batch = 64, classes = 2;
+  Tensor logits(batch * classes);
+  for (std::size_t i = 0; i < logits.size(); i += classes) logits[i] = 15;
+  const std::vector<int> labels(batch);
+  Tensor expected = poisoned(batch * classes);
+  reference_->softmax_cross_entropy(batch, classes, logits, labels, 1, expected);
+  const auto wrong_class = [&] {
+    const Out gradient = tensor_of(poisoned(batch * classes));
+    cuda_->softmax_cross_entropy(batch, classes, tensor_of(logits), upload(labels), 1, gradient);
+    return download(In(gradient))[1];
+  };
+  ASSERT_GT(expected[1], 1e-9);
+  EXPECT_EQ(wrong_class() == 0, GetParam() == Precision::kFp16);
+  cuda_->scale_gradients_by(upload(Tensor{65536}));
+  EXPECT_NEAR(wrong_class() / 65536, expected[1], 0.01 * expected[1]);
 }
 
 TEST_P(CudaBackend, GivesTheSameBitsAgain) {
@@ -275,6 +340,15 @@ TEST_P(CudaBackend, MovesTensorsBetweenHostAndDevice) {
   }
 }
 
+TEST_P(CudaBackend, RoundsWhatIsMovedToATensorOfItsType) {
+  const Tensor values = random_tensor(100'000, random_), there = rounded(values);
+  EXPECT_EQ(there == values, rounding_of(GetParam()) == 0);
+  EXPECT_EQ(rounded(there), there);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_NEAR(there[i], values[i], rounding_of(GetParam()) * std::abs(values[i]) + 0x1p-25);
+  }
+}
+
 TEST_P(CudaBackend, MovesTwoTensorsOneAfterTheOther) {
   const Tensor first = random_tensor(1000, random_), second = random_tensor(1000, random_);
   const Out first_there = cuda_->allocate_floats(first.size()), second_there = cuda_->allocate_floats(second.size());
@@ -288,7 +362,7 @@ TEST_P(CudaBackend, MovesTwoTensorsOneAfterTheOther) {
 TEST_P(CudaBackend, TakesTheTimeOfAStepsPhases) {
   PhaseTimer& timer = *cuda_->phase_timer();
   EXPECT_FALSE((*timer.times(0)).has_value());
-  const Out y = upload(random_tensor(100'000, random_)), dy = upload(random_tensor(100'000, random_));
+  const Out y = tensor_of(random_tensor(100'000, random_)), dy = tensor_of(random_tensor(100'000, random_));
   const auto give_step = [&](std::int64_t step) {
     cuda_->begin_turn(turn_of(step));
     timer.begin(Phase::kForward);
@@ -327,11 +401,11 @@ TEST_P(CudaBackend, KeepsTheLossesOfStepsThatAreUnderWay) {
   const std::span<const int> labels_there = upload(labels);
   std::vector<double> expected;
   const auto give_step = [&](std::int64_t step) {
-    const Tensor logits = random_tensor(batch * classes, random_);
+    const Tensor logits = random_values(batch * classes);
     reference_->softmax_cross_entropy(batch, classes, logits, labels, 1, {});
     expected.push_back(reference_->loss().loss);
     cuda_->begin_turn(turn_of(step));
-    cuda_->softmax_cross_entropy(batch, classes, upload(logits), labels_there, 1, {});
+    cuda_->softmax_cross_entropy(batch, classes, tensor_of(logits), labels_there, 1, {});
   };
   give_step(0);
   for (std::int64_t step = 1; step < 5; ++step) {
@@ -340,7 +414,9 @@ TEST_P(CudaBackend, KeepsTheLossesOfStepsThatAreUnderWay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, CudaBackend, testing::Values(Precision::kFp32, Precision::kTf32), name_of_case);
+INSTANTIATE_TEST_SUITE_P(, CudaBackend,
+                         testing::Values(Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16),
+                         name_of_case);
 
 // Failures, apart: the fixture's backend must end without any.
 class CudaBackendFailure : public testing_support::GpuTest {};
