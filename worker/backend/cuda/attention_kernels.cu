@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "common/device/cuda/element_types.h"
 #include "worker/backend/cuda/attention_kernels.h"
 #include "worker/backend/cuda/kernel_grid.h"
 
@@ -17,19 +18,21 @@ using Tile = float[kTile][kTile + 1];
 using Part = float[kEach][kEach];  // a thread's part of a tile
 
 // A head's queries, keys, values or outputs: one row a position.
+template <typename T>
 struct Rows {
-  const float* data;
+  const T* data;
   std::size_t stride;
 };
 
 // Copies kTile rows and columns; zeros stand for what lies beyond.
-__device__ void stage(Tile& to, const Rows& from, int first_row, int rows, int first_column, int columns) {
+template <typename T>
+__device__ void stage(Tile& to, const Rows<T>& from, int first_row, int rows, int first_column, int columns) {
   const int thread = static_cast<int>(threadIdx.y * kSide + threadIdx.x);
   const int column = thread % kTile;
   const bool has_column = first_column + column < columns;
   for (int row = thread / kTile; row < kTile; row += kSide * kSide / kTile) {
     const bool is_there = has_column && first_row + row < rows;
-    to[row][column] = is_there ? from.data[(first_row + row) * from.stride + first_column + column] : 0.0f;
+    to[row][column] = is_there ? to_float(from.data[(first_row + row) * from.stride + first_column + column]) : 0.0f;
   }
 }
 
@@ -49,11 +52,12 @@ __device__ void clear(Part& part) {
 }
 
 // What a block works on: a head of a text, and a tile of its positions.
+template <typename T>
 struct Work {
   int context, head_width;
   std::size_t head;  // of all texts
   int tile, tiles;
-  Rows queries, keys, values;
+  Rows<T> queries, keys, values;
   std::size_t in_qkv, in_y;  // where the head's position 0 begins
   std::size_t qkv_stride, y_stride;
 
@@ -64,8 +68,9 @@ struct Work {
 };
 
 // Block x counts tiles, then heads: those with the most work come first, which are the last queries and the first keys.
-__device__ Work work_of(const AttentionShape& s, const float* qkv, bool last_tile_first) {
-  Work work;
+template <typename T>
+__device__ Work<T> work_of(const AttentionShape& s, const T* qkv, bool last_tile_first) {
+  Work<T> work;
   const unsigned heads = static_cast<unsigned>(s.batch) * static_cast<unsigned>(s.heads);
   const std::size_t width = s.width;
   work.context = s.context;
@@ -91,8 +96,9 @@ struct Tiles {
 };
 
 // products[i][j] = a's row_of(i) · b's column_of(j), as rows, from the positions given on.
-__device__ void multiply_rows(Tiles& tiles, const Work& work, const Rows& a, int first_a, const Rows& b, int first_b,
-                              Part& products) {
+template <typename T>
+__device__ void multiply_rows(Tiles& tiles, const Work<T>& work, const Rows<T>& a, int first_a, const Rows<T>& b,
+                              int first_b, Part& products) {
   clear(products);
   for (int column = 0; column < work.head_width; column += kTile) {
     stage(tiles.first, a, first_a, work.context, column, work.head_width);
@@ -113,8 +119,9 @@ __device__ void multiply_rows(Tiles& tiles, const Work& work, const Rows& a, int
 }
 
 // sums += weights · rows, for this block's pieces of the columns.
-__device__ void add_weighted_rows(Tiles& tiles, const Work& work, const Part& weights, const Rows& rows, int first_row,
-                                  Part (&sums)[kPieces]) {
+template <typename T>
+__device__ void add_weighted_rows(Tiles& tiles, const Work<T>& work, const Part& weights, const Rows<T>& rows,
+                                  int first_row, Part (&sums)[kPieces]) {
   each_element([&](int i, int j) { tiles.weights[row_of(i)][column_of(j)] = weights[i][j]; });
   for (int piece = 0; piece < kPieces; ++piece) {
     const int column = work.first_column() + piece * kTile;
@@ -135,13 +142,14 @@ __device__ void add_weighted_rows(Tiles& tiles, const Work& work, const Part& we
 }
 
 // Writes sums times each row's factor to the block's tile of rows.
-template <typename Factor>
-__device__ void write_rows(const Work& work, const Part (&sums)[kPieces], float* to, std::size_t stride,
-                           Factor factor) {
+template <typename T, typename Factor>
+__device__ void write_rows(const Work<T>& work, const Part (&sums)[kPieces], T* to, std::size_t stride, Factor factor) {
   for (int piece = 0; piece < kPieces; ++piece) {
     each_element([&](int i, int j) {
       const int row = work.first() + row_of(i), column = work.first_column() + piece * kTile + column_of(j);
-      if (row < work.context && column < work.head_width) to[row * stride + column] = factor(i) * sums[piece][i][j];
+      if (row < work.context && column < work.head_width) {
+        to[row * stride + column] = from_float<T>(factor(i) * sums[piece][i][j]);
+      }
     });
   }
 }
@@ -162,10 +170,11 @@ __device__ float row_largest(float mine) {
 
 // Block: a tile of queries. For each query the largest score so far, and the sum of exp(score - largest), are kept;
 // what has been summed is multiplied by exp(old - new largest).
-__global__ void attention_forward(AttentionShape s, float scale, const float* __restrict__ qkv, float* __restrict__ y,
+template <typename T>
+__global__ void attention_forward(AttentionShape s, float scale, const T* __restrict__ qkv, T* __restrict__ y,
                                   float* __restrict__ log_sums) {
   __shared__ Tiles tiles;
-  const Work work = work_of(s, qkv, true);
+  const Work<T> work = work_of(s, qkv, true);
   Part outputs[kPieces];
   for (Part& piece : outputs) clear(piece);
   float largest[kEach], sum[kEach];
@@ -208,20 +217,21 @@ __global__ void attention_forward(AttentionShape s, float scale, const float* __
 }
 
 // Reads what belongs to the queries `at(i)`; 0 stands for those beyond the text.
-template <typename At>
-__device__ void read_rows(const Work& work, const float* from, float (&values)[kEach], At at) {
+template <typename T, typename At>
+__device__ void read_rows(const Work<T>& work, const float* from, float (&values)[kEach], At at) {
   for (int i = 0; i < kEach; ++i) values[i] = at(i) < work.context ? from[work.in_rows() + at(i)] : 0.0f;
 }
 
 // Block: a tile of queries. dq = scale · the sum over keys of ds k, with p = exp(score - log sum) and ds = p · (dp -
 // dot); dp = dy · value, and dot = dy · y, which is the sum of p dp. Leaves `dots` for the keys' kernel.
-__global__ void attention_query_gradient(AttentionShape s, float scale, const float* __restrict__ qkv,
-                                         const float* __restrict__ y, const float* __restrict__ dy,
+template <typename T>
+__global__ void attention_query_gradient(AttentionShape s, float scale, const T* __restrict__ qkv,
+                                         const T* __restrict__ y, const T* __restrict__ dy,
                                          const float* __restrict__ log_sums, float* __restrict__ dots,
-                                         float* __restrict__ dqkv) {
+                                         T* __restrict__ dqkv) {
   __shared__ Tiles tiles;
-  const Work work = work_of(s, qkv, true);
-  const Rows gradients{dy + work.in_y, work.y_stride};
+  const Work<T> work = work_of(s, qkv, true);
+  const Rows<T> gradients{dy + work.in_y, work.y_stride};
   float log_sum[kEach], dot[kEach];
   read_rows(work, log_sums, log_sum, [&](int i) { return work.first() + row_of(i); });
   for (int i = 0; i < kEach; ++i) {
@@ -229,7 +239,7 @@ __global__ void attention_query_gradient(AttentionShape s, float scale, const fl
     float products = 0;
     for (int d = static_cast<int>(threadIdx.x); query < work.context && d < work.head_width; d += kSide) {
       const std::size_t at = work.in_y + query * work.y_stride + d;
-      products += y[at] * dy[at];
+      products += to_float(y[at]) * to_float(dy[at]);
     }
     dot[i] = row_sum(products);
     const bool is_writer = threadIdx.x == 0 && blockIdx.y == 0 && query < work.context;
@@ -253,12 +263,13 @@ __global__ void attention_query_gradient(AttentionShape s, float scale, const fl
 
 // Block: a tile of keys, which stand for the rows here, and queries for the columns. dv = the sum over queries of p dy;
 // dk = scale · the sum of ds q.
-__global__ void attention_key_gradients(AttentionShape s, float scale, const float* __restrict__ qkv,
-                                        const float* __restrict__ dy, const float* __restrict__ log_sums,
-                                        const float* __restrict__ dots, float* __restrict__ dqkv) {
+template <typename T>
+__global__ void attention_key_gradients(AttentionShape s, float scale, const T* __restrict__ qkv,
+                                        const T* __restrict__ dy, const float* __restrict__ log_sums,
+                                        const float* __restrict__ dots, T* __restrict__ dqkv) {
   __shared__ Tiles tiles;
-  const Work work = work_of(s, qkv, false);
-  const Rows gradients{dy + work.in_y, work.y_stride};
+  const Work<T> work = work_of(s, qkv, false);
+  const Rows<T> gradients{dy + work.in_y, work.y_stride};
   Part dk[kPieces], dv[kPieces];
   for (Part& piece : dk) clear(piece);
   for (Part& piece : dv) clear(piece);
@@ -299,19 +310,24 @@ constexpr dim3 kBlock(kSide, kSide);
 
 }  // namespace
 
-cudaError_t launch_attention_forward(const AttentionShape& shape, const float* qkv, float* y, float* storage,
-                                     cudaStream_t stream) {
-  attention_forward<<<grid_of(shape), kBlock, 0, stream>>>(shape, scale_of(shape), qkv, y, storage);
-  return cudaGetLastError();
+cudaError_t launch_attention_forward(const AttentionShape& shape, In qkv, Out y, float* storage, cudaStream_t stream) {
+  return with_element(qkv.type(), [&]<typename T>(T) {
+    attention_forward<T>
+        <<<grid_of(shape), kBlock, 0, stream>>>(shape, scale_of(shape), elements<T>(qkv), elements<T>(y), storage);
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t launch_attention_backward(const AttentionShape& shape, const float* qkv, const float* y, const float* dy,
-                                      float* storage, float* dqkv, cudaStream_t stream) {
+cudaError_t launch_attention_backward(const AttentionShape& shape, In qkv, In y, In dy, float* storage, Out dqkv,
+                                      cudaStream_t stream) {
   float* const dots = storage + rows_of(shape);
-  attention_query_gradient<<<grid_of(shape), kBlock, 0, stream>>>(shape, scale_of(shape), qkv, y, dy, storage, dots,
-                                                                  dqkv);
-  attention_key_gradients<<<grid_of(shape), kBlock, 0, stream>>>(shape, scale_of(shape), qkv, dy, storage, dots, dqkv);
-  return cudaGetLastError();
+  return with_element(qkv.type(), [&]<typename T>(T) {
+    attention_query_gradient<T><<<grid_of(shape), kBlock, 0, stream>>>(
+        shape, scale_of(shape), elements<T>(qkv), elements<T>(y), elements<T>(dy), storage, dots, elements<T>(dqkv));
+    attention_key_gradients<T><<<grid_of(shape), kBlock, 0, stream>>>(
+        shape, scale_of(shape), elements<T>(qkv), elements<T>(dy), storage, dots, elements<T>(dqkv));
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace syncopate::worker

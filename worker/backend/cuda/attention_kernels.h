@@ -2,7 +2,7 @@
 // (Dao et al. 2022, "FlashAttention: fast and memory-efficient exact attention with IO-awareness", algorithm 1), and
 // backward computes them again, one launch for the queries and one for keys and values (Dao 2023, "FlashAttention-2",
 // section 3.1), so that no block adds to what another writes: the bits are always the same. They multiply in float32
-// whatever the backend's precision. Any width of a head will do; where it is above 64, so many blocks share a tile's
+// whatever the tensors' type. Any width of a head will do; where it is above 64, so many blocks share a tile's
 // columns, and each of them computes the scores.
 #pragma once
 
@@ -10,16 +10,15 @@
 
 #include <cstddef>
 
-#include "worker/backend/sequence_shapes.h"
+#include "worker/backend/compute_backend.h"
 
 namespace syncopate::worker {
 
-// `storage` has AttentionShape::row_statistics() floats: for each query of each head, (B, H, T), the logarithm of the
-// sum of its scores' exponentials, and as much room for backward.
+// The tensors of one call are of one type. `storage` has AttentionShape::row_statistics() floats: for each query of
+// each head, (B, H, T), the logarithm of the sum of its scores' exponentials, and as much room for backward.
 
-cudaError_t launch_attention_forward(const AttentionShape& shape, const float* qkv, float* y, float* storage,
-                                     cudaStream_t stream);
-cudaError_t launch_attention_backward(const AttentionShape& shape, const float* qkv, const float* y, const float* dy,
-                                      float* storage, float* dqkv, cudaStream_t stream);
+cudaError_t launch_attention_forward(const AttentionShape& shape, In qkv, Out y, float* storage, cudaStream_t stream);
+cudaError_t launch_attention_backward(const AttentionShape& shape, In qkv, In y, In dy, float* storage, Out dqkv,
+                                      cudaStream_t stream);
 
 }  // namespace syncopate::worker

@@ -120,44 +120,40 @@ class CudaBackend final : public ComputeBackend {
   void embedding_forward(const EmbeddingShape& shape, std::span<const int> ids, In tokens, In positions,
                          Out y) override {
     if (!give("embedding_forward")) return;
-    keep(launch_embedding_forward(shape, ids.data(), tokens.data(), positions.data(), y.data(), context_.stream));
+    keep(launch_embedding_forward(shape, ids.data(), tokens, positions, y, context_.stream));
   }
   void embedding_backward(const EmbeddingShape& shape, std::span<const int> ids, In dy, Out dtokens,
                           Out dpositions) override {
     if (!give("embedding_backward")) return;
     keep(context_.reserve(embedding_workspace(shape)));
     if (!ready()) return;
-    keep(launch_embedding_backward(shape, ids.data(), dy.data(), dtokens.data(), context_.workspace.data(),
-                                   context_.stream));
+    keep(launch_embedding_backward(shape, ids.data(), dy, dtokens, context_.workspace.data(), context_.stream));
     keep(launch_column_sums(dy, static_cast<std::size_t>(shape.batch), shape.context * shape.width, dpositions,
                             context_.fold, context_.stream));
   }
   void layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, Floats moments) override {
     if (!give("layer_norm_forward")) return;
-    keep(launch_layer_norm_forward(shape, x.data(), gamma.data(), beta.data(), y.data(), moments.data(),
-                                   context_.stream));
+    keep(launch_layer_norm_forward(shape, x, gamma, beta, y, moments.data(), context_.stream));
   }
   void layer_norm_backward(const LayerNormShape& shape, In x, In gamma, ConstFloats moments, In dy, In residual,
                            Out dgamma, Out dbeta, Out dx) override {
     if (!give("layer_norm_backward")) return;
-    keep(launch_layer_norm_backward(shape, x.data(), gamma.data(), moments.data(), dy.data(),
-                                    residual.empty() ? nullptr : residual.data(), dgamma.data(), dbeta.data(),
-                                    dx.empty() ? nullptr : dx.data(), context_.fold, context_.stream));
+    keep(launch_layer_norm_backward(shape, x, gamma, moments.data(), dy, residual, dgamma, dbeta, dx, context_.fold,
+                                    context_.stream));
   }
   void gelu_forward(In x, Out y) override {
-    if (give("gelu_forward")) keep(launch_gelu_forward(x.data(), y.data(), x.size(), context_.stream));
+    if (give("gelu_forward")) keep(launch_gelu_forward(x, y, context_.stream));
   }
   void gelu_backward(In x, In dy, Out dx) override {
-    if (give("gelu_backward")) keep(launch_gelu_backward(x.data(), dy.data(), dx.data(), x.size(), context_.stream));
+    if (give("gelu_backward")) keep(launch_gelu_backward(x, dy, dx, context_.stream));
   }
   void attention_forward(const AttentionShape& shape, In qkv, Out y, Floats storage) override {
     if (!give("attention_forward")) return;
-    keep(launch_attention_forward(shape, qkv.data(), y.data(), storage.data(), context_.stream));
+    keep(launch_attention_forward(shape, qkv, y, storage.data(), context_.stream));
   }
   void attention_backward(const AttentionShape& shape, In qkv, In y, In dy, Floats storage, Out dqkv) override {
     if (!give("attention_backward")) return;
-    keep(launch_attention_backward(shape, qkv.data(), y.data(), dy.data(), storage.data(), dqkv.data(),
-                                   context_.stream));
+    keep(launch_attention_backward(shape, qkv, y, dy, storage.data(), dqkv, context_.stream));
   }
   std::size_t attention_storage(const AttentionShape& shape) const override { return shape.row_statistics(); }
 

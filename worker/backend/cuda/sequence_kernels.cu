@@ -1,3 +1,4 @@
+#include "common/device/cuda/element_types.h"
 #include "worker/backend/cuda/column_fold.h"
 #include "worker/backend/cuda/kernel_grid.h"
 #include "worker/backend/cuda/sequence_kernels.h"
@@ -8,13 +9,15 @@ namespace {
 
 constexpr unsigned kRowsABlock = 4;  // one warp a row
 
-__global__ void embedding_forward(EmbeddingShape s, const int* __restrict__ ids, const float* __restrict__ tokens,
-                                  const float* __restrict__ positions, float* __restrict__ y) {
+template <typename T>
+__global__ void embedding_forward(EmbeddingShape s, const int* __restrict__ ids, const T* __restrict__ tokens,
+                                  const T* __restrict__ positions, T* __restrict__ y) {
   const std::size_t width = s.width, count = static_cast<std::size_t>(s.batch) * s.context * width;
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
     const std::size_t row = i / width, column = i % width;
-    y[i] = tokens[ids[row] * width + column] + positions[(row % s.context) * width + column];
+    y[i] = from_float<T>(to_float(tokens[ids[row] * width + column]) +
+                         to_float(positions[(row % s.context) * width + column]));
   }
 }
 
@@ -59,8 +62,9 @@ __device__ unsigned keys_below(const SortKey* __restrict__ part, SortKey key) {
 
 // Block (v, c) has token v and some columns. It finds the token's rows in all parts at once; then threads of a column
 // take turns at the rows.
+template <typename T>
 __global__ void embedding_backward(EmbeddingShape s, const SortKey* __restrict__ sorted, unsigned parts,
-                                   const float* __restrict__ dy, float* __restrict__ dtokens) {
+                                   const T* __restrict__ dy, T* __restrict__ dtokens) {
   __shared__ unsigned first[kBlockColumns * kSumRows], end[kBlockColumns * kSumRows];
   __shared__ float sums[kSumRows][kBlockColumns];
   const unsigned thread = threadIdx.y * kBlockColumns + threadIdx.x, threads = kBlockColumns * kSumRows;
@@ -78,9 +82,9 @@ __global__ void embedding_backward(EmbeddingShape s, const SortKey* __restrict__
     __syncthreads();
     for (unsigned i = 0; column < s.width && i < found; ++i) {
       const std::size_t of_part = static_cast<std::size_t>(begin + i) * kSortedRows;
-      each_row(
+      each_row<T>(
           first[i] + threadIdx.y, end[i], kSumRows,
-          [&](std::size_t at) { return dy[(of_part + sorted[of_part + at] % kSortedRows) * width + column]; },
+          [&](std::size_t at) { return to_float(dy[(of_part + sorted[of_part + at] % kSortedRows) * width + column]); },
           [&](std::size_t, float value) { sum += value; });
     }
     __syncthreads();
@@ -89,56 +93,64 @@ __global__ void embedding_backward(EmbeddingShape s, const SortKey* __restrict__
   __syncthreads();
   if (threadIdx.y != 0 || column >= s.width) return;
   for (unsigned i = 1; i < kSumRows; ++i) sum += sums[i][threadIdx.x];
-  dtokens[blockIdx.x * width + column] += sum;
+  T& dtoken = dtokens[blockIdx.x * width + column];
+  dtoken = from_float<T>(to_float(dtoken) + sum);
 }
 
-__global__ void layer_norm_forward(LayerNormShape s, const float* __restrict__ x, const float* __restrict__ gamma,
-                                   const float* __restrict__ beta, float* __restrict__ y, float* __restrict__ moments) {
+template <typename T>
+__global__ void layer_norm_forward(LayerNormShape s, const T* __restrict__ x, const T* __restrict__ gamma,
+                                   const T* __restrict__ beta, T* __restrict__ y, float* __restrict__ moments) {
   const std::size_t row = static_cast<std::size_t>(blockIdx.x) * kRowsABlock + threadIdx.y;
   if (row >= static_cast<std::size_t>(s.rows)) return;  // a whole warp
   const int lane = static_cast<int>(threadIdx.x);
-  const float* const from = x + row * s.width;
+  const T* const from = x + row * s.width;
   const float count = static_cast<float>(s.width);
 
   float sum = 0;
-  for (int c = lane; c < s.width; c += kWarp) sum += from[c];
+  for (int c = lane; c < s.width; c += kWarp) sum += to_float(from[c]);
   const float mean = warp_sum(sum) / count;
   float squares = 0;
-  for (int c = lane; c < s.width; c += kWarp) squares += (from[c] - mean) * (from[c] - mean);
+  for (int c = lane; c < s.width; c += kWarp) {
+    const float distance = to_float(from[c]) - mean;
+    squares += distance * distance;
+  }
   const float scale = 1.0f / sqrtf(warp_sum(squares) / count + kLayerNormEpsilon);
 
-  float* const to = y + row * s.width;
-  for (int c = lane; c < s.width; c += kWarp) to[c] = (from[c] - mean) * scale * gamma[c] + beta[c];
+  T* const to = y + row * s.width;
+  for (int c = lane; c < s.width; c += kWarp) {
+    to[c] = from_float<T>((to_float(from[c]) - mean) * scale * to_float(gamma[c]) + to_float(beta[c]));
+  }
   if (lane == 0) {
     moments[2 * row] = mean;
     moments[2 * row + 1] = scale;
   }
 }
 
-__global__ void layer_norm_input_gradient(LayerNormShape s, const float* __restrict__ x,
-                                          const float* __restrict__ gamma, const float* __restrict__ moments,
-                                          const float* __restrict__ dy, const float* __restrict__ residual,
-                                          float* __restrict__ dx) {
+template <typename T>
+__global__ void layer_norm_input_gradient(LayerNormShape s, const T* __restrict__ x, const T* __restrict__ gamma,
+                                          const float* __restrict__ moments, const T* __restrict__ dy,
+                                          const T* __restrict__ residual, T* __restrict__ dx) {
   const std::size_t row = static_cast<std::size_t>(blockIdx.x) * kRowsABlock + threadIdx.y;
   if (row >= static_cast<std::size_t>(s.rows)) return;  // a whole warp
   const int lane = static_cast<int>(threadIdx.x);
-  const float* const from = x + row * s.width;
-  const float* const gradient = dy + row * s.width;
+  const T* const from = x + row * s.width;
+  const T* const gradient = dy + row * s.width;
   const float mean = moments[2 * row], scale = moments[2 * row + 1];
   const float count = static_cast<float>(s.width);
 
   float sum = 0, products = 0;
   for (int c = lane; c < s.width; c += kWarp) {
-    const float value = gradient[c] * gamma[c];
+    const float value = to_float(gradient[c]) * to_float(gamma[c]);
     sum += value;
-    products += value * ((from[c] - mean) * scale);
+    products += value * ((to_float(from[c]) - mean) * scale);
   }
   sum = warp_sum(sum) / count;
   products = warp_sum(products) / count;
-  float* const to = dx + row * s.width;
+  T* const to = dx + row * s.width;
   for (int c = lane; c < s.width; c += kWarp) {
-    const float past = residual == nullptr ? 0.0f : residual[row * s.width + c];
-    to[c] = scale * (gradient[c] * gamma[c] - sum - (from[c] - mean) * scale * products) + past;
+    const float past = residual == nullptr ? 0.0f : to_float(residual[row * s.width + c]);
+    const float value = to_float(gradient[c]) * to_float(gamma[c]);
+    to[c] = from_float<T>(scale * (value - sum - (to_float(from[c]) - mean) * scale * products) + past);
   }
 }
 
@@ -147,19 +159,20 @@ struct NormedElement {
   float x, dy, mean, scale;
 };
 
-__global__ void layer_norm_parameter_gradients(ColumnFold fold, int width, const float* __restrict__ x,
-                                               const float* __restrict__ moments, const float* __restrict__ dy,
-                                               float* __restrict__ dgamma, float* __restrict__ dbeta) {
+template <typename T>
+__global__ void layer_norm_parameter_gradients(ColumnFold fold, int width, const T* __restrict__ x,
+                                               const float* __restrict__ moments, const T* __restrict__ dy,
+                                               T* __restrict__ dgamma, T* __restrict__ dbeta) {
   __shared__ ColumnFold::Shared<SumPair> shared;
   fold.run<SumPair>(
       shared,
       [&](int column, std::size_t first, std::size_t end, std::size_t step) {
         SumPair sums = SumPair::none();
-        each_row(
+        each_row<T>(
             first, end, step,
             [&](std::size_t row) {
               const std::size_t i = row * width + column;
-              return NormedElement{x[i], dy[i], moments[2 * row], moments[2 * row + 1]};
+              return NormedElement{to_float(x[i]), to_float(dy[i]), moments[2 * row], moments[2 * row + 1]};
             },
             [&](std::size_t, const NormedElement& at) {
               sums.first += at.dy * ((at.x - at.mean) * at.scale);
@@ -168,8 +181,8 @@ __global__ void layer_norm_parameter_gradients(ColumnFold fold, int width, const
         return sums;
       },
       [&](int column, const SumPair& sums) {
-        dgamma[column] = sums.first;
-        dbeta[column] = sums.second;
+        dgamma[column] = from_float<T>(sums.first);
+        dbeta[column] = from_float<T>(sums.second);
       });
 }
 
@@ -179,20 +192,23 @@ constexpr float kCubic = 0.044715f;
 
 __device__ float tanh_of_gelu(float x) { return tanhf(kScale * (x + kCubic * x * x * x)); }
 
-__global__ void gelu_forward(const float* __restrict__ x, float* __restrict__ y, std::size_t count) {
+template <typename T>
+__global__ void gelu_forward(const T* __restrict__ x, T* __restrict__ y, std::size_t count) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
-    y[i] = 0.5f * x[i] * (1.0f + tanh_of_gelu(x[i]));
+    const float value = to_float(x[i]);
+    y[i] = from_float<T>(0.5f * value * (1.0f + tanh_of_gelu(value)));
   }
 }
 
-__global__ void gelu_backward(const float* __restrict__ x, const float* __restrict__ dy, float* __restrict__ dx,
+template <typename T>
+__global__ void gelu_backward(const T* __restrict__ x, const T* __restrict__ dy, T* __restrict__ dx,
                               std::size_t count) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
-    const float value = x[i], tanh = tanh_of_gelu(value);
+    const float value = to_float(x[i]), tanh = tanh_of_gelu(value);
     const float slope = kScale * (1.0f + 3.0f * kCubic * value * value);
-    dx[i] = dy[i] * (0.5f * (1.0f + tanh) + 0.5f * value * (1.0f - tanh * tanh) * slope);
+    dx[i] = from_float<T>(to_float(dy[i]) * (0.5f * (1.0f + tanh) + 0.5f * value * (1.0f - tanh * tanh) * slope));
   }
 }
 
@@ -200,58 +216,73 @@ unsigned row_blocks(int rows) { return (static_cast<unsigned>(rows) + kRowsABloc
 
 }  // namespace
 
-cudaError_t launch_embedding_forward(const EmbeddingShape& shape, const int* ids, const float* tokens,
-                                     const float* positions, float* y, cudaStream_t stream) {
-  const std::size_t count = static_cast<std::size_t>(shape.rows()) * static_cast<std::size_t>(shape.width);
-  embedding_forward<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(shape, ids, tokens, positions, y);
-  return cudaGetLastError();
+cudaError_t launch_embedding_forward(const EmbeddingShape& shape, const int* ids, In tokens, In positions, Out y,
+                                     cudaStream_t stream) {
+  return with_element(y.type(), [&]<typename T>(T) {
+    embedding_forward<T><<<blocks_for(y.size(), kThreads), kThreads, 0, stream>>>(
+        shape, ids, elements<T>(tokens), elements<T>(positions), elements<T>(y));
+    return cudaGetLastError();
+  });
 }
 
 std::size_t embedding_workspace(const EmbeddingShape& shape) {
   return ceil_divide(static_cast<std::size_t>(shape.rows()), kSortedRows) * kSortedRows * sizeof(SortKey);
 }
 
-cudaError_t launch_embedding_backward(const EmbeddingShape& shape, const int* ids, const float* dy, float* dtokens,
+cudaError_t launch_embedding_backward(const EmbeddingShape& shape, const int* ids, In dy, Out dtokens,
                                       std::byte* workspace, cudaStream_t stream) {
   const auto rows = static_cast<std::size_t>(shape.rows());
   const auto parts = static_cast<unsigned>(ceil_divide(rows, kSortedRows));
   auto* const sorted = reinterpret_cast<SortKey*>(workspace);
   sort_tokens<<<parts, kSortedRows / 2, 0, stream>>>(ids, rows, sorted);
   const dim3 grid(static_cast<unsigned>(shape.vocabulary), column_blocks(shape.width));
-  embedding_backward<<<grid, dim3(kBlockColumns, kSumRows), 0, stream>>>(shape, sorted, parts, dy, dtokens);
-  return cudaGetLastError();
+  return with_element(dy.type(), [&]<typename T>(T) {
+    embedding_backward<T><<<grid, dim3(kBlockColumns, kSumRows), 0, stream>>>(shape, sorted, parts, elements<T>(dy),
+                                                                              elements<T>(dtokens));
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, const float* x, const float* gamma,
-                                      const float* beta, float* y, float* moments, cudaStream_t stream) {
-  layer_norm_forward<<<row_blocks(shape.rows), dim3(kWarp, kRowsABlock), 0, stream>>>(shape, x, gamma, beta, y,
-                                                                                      moments);
-  return cudaGetLastError();
+cudaError_t launch_layer_norm_forward(const LayerNormShape& shape, In x, In gamma, In beta, Out y, float* moments,
+                                      cudaStream_t stream) {
+  return with_element(x.type(), [&]<typename T>(T) {
+    layer_norm_forward<T><<<row_blocks(shape.rows), dim3(kWarp, kRowsABlock), 0, stream>>>(
+        shape, elements<T>(x), elements<T>(gamma), elements<T>(beta), elements<T>(y), moments);
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t launch_layer_norm_backward(const LayerNormShape& shape, const float* x, const float* gamma,
-                                       const float* moments, const float* dy, const float* residual, float* dgamma,
-                                       float* dbeta, float* dx, const FoldSpace& space, cudaStream_t stream) {
+cudaError_t launch_layer_norm_backward(const LayerNormShape& shape, In x, In gamma, const float* moments, In dy,
+                                       In residual, Out dgamma, Out dbeta, Out dx, const FoldSpace& space,
+                                       cudaStream_t stream) {
   const ColumnFold fold(static_cast<std::size_t>(shape.rows), shape.width, space);
-  layer_norm_parameter_gradients<<<fold.grid(), fold.block(), 0, stream>>>(fold, shape.width, x, moments, dy, dgamma,
-                                                                           dbeta);
-  const cudaError_t first = cudaGetLastError();
-  if (first != cudaSuccess || dx == nullptr) return first;
-  layer_norm_input_gradient<<<row_blocks(shape.rows), dim3(kWarp, kRowsABlock), 0, stream>>>(shape, x, gamma, moments,
-                                                                                             dy, residual, dx);
-  return cudaGetLastError();
+  return with_element(x.type(), [&]<typename T>(T) {
+    layer_norm_parameter_gradients<T><<<fold.grid(), fold.block(), 0, stream>>>(
+        fold, shape.width, elements<T>(x), moments, elements<T>(dy), elements<T>(dgamma), elements<T>(dbeta));
+    const cudaError_t first = cudaGetLastError();
+    if (first != cudaSuccess || dx.empty()) return first;
+    layer_norm_input_gradient<T><<<row_blocks(shape.rows), dim3(kWarp, kRowsABlock), 0, stream>>>(
+        shape, elements<T>(x), elements<T>(gamma), moments, elements<T>(dy),
+        residual.empty() ? nullptr : elements<T>(residual), elements<T>(dx));
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t launch_gelu_forward(const float* x, float* y, std::size_t count, cudaStream_t stream) {
-  if (count == 0) return cudaSuccess;
-  gelu_forward<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(x, y, count);
-  return cudaGetLastError();
+cudaError_t launch_gelu_forward(In x, Out y, cudaStream_t stream) {
+  if (x.empty()) return cudaSuccess;
+  return with_element(x.type(), [&]<typename T>(T) {
+    gelu_forward<T><<<blocks_for(x.size(), kThreads), kThreads, 0, stream>>>(elements<T>(x), elements<T>(y), x.size());
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t launch_gelu_backward(const float* x, const float* dy, float* dx, std::size_t count, cudaStream_t stream) {
-  if (count == 0) return cudaSuccess;
-  gelu_backward<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(x, dy, dx, count);
-  return cudaGetLastError();
+cudaError_t launch_gelu_backward(In x, In dy, Out dx, cudaStream_t stream) {
+  if (x.empty()) return cudaSuccess;
+  return with_element(x.type(), [&]<typename T>(T) {
+    gelu_backward<T><<<blocks_for(x.size(), kThreads), kThreads, 0, stream>>>(elements<T>(x), elements<T>(dy),
+                                                                              elements<T>(dx), x.size());
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace syncopate::worker
