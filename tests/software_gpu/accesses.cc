@@ -319,9 +319,17 @@ class Accesses {
 // Never destroyed: threads of the program may still call when it ends.
 Accesses& all = *new Accesses;
 
+// Has the cells at hand at once: else each page of them costs two faults.
+void bring_cells(const Watched& part, std::uintptr_t address, std::size_t bytes) {
+  constexpr std::size_t kPage = 4096;
+  const auto first = reinterpret_cast<std::uintptr_t>(part.words + (address - part.begin) / kWord) / kPage * kPage;
+  madvise(reinterpret_cast<void*>(first), bytes / kWord * sizeof(Cell), MADV_POPULATE_WRITE);
+}
+
 template <bool kWrites>
 void touch_by_library(const void* memory, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  if (bytes > 4096 && all.device.has(address)) bring_cells(all.device, address, bytes);
   if (all.device.has(address)) return all.touch<kWrites>(all.device, address, bytes, false, nullptr);
   const auto behind = all.pinned.upper_bound(address);
   if (behind == all.pinned.begin()) return;

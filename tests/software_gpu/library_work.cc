@@ -75,6 +75,8 @@ void ResultOfProduct::store() const {
 
 void multiply(bool transpose_a, bool transpose_b, std::size_t m, std::size_t n, std::size_t k, const float* a,
               std::size_t a_row, const float* b, std::size_t b_row, float beta, float* c, std::size_t c_row) {
+  // Memory opens here: code that oneDNN makes at run time stands no handler of a signal.
+  for (const volatile float* operand : {a, b, static_cast<const float*>(c)}) static_cast<void>(*operand);
   const auto of = [](std::size_t size) { return static_cast<dnnl_dim_t>(size); };
   dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', of(m), of(n), of(k), 1.0f, a, of(a_row), b, of(b_row),
              beta, c, of(c_row));

@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/software_gpu/accesses.h"
 #include "tests/software_gpu/machine.h"
@@ -35,16 +38,50 @@ struct Memory {
   char* arena = nullptr;
   std::size_t end = 0;  // of what was ever given out
   std::size_t in_use = 0;
-  int opened = 0;                                 // by how many OpenMemory
   std::map<std::size_t, Allocation> allocations;  // by place in the arena
   std::map<const char*, std::size_t> pinned;      // bytes, by address
   std::set<void*> pinned_here;                    // allocated by allocate_pinned()
+  int opened = 0;                                 // by how many OpenMemory
+  std::vector<std::size_t> touched;               // allocations that are open since work has touched them
+  std::atomic_flag is_opening;                    // several threads of a library may touch memory for the first time
 };
 
 struct sigaction action_before;
+Memory& memory_of_all();
+
+// The allocation that has this address; null: none.
+const std::pair<const std::size_t, Allocation>* allocation_at(const void* address) {
+  const Memory& memory = memory_of_all();
+  const char* const at = static_cast<const char*>(address);
+  if (at < memory.arena || at >= memory.arena + kArena) return nullptr;
+  const auto place = static_cast<std::size_t>(at - memory.arena);
+  const auto behind = memory.allocations.upper_bound(place);
+  if (behind == memory.allocations.begin()) return nullptr;
+  const auto& found = *std::prev(behind);
+  return found.second.is_live && place - found.first < found.second.pages ? &found : nullptr;
+}
+
+void protect(std::size_t at, const Allocation& allocation, int protection) {
+  mprotect(memory_of_all().arena + at, allocation.pages, protection);
+}
+
+// Opens what work touches for the first time. Called by a handler of a signal, though not one that interrupts anything
+// of this library's: the vector has room.
+bool open_for_work(const void* address) {
+  Memory& memory = memory_of_all();
+  const auto* const found = memory.opened > 0 ? allocation_at(address) : nullptr;
+  if (found == nullptr) return false;
+  while (memory.is_opening.test_and_set()) {
+  }
+  protect(found->first, found->second, PROT_READ | PROT_WRITE);
+  if (std::ranges::find(memory.touched, found->first) == memory.touched.end()) memory.touched.push_back(found->first);
+  memory.is_opening.clear();
+  return true;
+}
 
 // Only what a handler of a signal may call.
-void say_wrong_address(int, siginfo_t* info, void*) {
+void meet_closed_memory(int, siginfo_t* info, void*) {
+  if (open_for_work(info->si_addr)) return;
   char text[300];
   const Running* const running = Running::now();
   const int size = std::snprintf(text, sizeof(text), "software GPU: FAULT: %s touches %p, which is not open to it\n",
@@ -62,30 +99,12 @@ Memory& memory_of_all() {
     madvise(memory->arena, kArena, MADV_HUGEPAGE);
     watch_device(memory->arena, kArena);
     struct sigaction action {};
-    action.sa_sigaction = say_wrong_address;
+    action.sa_sigaction = meet_closed_memory;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &action, &action_before);
     return memory;
   }();
   return *made;
-}
-
-// Neighbours in one call.
-void protect_live(int protection) {
-  Memory& memory = memory_of_all();
-  std::size_t begin = 0, end = 0;
-  const auto change = [&] {
-    if (end > begin) mprotect(memory.arena + begin, end - begin, protection);
-  };
-  for (const auto& [at, allocation] : memory.allocations) {
-    if (!allocation.is_live) continue;
-    if (at != end) {
-      change();
-      begin = at;
-    }
-    end = at + allocation.pages;
-  }
-  change();
 }
 
 void check_red_zone(std::size_t at, const Allocation& allocation) {
@@ -100,12 +119,13 @@ void check_red_zone(std::size_t at, const Allocation& allocation) {
 
 }  // namespace
 
-OpenMemory::OpenMemory() {
-  if (memory_of_all().opened++ == 0) protect_live(PROT_READ | PROT_WRITE);
-}
+OpenMemory::OpenMemory() { ++memory_of_all().opened; }
 
 OpenMemory::~OpenMemory() {
-  if (--memory_of_all().opened == 0) protect_live(PROT_NONE);
+  Memory& memory = memory_of_all();
+  if (--memory.opened > 0) return;
+  for (const std::size_t at : memory.touched) protect(at, memory.allocations[at], PROT_NONE);
+  memory.touched.clear();
 }
 
 void spoil(void* memory, std::size_t bytes) { std::memset(memory, kSpoiled, bytes); }
@@ -119,10 +139,11 @@ cudaError_t allocate(void** address, std::size_t bytes) {
   const std::size_t at = (memory.end + page - 1) / page * page;
   memory.end = at + pages + (draw(4) == 0 ? kPage : 0);  // now and then a page that is nobody's
   memory.in_use += bytes;
-  memory.allocations[at] = {.bytes = bytes, .pages = pages};
-  mprotect(memory.arena + at, pages, PROT_READ | PROT_WRITE);
+  const Allocation& made = memory.allocations[at] = {.bytes = bytes, .pages = pages};
+  memory.touched.reserve(memory.allocations.size());
+  protect(at, made, PROT_READ | PROT_WRITE);
   spoil(memory.arena + at, pages);
-  if (memory.opened == 0) mprotect(memory.arena + at, pages, PROT_NONE);
+  protect(at, made, PROT_NONE);
   *address = memory.arena + at;
   return cudaSuccess;
 }
@@ -145,14 +166,10 @@ cudaError_t release(void* address) {
 }
 
 std::size_t device_bytes_from(const void* address) {
-  const Memory& memory = memory_of_all();
-  const char* const at = static_cast<const char*>(address);
-  if (at < memory.arena || at >= memory.arena + kArena) return 0;
-  const auto place = static_cast<std::size_t>(at - memory.arena);
-  const auto behind = memory.allocations.upper_bound(place);
-  if (behind == memory.allocations.begin()) return 0;
-  const auto& [begin, allocation] = *std::prev(behind);
-  return allocation.is_live && place - begin < allocation.bytes ? allocation.bytes - (place - begin) : 0;
+  const auto* const found = allocation_at(address);
+  if (found == nullptr) return 0;
+  const auto place = static_cast<std::size_t>(static_cast<const char*>(address) - memory_of_all().arena) - found->first;
+  return place < found->second.bytes ? found->second.bytes - place : 0;
 }
 
 std::size_t free_memory() { return settings().memory - memory_of_all().in_use; }

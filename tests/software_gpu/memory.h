@@ -10,7 +10,8 @@
 
 namespace software_gpu {
 
-// While one lives, live device memory is open to the host's code, as it is for work of streams. With the lock.
+// While one lives, device memory opens to whoever touches it, as it does for work of streams: each live allocation when
+// it is first touched. With the lock.
 class OpenMemory {
  public:
   OpenMemory();
