@@ -27,50 +27,60 @@ class CudaBackend : public CudaBackendFixture {
     return o;
   }
 
-  // `forward(backend, x, w, b, y)` and `backward(backend, x, w, dy, dw, db, dx)` of one layer on both sides.
-  template <typename Forward, typename Backward>
-  Gradients expect_agrees(const Operands& o, bool with_dx, Forward forward, Backward backward) {
+  // Layers, on any backend.
+  struct Dense {
+    DenseShape shape;
+    void forward(ComputeBackend& on, In x, In w, In b, Out y) const { on.dense_forward(shape, x, w, b, y); }
+    void backward(ComputeBackend& on, In x, In w, In dy, Out dw, Out db, Out dx) const {
+      on.dense_backward(shape, x, w, dy, dw, db, dx);
+    }
+  };
+  struct Conv {
+    ConvShape shape;
+    void forward(ComputeBackend& on, In x, In w, In b, Out y) const { on.conv2d_forward(shape, x, w, b, y); }
+    void backward(ComputeBackend& on, In x, In w, In dy, Out dw, Out db, Out dx) const {
+      on.conv2d_backward(shape, x, w, dy, dw, db, dx);
+    }
+  };
+
+  static Gradients room_for(const Operands& o, bool with_dx) {
     const auto size = [](const Tensor& tensor) { return static_cast<int>(tensor.size()); };
-    Gradients expected{poisoned(size(o.dy)), poisoned(size(o.w)), poisoned(size(o.b)),
-                       poisoned(with_dx ? size(o.x) : 0)};
-    const Out y = tensor_of(expected.y), dw = tensor_of(expected.dw);
-    const Out db = tensor_of(expected.db), dx = tensor_of(expected.dx);
-    forward(*reference_, o.x, o.w, o.b, expected.y);
-    backward(*reference_, o.x, o.w, o.dy, expected.dw, expected.db, expected.dx);
-    forward(*cuda_, o.on_device_x, o.on_device_w, o.on_device_b, y);
-    backward(*cuda_, o.on_device_x, o.on_device_w, o.on_device_dy, dw, db, dx);
+    return {poisoned(size(o.dy)), poisoned(size(o.w)), poisoned(size(o.b)), poisoned(with_dx ? size(o.x) : 0)};
+  }
+
+  Gradients on_device(const auto& layer, const Operands& o, bool with_dx) {
+    const Gradients room = room_for(o, with_dx);
+    const Out y = tensor_of(room.y), dw = tensor_of(room.dw), db = tensor_of(room.db), dx = tensor_of(room.dx);
+    layer.forward(*cuda_, o.on_device_x, o.on_device_w, o.on_device_b, y);
+    layer.backward(*cuda_, o.on_device_x, o.on_device_w, o.on_device_dy, dw, db, dx);
     EXPECT_TRUE(cuda_->status().ok()) << cuda_->status().message();
-    expect_close_on_device(y, expected.y, "y");
-    expect_close_on_device(dw, expected.dw, "dw");
-    expect_close_on_device(db, expected.db, "db");
-    expect_close_on_device(dx, expected.dx, "dx");
     return {download(In(y)), download(In(dw)), download(In(db)), download(In(dx))};
   }
 
-  void expect_dense_agrees(const DenseShape& s, bool with_dx) {
-    expect_dense_agrees(s, with_dx, random_operands(s.batch * s.in, s.out * s.in, s.out, s.batch * s.out));
-  }
-  Gradients expect_dense_agrees(const DenseShape& s, bool with_dx, const Operands& operands) {
-    return expect_agrees(
-        operands, with_dx,
-        [&](ComputeBackend& backend, In x, In w, In b, Out y) { backend.dense_forward(s, x, w, b, y); },
-        [&](ComputeBackend& backend, In x, In w, In dy, Out dw, Out db, Out dx) {
-          backend.dense_backward(s, x, w, dy, dw, db, dx);
-        });
+  // With the input's gradient and without.
+  void expect_agrees(const auto& layer, const Operands& o) {
+    Gradients expected = room_for(o, true);
+    layer.forward(*reference_, o.x, o.w, o.b, expected.y);
+    layer.backward(*reference_, o.x, o.w, o.dy, expected.dw, expected.db, expected.dx);
+    for (const bool with_dx : {true, false}) {
+      const Gradients actual = on_device(layer, o, with_dx);
+      const double tolerance = tolerance_of(GetParam());
+      expect_close(actual.y, expected.y, tolerance, "y");
+      expect_close(actual.dw, expected.dw, tolerance, "dw");
+      expect_close(actual.db, expected.db, tolerance, "db");
+      if (with_dx) expect_close(actual.dx, expected.dx, tolerance, "dx");
+    }
   }
 
+  Operands dense_operands(const DenseShape& s) {
+    return random_operands(s.batch * s.in, s.out * s.in, s.out, s.batch * s.out);
+  }
+  void expect_agrees(const DenseShape& s) { expect_agrees(Dense{s}, dense_operands(s)); }
   Operands conv_operands(const ConvShape& s) {
     return random_operands(s.batch * s.height * s.width * s.in, s.out * s.kernel * s.kernel * s.in, s.bias ? s.out : 0,
                            s.batch * s.out_height() * s.out_width() * s.out);
   }
-  Gradients expect_conv_agrees(const ConvShape& s, bool with_dx, const Operands& operands) {
-    return expect_agrees(
-        operands, with_dx,
-        [&](ComputeBackend& backend, In x, In w, In b, Out y) { backend.conv2d_forward(s, x, w, b, y); },
-        [&](ComputeBackend& backend, In x, In w, In dy, Out dw, Out db, Out dx) {
-          backend.conv2d_backward(s, x, w, dy, dw, db, dx);
-        });
-  }
+  void expect_agrees(const ConvShape& s) { expect_agrees(Conv{s}, conv_operands(s)); }
 
   void expect_pool_agrees(const PoolShape& s) {
     const int inputs = s.batch * s.height * s.width * s.channels;
@@ -124,11 +134,7 @@ TEST_P(CudaBackend, DenseAgreesWithPlainLoops) {
                                {256, 10, 10}, {1000, 33, 3}, {64, 1024, 512}};
   for (const DenseShape& shape : shapes) {
     SCOPED_TRACE(testing::Message() << shape.batch << " x " << shape.in << " -> " << shape.out);
-    for (const bool relu : {false, true}) {
-      for (const bool with_dx : {false, true}) {
-        expect_dense_agrees({shape.batch, shape.in, shape.out, relu}, with_dx);
-      }
-    }
+    for (const bool relu : {false, true}) expect_agrees(DenseShape{shape.batch, shape.in, shape.out, relu});
   }
 }
 
@@ -162,9 +168,7 @@ TEST_P(CudaBackend, Conv2dAgreesWithPlainLoops) {
   for (const ConvShape& s : shapes) {
     SCOPED_TRACE(testing::Message() << s.batch << " x " << s.height << "x" << s.width << "x" << s.in << " -> " << s.out
                                     << ", kernel " << s.kernel << ", stride " << s.stride << ", padding " << s.padding);
-    const Operands operands = conv_operands(s);
-    expect_conv_agrees(s, true, operands);
-    expect_conv_agrees(s, false, operands);
+    expect_agrees(s);
   }
 }
 
@@ -301,15 +305,13 @@ TEST_P(CudaBackend, KeepsAScaledGradientThatWouldVanishInFloat16) {
 }
 
 TEST_P(CudaBackend, GivesTheSameBitsAgain) {
-  const DenseShape dense{64, 784, 256, true};
-  const Operands dense_operands = random_operands(64 * 784, 256 * 784, 256, 64 * 256);
-  const ConvShape conv{32, 12, 12, 32, 64, 5};
-  const Operands of_conv = conv_operands(conv);
-  const Gradients first = expect_dense_agrees(dense, true, dense_operands);
-  const Gradients first_conv = expect_conv_agrees(conv, true, of_conv);
+  const Dense dense{{64, 784, 256, true}};
+  const Operands of_dense = dense_operands(dense.shape);
+  const Conv conv{{32, 12, 12, 32, 64, 5}};
+  const Operands of_conv = conv_operands(conv.shape);
+  const Gradients first = on_device(dense, of_dense, true), first_conv = on_device(conv, of_conv, true);
   for (int round = 0; round < 3; ++round) {
-    const Gradients again = expect_dense_agrees(dense, true, dense_operands);
-    const Gradients again_conv = expect_conv_agrees(conv, true, of_conv);
+    const Gradients again = on_device(dense, of_dense, true), again_conv = on_device(conv, of_conv, true);
     for (const auto part : {&Gradients::y, &Gradients::dw, &Gradients::db, &Gradients::dx}) {
       EXPECT_EQ(again.*part, first.*part);
       EXPECT_EQ(again_conv.*part, first_conv.*part);
@@ -319,11 +321,10 @@ TEST_P(CudaBackend, GivesTheSameBitsAgain) {
 
 TEST_P(CudaBackend, UseOfOneShapeDoesNotDisturbAnother) {
   for (int round = 0; round < 2; ++round) {
-    expect_dense_agrees({4, 20, 10}, true);
-    expect_dense_agrees({5, 20, 10}, true);
-    for (const ConvShape& s : {ConvShape{2, 8, 8, 16, 16, 3}, ConvShape{3, 8, 8, 16, 16, 3}}) {
-      expect_conv_agrees(s, true, conv_operands(s));
-    }
+    expect_agrees(DenseShape{4, 20, 10});
+    expect_agrees(DenseShape{5, 20, 10});
+    expect_agrees(ConvShape{2, 8, 8, 16, 16, 3});
+    expect_agrees(ConvShape{3, 8, 8, 16, 16, 3});
   }
 }
 
