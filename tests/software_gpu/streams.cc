@@ -25,6 +25,8 @@ using Clock = std::chrono::steady_clock;
 
 // What nobody waits for begins after so long.
 constexpr std::chrono::milliseconds kAtLast{2};
+// So many pieces of work a stream takes. A call that gives one more waits.
+constexpr std::size_t kQueue = 1024;
 
 struct Piece {
   std::string name;
@@ -232,6 +234,11 @@ void give(cudaStream_t stream, std::string name, std::function<void()> work) {
 void give_made(cudaStream_t handle, std::string name, Make make, bool is_awaited) {
   Stream& stream = *stream_of(handle);
   if (!stream.capture) {
+    while (stream.pieces.size() >= kQueue) {
+      if (do_some(1)) continue;
+      find_fault(name + ": the stream's queue is full, and the call would wait, without a deadline");
+      break;
+    }
     stream.pieces.push_back({std::move(name), make(), is_awaited});
     if (is_awaited) given().notify_one();
     watch();

@@ -107,6 +107,23 @@ TEST_F(CudaEvents, WaitEndsAtItsDeadlineAndLeavesTheCoreToOthers) {
   EXPECT_TRUE(device().wait(*event, begin).ok());
 }
 
+// A queue of CUDA's takes some thousand pieces of work, and the call that gives one more waits, without a deadline.
+TEST_F(CudaEvents, ManyWaitsInVainFillNoQueue) {
+  const std::unique_ptr<Event> first = make_event(), second = make_event();
+  gate_.shut(compute());
+  compute().record(*first);
+  compute().record(*second);
+  const SteadyClock clock;
+  for (int i = 0; i < 1500; ++i) {
+    const Event& event = i % 2 == 0 ? *first : *second;
+    // Long enough that the host sleeps.
+    ASSERT_EQ(device().wait(event, clock.now() + std::chrono::microseconds(200)).code(), Code::kDeadlineExceeded) << i;
+  }
+  gate_.open();
+  EXPECT_TRUE(device().wait(*first, soon()).ok());
+  EXPECT_TRUE(device().wait(*second, soon()).ok());
+}
+
 TEST_F(CudaEvents, TellTheTimeBetweenThem) {
   const std::unique_ptr<Event> begin = make_event(), end = make_event();
   const SteadyClock clock;

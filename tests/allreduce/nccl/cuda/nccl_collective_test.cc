@@ -206,6 +206,41 @@ std::string wait_in_vain(Place& place, bool interrupt) {
   return place.device.wait(rank.event(), in(10s)).ok() ? "" : "the GPU still works at what was given up";
 }
 
+// Rank 1 launches the graph of a mean once, rank 0 twice. Its owner holds the graph until the wait in vain has ended:
+// what aborts the mean must not wait for that.
+std::string launch_in_vain(Place& place) {
+  Rank rank(place);
+  if (!rank.failure().ok()) return "not together: " + text_of(rank.failure());
+  Device& device = place.device;
+  // The first operation connects the ranks, which no capture allows.
+  if (const Status status = rank.mean(); !status.ok()) return text_of(status);
+  rank.record();
+  if (const Status status = rank.collective().wait(rank.event(), in(30s)); !status.ok()) return text_of(status);
+
+  if (const Status status = device.begin_capture(); !status.ok()) return text_of(status);
+  const std::span<float> buffer = rank.buffer();
+  const Status captured = rank.collective().all_reduce_mean({&buffer, 1}, device.compute());
+  const Result<std::unique_ptr<Graph>> graph = device.end_capture();
+  if (!captured.ok()) return text_of(captured);
+  if (!graph.ok()) return text_of(graph.status());
+  const auto launch = [&](Duration limit) {
+    device.launch(**graph);
+    const Result<std::unique_ptr<Event>> end = device.make_event();
+    if (!end.ok()) return end.status();
+    device.compute().record(**end);
+    return rank.collective().wait(**end, in(limit));
+  };
+  if (const Status status = launch(30s); !status.ok()) return text_of(status);
+  if (place.rank == 1) {
+    while (true) pause();  // until it is killed
+  }
+  const TimePoint begin = kClock.now();
+  const Status status = launch(1s);
+  const double took = seconds(kClock.now() - begin);
+  if (status.code() != Code::kDeadlineExceeded) return text_of(status);
+  return took < 1 || took > 8 ? fmt::format("took {} s", took) : "";
+}
+
 // The first operation connects the ranks, and rank 1 does not come to it.
 std::string call_in_vain(Place& place, bool interrupt) {
   setenv("NCCL_RUNTIME_CONNECT", "1", 1);
@@ -274,6 +309,13 @@ TEST_P(NcclCollectiveTest, WaitEndsAtItsDeadline) {
 
 TEST_P(NcclCollectiveTest, InterruptEndsAWait) {
   NcclRanks ranks(2, GetParam(), [](Place& place) { return wait_in_vain(place, /*interrupt=*/true); });
+  const std::string end = ranks.end_of(0);
+  SKIP_WITHOUT_GPU_OR_GROUP(end);
+  EXPECT_EQ(end, "");
+}
+
+TEST_P(NcclCollectiveTest, WaitDoesNotWaitForAGraphThatIsHeld) {
+  NcclRanks ranks(2, GetParam(), launch_in_vain);
   const std::string end = ranks.end_of(0);
   SKIP_WITHOUT_GPU_OR_GROUP(end);
   EXPECT_EQ(end, "");
