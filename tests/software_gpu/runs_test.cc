@@ -6,8 +6,12 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <optional>
 #include <regex>
+#include <string>
 
+#include "experiments/checkpoint/checkpoint_store.h"
+#include "experiments/cluster/exit_code.h"
 #include "tests/support/run_program.h"
 #include "tests/support/weights_distance.h"
 
@@ -27,13 +31,23 @@ using Flags = std::vector<std::string>;
 // One of the software GPU's settings, for the runs that a test starts.
 class Setting {
  public:
-  Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Setting() { unsetenv(name_); }
+  Setting(const char* name, const char* value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    setenv(name, value, 1);
+  }
+  ~Setting() {
+    if (before_) {
+      setenv(name_, before_->c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
   Setting(const Setting&) = delete;
   Setting& operator=(const Setting&) = delete;
 
  private:
   const char* const name_;
+  std::optional<std::string> before_;
 };
 
 Flags training(const std::string& model, int steps) {
@@ -170,6 +184,32 @@ TEST(SoftwareGpuRun, GoesOnWithItsLossScale) {
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(relative_distance(whole.weights(), rest.weights()), 0);
   EXPECT_EQ(whole.summary()["loss_scale"], rest.summary()["loss_scale"]);
+}
+
+// The host hears of a step's loss once the step is done, which may be after the next one was given.
+TEST(SoftwareGpuRun, CutsNoCheckpointBehindAStepWhoseLossIsNotFinite) {
+  const Flags flags = training("mlp:784-64-64-64-64-64-64-64-64-64-64-64-64-10", 40) +
+                      Flags{"--mode=local",    "--device=cuda",          "--batch-size=8",
+                            "--optimizer=sgd", "--lr-schedule=constant", "--learning-rate=1000"};
+  constexpr int kEndedByNan = static_cast<int>(ExitCode::kNotFinite);
+  Program first(flags);
+  ASSERT_EQ(first.wait().exit_code, kEndedByNan);
+  const int step = first.summary()["not_finite"]["first"]["step"];
+  Program program(flags + Flags{fmt::format("--checkpoint-every={}", step + 1)});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, kEndedByNan);
+  EXPECT_THAT(end.err, HasSubstr(fmt::format("step {}: on worker 0 the loss is ", step)));
+  EXPECT_THAT(CheckpointStore((program.output() / "checkpoints").string()).steps(), IsEmpty());
+}
+
+// A convolution that wants more workspace than there is memory, in the first step: it is not another's that is given
+// since.
+TEST(SoftwareGpuRun, EndsWithTheStepThatFindsNoMemory) {
+  const Setting wants_much("SOFTWARE_GPU_SEED", "5"), memory("SOFTWARE_GPU_MEMORY_MIB", "90");
+  Program program(training("lenet", 20) + Flags{"--mode=local", "--device=cuda", "--batch-size=8"});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 4) << end.err;
+  EXPECT_THAT(end.err, AllOf(HasSubstr("; backward at step 0,"), HasSubstr("no room for 104.86 MB of memory")));
 }
 
 TEST(SoftwareGpuRun, NamesARankOfNcclThatIsKilled) {
