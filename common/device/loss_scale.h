@@ -28,7 +28,8 @@ struct LossScale {
   std::int32_t skipped_steps = 0;  // in the whole job
   std::uint32_t overflowed = 0;    // not 0: some gradient of this step is not finite
 
-  // Of update constants by how many steps may have been skipped that the host does not know of.
+  // Which update constants a step takes: the host, which does not know yet whether the steps before were skipped, has
+  // written some for either case.
   SYNCOPATE_ANYWHERE int choice() const { return skipped_steps % kStepsUnderWay; }
 
   // After a step's updates.

@@ -218,7 +218,7 @@ std::string launch_in_vain(Place& place) {
   if (const Status status = rank.collective().wait(rank.event(), in(30s)); !status.ok()) return text_of(status);
 
   if (const Status status = device.begin_capture(); !status.ok()) return text_of(status);
-  const std::span<float> buffer = rank.buffer();
+  const TensorSpan buffer = rank.buffer();
   const Status captured = rank.collective().all_reduce_mean({&buffer, 1}, device.compute());
   const Result<std::unique_ptr<Graph>> graph = device.end_capture();
   if (!captured.ok()) return text_of(captured);
