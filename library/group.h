@@ -75,8 +75,11 @@ class Group {
   int size() const { return options_.size; }
   // What the ranks were when the job began, ascending; empty: the same.
   const std::vector<int>& members() const { return options_.members; }
-  Duration timeout() const { return options_.timeout; }
-  TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  // How long each wait for another rank may last. Any thread; a new value counts for operations that begin from then
+  // on.
+  Duration timeout() const { return patience_->timeout(); }
+  void set_timeout(Duration timeout) { patience_->set_timeout(timeout); }
+  TimePoint deadline() const { return clock_.now() + timeout(); }
   const Clock& clock() const { return clock_; }
   Wire wire() const { return wire_; }
   const std::optional<LinkShape>& shape() const { return options_.shape; }

@@ -343,6 +343,10 @@ NB_MODULE(_core, module) {
                    })
       .def_prop_ro("timeout", [](const JoinedGroup& self) { return seconds(self.group->timeout()); })
       .def(
+          "set_timeout",
+          [](const JoinedGroup& self, double timeout) { self.group->set_timeout(from_seconds(timeout)); }, "timeout"_a,
+          "Seconds, for operations that begin from now on.")
+      .def(
           "losses",
           [](const JoinedGroup& self) {
             std::vector<std::pair<int, std::string>> losses;

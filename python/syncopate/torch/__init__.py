@@ -16,6 +16,7 @@ from syncopate.backend import register as _register
 from syncopate.errors import PeerLost, SyncopateError
 from syncopate.torch._checkpoint import load_checkpoint, save_checkpoint
 from syncopate.torch._collectives import allreduce, broadcast_buffers, broadcast_optimizer_state, broadcast_parameters
+from syncopate.torch._gloo import gloo_figures
 from syncopate.torch._hook import HookState, allreduce_hook
 from syncopate.torch._launch import seed
 from syncopate.torch._optimizer import DistributedOptimizer
@@ -35,6 +36,7 @@ __all__ = [
     "broadcast_buffers",
     "broadcast_optimizer_state",
     "broadcast_parameters",
+    "gloo_figures",
     "init",
     "is_initialized",
     "local_rank",

@@ -6,13 +6,15 @@ import atexit
 import os
 import sys
 import weakref
-from typing import Any, Callable, List, Optional, Sequence
+from datetime import timedelta
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
 
 from syncopate import _core, _job, backend
 from syncopate.torch import _watch
+from syncopate.torch._gloo import Gloo, figures
 from syncopate.torch._health import Health
 from syncopate.torch._launch import Launch
 from syncopate.torch._ranks_apart import SHUTDOWN, RanksApart
@@ -23,8 +25,8 @@ from syncopate.torch._work import Work, Works
 
 
 class SyncopateGroup(dist.ProcessGroup):
-    """Tensors are dense and on the CPU. Floats of 32 bits are summed by our collective, others are
-    gathered and reduced by each rank, in the order of ranks."""
+    """Tensors are on the CPU. What data-parallel training spends its time in is ours: sums and means of floats of 32 bits,
+    broadcast, all_gather, barrier. All else is gloo's."""
 
     def __init__(self, store: Any, rank: int, size: int, timeout: Any) -> None:
         super().__init__(rank, size)
@@ -36,10 +38,12 @@ class SyncopateGroup(dist.ProcessGroup):
         rendezvous = StoreRendezvous(store, "syncopate")
         self._group = _job.join(rank, size, wire, seconds, rendezvous, shape, tracer=tracer)
         self._communicator = _core.Communicator.connect(self._group, "backend")
-        self._apart = RanksApart(rendezvous.store, rank, size, self._group.losses)
+        self._apart = RanksApart(rendezvous.store, rank, size, self._group)
         self._works = Works(self._communicator, self._apart.explained)
         weakref.finalize(self, self._works.close)  # at exit, too, where nobody has destroyed the group
         self._store, self._monitored = rendezvous.store, 0
+        host = self._group.address or "127.0.0.1"
+        self._gloo = Gloo(self._store, rank, size, seconds, host, self._group.losses, self._apart.explained, self._works)
         self._health, self._sums = Health(rank), 0
         self._is_open = True
         self._pid = os.getpid()
@@ -69,6 +73,10 @@ class SyncopateGroup(dist.ProcessGroup):
 
     def allreduce(self, tensors, opts=None):
         tensors = _listed(tensors)
+        if any(tensor.layout is not torch.strided for tensor in tensors):
+            self._apart.note_sum()
+            options = _options("Allreduce", reduceOp=_op_of(opts))
+            return self._gloo.begin("all_reduce", None, lambda gloo: gloo.allreduce(tensors, options))
         _check(tensors, "all_reduce")
         flat = [_contiguous(tensor) for tensor in tensors]
         if _op_of(opts) in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
@@ -86,8 +94,15 @@ class SyncopateGroup(dist.ProcessGroup):
         _check(tensors, "reduce")
         is_root = self._rank == opts.rootRank
         flat = [_contiguous(tensor) if is_root else _copy(tensor) for tensor in tensors]
-        finish = (lambda: _put_back(flat, tensors)) if is_root else _nothing
-        return self._reduce("reduce", flat, _op_of(opts), tensors, finish)
+        reduction = _Reduction(_op_of(opts), flat, self._size)
+        options = _options("Reduce", reduceOp=reduction.op, rootRank=opts.rootRank)
+
+        def finish():
+            if is_root:
+                reduction.finish()
+                _put_back(flat, tensors)
+
+        return self._gloo.begin("reduce", tensors, lambda gloo: gloo.reduce(reduction.tensors, options), finish)
 
     def reduce_scatter(self, output_tensors, input_tensors, opts=None):
         for output, inputs in zip(output_tensors, input_tensors):
@@ -125,44 +140,52 @@ class SyncopateGroup(dist.ProcessGroup):
         return self.allgather([self._rows(each, "all_gather") for each in outputs], inputs, opts)
 
     def gather(self, output_tensors, input_tensors, opts):
-        outputs = output_tensors if self._rank == opts.rootRank else self._places(input_tensors)
-        return self._gather("gather", outputs, input_tensors)
-
-    def scatter(self, output_tensors, input_tensors, opts):
-        if self._rank == opts.rootRank:
-            for output, inputs in zip(output_tensors, input_tensors):
-                _check([output, *inputs], "scatter")
-                for each in inputs:
-                    _check_count(each, output.numel(), "scatter", "the output")
-            sent = [torch.cat([each.detach().reshape(-1) for each in inputs]) for inputs in input_tensors]
-        else:
-            _check(output_tensors, "scatter")
-            sent = [output.new_empty(self._size * output.numel()) for output in output_tensors]
+        is_root = self._rank == opts.rootRank
+        outputs = output_tensors if is_root else []
+        for of_ranks in outputs:
+            _check(of_ranks, "gather")
+        _check(input_tensors, "gather")
+        flat = [[_contiguous(output) for output in of_ranks] for of_ranks in outputs]
+        options = _options("Gather", rootRank=opts.rootRank)
+        start = lambda gloo: gloo.gather([_all_bytes(of_ranks) for of_ranks in flat], _all_bytes(input_tensors), options)
 
         def finish():
-            for output, whole in zip(output_tensors, sent):
-                _take(output, whole.view(self._size, -1)[self._rank])
+            for of_ranks, given in zip(flat, outputs):
+                _put_back(of_ranks, given)
 
-        start = lambda: [self._send(whole, opts.rootRank) for whole in sent][-1]
-        return self._works.begin("scatter", output_tensors, start, finish)
+        return self._gloo.begin("gather", outputs if is_root else input_tensors, start, finish)
+
+    def scatter(self, output_tensors, input_tensors, opts):
+        _check(output_tensors, "scatter")
+        inputs = input_tensors if self._rank == opts.rootRank else []
+        for output, parts in zip(output_tensors, inputs):
+            _check(parts, "scatter")
+            for each in parts:
+                _check_count(each, output.numel(), "scatter", "the output")
+        flat = [_contiguous(output) for output in output_tensors]
+        options = _options("Scatter", rootRank=opts.rootRank)
+        start = lambda gloo: gloo.scatter(_all_bytes(flat), [_all_bytes(parts) for parts in inputs], options)
+        return self._gloo.begin("scatter", output_tensors, start, lambda: _put_back(flat, output_tensors))
 
     def alltoall(self, output_tensors, input_tensors, opts=None):
-        """Everybody has everybody's inputs, whose sizes are told first, before this returns."""
+        """Sizes are told first, before this returns: gloo ends a process whose sizes are not those of another."""
         _check([*output_tensors, *input_tensors], "all_to_all")
         counts = torch.tensor([each.numel() for each in input_tensors])
         (of_ranks,) = self._places([counts])
         self._gather("all_to_all", [of_ranks], [counts]).wait()
         for rank, output in enumerate(output_tensors):
             _check_count(output, int(of_ranks[rank][self._rank]), "all_to_all", f"what rank {rank} has for it")
-        own = torch.cat([each.detach().reshape(-1) for each in input_tensors])
-        wholes = [own if rank == self._rank else own.new_empty(int(of_ranks[rank].sum())) for rank in range(self._size)]
+        given = torch.cat([_bytes(each) for each in input_tensors])
+        sizes = [each.numel() * each.element_size() for each in output_tensors]
+        taken = torch.empty(sum(sizes), dtype=torch.uint8)
+        given_sizes = [each.numel() * each.element_size() for each in input_tensors]
 
         def finish():
-            for output, whole, split in zip(output_tensors, wholes, of_ranks):
-                _take(output, whole.split(split.tolist())[self._rank])
+            for output, part in zip(output_tensors, taken.split(sizes)):
+                _take_bytes(output, part)
 
-        start = lambda: [self._send(whole, rank) for rank, whole in enumerate(wholes)][-1]
-        return self._works.begin("all_to_all", output_tensors, start, finish)
+        start = lambda gloo: gloo.alltoall_base(taken, given, sizes, given_sizes)
+        return self._gloo.begin("all_to_all", output_tensors, start, finish)
 
     def alltoall_base(self, output, input_tensor, output_splits, input_splits, opts=None):
         outputs, inputs = (
@@ -170,6 +193,19 @@ class SyncopateGroup(dist.ProcessGroup):
             for whole, splits in ((output, output_splits), (input_tensor, input_splits))
         )
         return self.alltoall(outputs, inputs, opts)
+
+    def send(self, tensors, dst, tag=0):
+        tensors = _listed(tensors)
+        _check(tensors, "send")
+        flat = [_contiguous(tensor) for tensor in tensors]
+        start = lambda gloo: gloo.send(_all_bytes(flat), dst, tag)
+        return self._gloo.begin("send", tensors, start, peers=f" to rank {dst}")
+
+    def recv(self, tensors, src, tag=0):
+        return self._receive(tensors, lambda gloo, places: gloo.recv(places, src, tag), f" from rank {src}")
+
+    def recv_anysource(self, tensors, tag=0):
+        return self._receive(tensors, lambda gloo, places: gloo.recv_anysource(places, tag), " from any rank")
 
     def barrier(self, opts=None):
         return self._barrier("barrier")
@@ -184,6 +220,27 @@ class SyncopateGroup(dist.ProcessGroup):
             absent = str(error).partition("rank ")[2].partition(" for ")[0]
             raise RuntimeError(f"Rank {absent} failed to pass monitoredBarrier in {1000 * seconds:g} ms") from None  # gloo's words
 
+    def set_timeout(self, timeout):
+        """Of operations that begin from now on."""
+        self._group.set_timeout(timeout.total_seconds())
+        self._gloo.set_timeout(timeout.total_seconds())
+
+    _set_default_timeout = set_timeout
+
+    def get_group_store(self):
+        return self._store
+
+    def split_group(self, ranks, timeout=None, opts=None, group_name=None, group_desc=None, device_types=None):
+        """A group of some of the ranks, which all of these ask for; None on the others."""
+        if self._rank not in ranks:
+            return None
+        if timeout is None:
+            timeout = timedelta(seconds=self._group.timeout)
+        name = group_name or f"split {sorted(ranks)}"
+        part = SyncopateGroup(dist.PrefixStore(name, self._store), ranks.index(self._rank), len(ranks), timeout)
+        part._name = name
+        return part
+
     def shutdown(self):
         """Waits for all ranks, so that none takes the end of another for a loss; a rank that raises waits for nobody."""
         if not self._is_open or self._pid != os.getpid():
@@ -195,10 +252,16 @@ class SyncopateGroup(dist.ProcessGroup):
                 self._group.forgive()
                 self._barrier(SHUTDOWN).wait()
         finally:
-            self._works.close()
+            self._close("the group was destroyed")
 
     def abort(self):
+        """Ends every wait; nothing can be done with the group afterwards."""
         self._is_open = False
+        self._close("the group was aborted")
+
+    def _close(self, why: str) -> None:
+        self._apart.end(why)
+        self._gloo.close(why)
         self._works.close()
 
     # Pieces of these.
@@ -211,21 +274,26 @@ class SyncopateGroup(dist.ProcessGroup):
             parts = [(each.data_ptr(), each.numel()) for each in flat]
             scale = 1.0 / self._size if is_mean else 1.0
             return self._works.begin(what, tensors, lambda: self._communicator.sum(parts, scale, flat), finish)
-        reduced = _reduction(op, flat)
-        places = self._places(flat)
+        reduction = _Reduction(op, flat, self._size)
+        is_one = len(flat) == 1
+        options = _options("Allreduce" if is_one else "AllreduceCoalesced", reduceOp=reduction.op)
 
-        def reduce_places():
-            for each, of_ranks in zip(flat, places):
-                result = of_ranks[0].clone()
-                for other in of_ranks[1:]:
-                    result = reduced(result, other)
-                each.copy_(result / self._size if is_mean else result)
+        def start(gloo):
+            reduce = gloo.allreduce if is_one else gloo.allreduce_coalesced
+            return reduce(reduction.tensors, options)
+
+        def finish_reduced():
+            reduction.finish()
             finish()
 
-        start = lambda: [self._send_all(of_ranks) for of_ranks in places][-1]
-        for each, of_ranks in zip(flat, places):
-            of_ranks[self._rank].copy_(each)
-        return self._works.begin(what, tensors, start, reduce_places)
+        return self._gloo.begin(what, tensors, start, finish_reduced)
+
+    def _receive(self, tensors: Any, start: Callable[..., Any], peers: str) -> Work:
+        tensors = _listed(tensors)
+        _check(tensors, "recv")
+        flat = [_contiguous(tensor) for tensor in tensors]
+        begin = lambda gloo: start(gloo, _all_bytes(flat))
+        return self._gloo.begin("recv", tensors, begin, lambda: _put_back(flat, tensors), peers)
 
     def _gather(self, what: str, outputs: Sequence[List[torch.Tensor]], inputs: List[torch.Tensor]) -> Work:
         """Copies each rank's input into the output of its place on all; these may differ in size."""
@@ -284,21 +352,8 @@ for _name, _other in {
     setattr(SyncopateGroup, _name, getattr(SyncopateGroup, _other))
 
 
-for _name in "allreduce reduce reduce_scatter broadcast allgather gather scatter alltoall barrier".split():
+for _name in "allreduce reduce reduce_scatter broadcast allgather gather scatter alltoall send recv recv_anysource barrier".split():
     setattr(SyncopateGroup, _name, untraced(getattr(SyncopateGroup, _name)))
-
-
-def _refused(name: str) -> Callable[..., Any]:
-    def refuse(self, *arguments, **options):
-        raise NotImplementedError(
-            f"the backend 'syncopate' does not do {name}: make a group for it with new_group(backend='gloo')"
-        )
-
-    return refuse
-
-
-for _name in "send recv recv_anysource".split():
-    setattr(SyncopateGroup, _name, _refused(_name))
 
 
 def _watched(launch: Launch) -> Optional[_core.Tracer]:
@@ -310,6 +365,7 @@ def _watched(launch: Launch) -> Optional[_core.Tracer]:
         atexit.register(_watch.end)
     if _watch.current() is not None:
         _watch.current().watch_sums()
+        _watch.current().facts = figures.facts
     return tracer
 
 
@@ -359,20 +415,60 @@ def _take(tensor: torch.Tensor, values: torch.Tensor) -> None:
     written(tensor)
 
 
-def _reduction(op: Any, tensors: Sequence[torch.Tensor]) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    ways = {
-        "SUM": torch.add,
-        "PRODUCT": torch.mul,
-        "MIN": torch.minimum,
-        "MAX": torch.maximum,
-        "BAND": torch.bitwise_and,
-        "BOR": torch.bitwise_or,
-        "BXOR": torch.bitwise_xor,
-    }
-    if all(each.is_floating_point() for each in tensors):
-        ways["AVG"] = torch.add
-    for name, way in ways.items():
-        if op == getattr(dist.ReduceOp, name):
-            return way
-    name = "AVG" if op == dist.ReduceOp.AVG else "this operation"
-    raise ValueError(f"{name} of {tensors[0].dtype}: the backend 'syncopate' reduces by {', '.join(ways)}, and AVG of floats")
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """Its memory, or that of a copy: gloo moves bytes of all types."""
+    return _contiguous(tensor).reshape(-1).view(torch.uint8)
+
+
+def _all_bytes(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+    return [_bytes(tensor) for tensor in tensors]
+
+
+def _take_bytes(tensor: torch.Tensor, values: torch.Tensor) -> None:
+    place = _contiguous(tensor)
+    _bytes(place).copy_(values)
+    _put_back([place], [tensor])
+
+
+def _options(kind: str, **values: Any) -> Any:
+    options = getattr(torch._C._distributed_c10d, f"{kind}Options")()
+    for name, value in values.items():
+        setattr(options, name, value)
+    return options
+
+
+# What gloo reduces by, for each type; it moves all of them.
+_OPERATIONS = {
+    **dict.fromkeys((torch.float32, torch.float64, torch.float16, torch.bfloat16), "SUM AVG PRODUCT MIN MAX"),
+    **dict.fromkeys((torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool), "SUM PRODUCT MIN MAX BAND BOR BXOR"),
+    **dict.fromkeys((torch.complex64, torch.complex128), "SUM AVG"),
+}
+
+
+class _Reduction:
+    """By gloo, in place. Complex numbers go as pairs of real ones, and gloo does not know means before torch 2.6."""
+
+    def __init__(self, op: Any, tensors: List[torch.Tensor], size: int) -> None:
+        for dtype in {each.dtype for each in tensors}:
+            if not any(op == getattr(dist.ReduceOp, name) for name in _OPERATIONS.get(dtype, "").split()):
+                raise ValueError(f"{_name_of(op)} of {dtype}: the backend 'syncopate' has {_operations_text(dtype)}")
+        self.is_mean = op == dist.ReduceOp.AVG
+        self.op = dist.ReduceOp.SUM if self.is_mean else op
+        self.tensors = [torch.view_as_real(each) if each.is_complex() else each for each in tensors]
+        self._size = size
+
+    def finish(self) -> None:
+        if self.is_mean:
+            for each in self.tensors:
+                each.div_(self._size)
+
+
+def _name_of(op: Any) -> str:
+    names = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
+    return next((name for name in names if op == getattr(dist.ReduceOp, name)), "this operation")
+
+
+def _operations_text(dtype: torch.dtype) -> str:
+    if dtype in _OPERATIONS:
+        return f"{', '.join(_OPERATIONS[dtype].split())} of it"
+    return f"reductions of {', '.join(str(each).partition('.')[2] for each in _OPERATIONS)}"

@@ -37,9 +37,14 @@ def make_known(group: Any) -> None:
         def getBackendName(self):
             return backend.NAME
 
+        def eager_connect_single_device(self, device):
+            pass  # ranks are connected
+
     for name in dir(plain):
         if name.startswith("supports_"):
-            setattr(StandIn, name, False)
+            is_supported = name == "supports_splitting"  # by SyncopateGroup.split_group()
+            is_property = isinstance(getattr(plain, name), property)
+            setattr(StandIn, name, is_supported if is_property else lambda *_: False)
     try:
         stand_in = StandIn(group.rank(), group.size())
     except TypeError:  # torch that lets Python make none

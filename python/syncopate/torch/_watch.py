@@ -11,7 +11,7 @@ import inspect
 import math
 import time
 import weakref
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 import torch
 
@@ -40,6 +40,7 @@ class StepWatch:
         self._updates: Any = None  # the hook that sees the step of any optimizer
         self.has_optimizer = False  # DistributedOptimizer, which says when it waits
         self.has_sums = False  # what DistributedDataParallel sums by: our hook, or our backend
+        self.facts: Callable[[], Mapping[str, str]] = dict  # what else is to be told, known at the end
         self._clear()
 
     def _clear(self) -> None:
@@ -227,6 +228,8 @@ class StepWatch:
         if not self._is_under_way:  # else other threads may still record something
             self._file.end_trace()
         self._write()
+        for name, value in self.facts().items():
+            self._file.fact(name, value)
         self._file.flush()
 
     def refused(self, text: str) -> None:

@@ -8,20 +8,34 @@ until then.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 from collections import deque
+from datetime import timedelta
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, Deque, List, Optional, Set
+from typing import Any, Callable, Deque, Iterator, List, Optional, Set
 
 import torch
 import torch.distributed as dist
 
+from syncopate.errors import SyncopateError
 from syncopate.torch import _watch
 
 # A thread that has used no processor for so long waits for something.
 _LOOK_AGAIN = 0.1
+# Between two looks at whether work is done that is waited for within a time of its own.
+_FIRST_PAUSE, _LONGEST_PAUSE = 50e-6, 2e-3
+
+
+def seconds_of(timeout: Optional[timedelta]) -> float:
+    """0: none, which torch writes in several ways."""
+    return max(timeout.total_seconds(), 0.0) if timeout is not None else 0.0
+
+
+def not_in_time(what: str, seconds: float) -> SyncopateError:
+    return SyncopateError(f"{what} was not done within {seconds:g} s; it goes on, and may be waited for again")
 
 
 class Work(dist.Work):
@@ -36,9 +50,10 @@ class Work(dist.Work):
         self._future: Any = None
 
     def wait(self, timeout=None):
-        """Raises PeerLost if a rank is gone, or late by the group's timeout; `timeout` does not change that."""
+        """Raises PeerLost if a rank is gone, or late by the group's timeout. After a `timeout` of its own it raises
+        SyncopateError, but the work goes on, and may be waited for again."""
         if not self._is_done or _watch.current() is not None:
-            self._works.wait_for(self)
+            self._works.wait_for(self, seconds_of(timeout))
         if self._error is not None:
             raise self._error
         return True
@@ -106,19 +121,35 @@ class Works:
             while self._under_way and self._under_way[0].ticket <= done:
                 self._under_way.popleft().end(self._communicator.wait, self._explained)
 
-    def wait_for(self, work: Work) -> None:
+    def wait_for(self, work: Work, seconds: float) -> None:
+        """Raises SyncopateError after so many seconds, unless these are 0."""
+        with self.waiting():
+            if seconds:
+                self._wait_until_done(work, time.monotonic() + seconds, seconds)
+            with contextlib.suppress(Exception):  # the work has it, too
+                self._communicator.wait(work.ticket, work.what)
+        self.end_done()
+
+    def _wait_until_done(self, work: Work, end: float, seconds: float) -> None:
+        pause = _FIRST_PAUSE
+        while self._communicator.done() < work.ticket:
+            if time.monotonic() >= end:
+                raise not_in_time(work.what, seconds)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While this thread waits for work: it is counted, and does not pass for one that stands still."""
         watch = _watch.current()
         begin = watch and watch.waits(torch._C._current_graph_task_id() >= 0)
         self._waiting.add(threading.get_ident())
         try:
-            self._communicator.wait(work.ticket, work.what)
-        except Exception:
-            pass  # the work has it, too
+            yield
         finally:
             self._waiting.discard(threading.get_ident())
-        if watch is not None:
-            watch.waited(begin, self._communicator)
-        self.end_done()
+            if watch is not None:
+                watch.waited(begin, self._communicator)
 
     def future_of(self, work: Work) -> Any:
         """Within backward its own thread completes the future, when backward has come to its end: so all ranks begin in
@@ -135,7 +166,7 @@ class Works:
             self._rescuer.given.put((future, threading.current_thread()))
             return future
         promise: Any = torch.futures.Future()
-        result = promise.then(_result_of)
+        result = promise.then(result_of)
         if torch._C._current_graph_task_id() >= 0 or isinstance(threading.current_thread(), _Callbacks):
             _keep(promise, work)
         else:
@@ -233,7 +264,7 @@ def _end(work: Work) -> None:
     try:
         work.wait()
     except Exception:
-        pass  # _result_of raises it
+        pass  # result_of() raises it
 
 
 def _keep(promise: Any, work: Work) -> None:
@@ -241,7 +272,7 @@ def _keep(promise: Any, work: Work) -> None:
     promise.set_result(work)
 
 
-def _result_of(promise: Any) -> Any:
+def result_of(promise: Any) -> Any:
     """A callback, since what one raises makes a future fail, for C++ too, which set_exception() does not."""
     work = promise.value()
     work.wait()
