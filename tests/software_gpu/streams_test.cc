@@ -39,18 +39,14 @@ TEST_F(HostFunctions, MayNotCallTheRuntime) {
 TEST_F(HostFunctions, AreNotCalledAfterAnError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto fail_first = [this] {
+    const std::lock_guard hold(machine_lock());  // nobody else does a step
     std::atomic<int> calls = 0;
-    bool is_refused = false;
-    {
-      const std::lock_guard hold(machine_lock());
-      cudaLaunchHostFunc(one_, call, &calls);
-      cudaEventRecord(fork_, one_);
-      fail_for_good(cudaErrorECCUncorrectable);
-      is_refused = cudaLaunchHostFunc(one_, call, &calls) == cudaErrorECCUncorrectable;
-    }
+    cudaLaunchHostFunc(one_, call, &calls);
+    cudaEventRecord(fork_, one_);
+    fail_for_good(cudaErrorECCUncorrectable);
+    const bool is_refused = cudaLaunchHostFunc(one_, call, &calls) == cudaErrorECCUncorrectable;
     const bool is_told = cudaStreamSynchronize(one_) == cudaErrorECCUncorrectable;
     // Both are dropped: a function that is called begins and ends.
-    const std::lock_guard hold(machine_lock());
     int steps = 0;
     while (do_some(1)) ++steps;
     std::_Exit(is_refused && is_told && calls == 0 && steps == 2 ? 0 : 1);
