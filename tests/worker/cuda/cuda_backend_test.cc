@@ -64,11 +64,11 @@ class CudaBackend : public CudaBackendFixture {
     layer.backward(*reference_, o.x, o.w, o.dy, expected.dw, expected.db, expected.dx);
     for (const bool with_dx : {true, false}) {
       const Gradients actual = on_device(layer, o, with_dx);
-      const double tolerance = tolerance_of(GetParam());
-      expect_close(actual.y, expected.y, tolerance, "y");
-      expect_close(actual.dw, expected.dw, tolerance, "dw");
-      expect_close(actual.db, expected.db, tolerance, "db");
-      if (with_dx) expect_close(actual.dx, expected.dx, tolerance, "dx");
+      const double tolerance = tolerance_of(GetParam()), rounding = rounding_of(GetParam());
+      expect_close(actual.y, expected.y, tolerance, "y", rounding);
+      expect_close(actual.dw, expected.dw, tolerance, "dw", rounding);
+      expect_close(actual.db, expected.db, tolerance, "db", rounding);
+      if (with_dx) expect_close(actual.dx, expected.dx, tolerance, "dx", rounding);
     }
   }
 
