@@ -208,9 +208,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-  const Call call("cudaStreamBeginCapture");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  return begin_capture(stream, mode);
+  return answer({"cudaStreamBeginCapture"}, kAfterFailure, [&] { return begin_capture(stream, mode); });
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -247,46 +245,47 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 #endif
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
-  const Call call("cudaGraphInstantiate");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  const auto found = graphs().graphs.find(graph);
-  if (found == graphs().graphs.end()) {
-    find_fault("cudaGraphInstantiate of what is no graph");
-    return remember(cudaErrorInvalidValue);
-  }
-  constexpr unsigned long long kKnown =
-      cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
-  if ((flags & ~kKnown) != 0) find_fault("cudaGraphInstantiate with flags that are not modelled");
-  *executable = new_handle<cudaGraphExec_t>();
-  graphs().executables[*executable] = {
-      .graph = found->second, .lane = new_lanes(found->second->lanes), .last = nullptr};
-  return cudaSuccess;
+  return answer({"cudaGraphInstantiate"}, kAfterFailure, [&] {
+    const auto found = graphs().graphs.find(graph);
+    if (found == graphs().graphs.end()) {
+      find_fault("cudaGraphInstantiate of what is no graph");
+      return remember(cudaErrorInvalidValue);
+    }
+    constexpr unsigned long long kKnown =
+        cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
+    if ((flags & ~kKnown) != 0) find_fault("cudaGraphInstantiate with flags that are not modelled");
+    *executable = new_handle<cudaGraphExec_t>();
+    graphs().executables[*executable] = {
+        .graph = found->second, .lane = new_lanes(found->second->lanes), .last = nullptr};
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t handle, cudaStream_t stream) {
-  const Call call("cudaGraphUpload");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  if (executable_of(handle, "cudaGraphUpload") == nullptr) return remember(cudaErrorInvalidValue);
-  if (const cudaError_t wrong = check_stream(stream)) return wrong;
-  give(stream, "cudaGraphUpload", [] {});
-  return cudaSuccess;
+  return answer({"cudaGraphUpload"}, kAfterFailure, [&] {
+    if (executable_of(handle, "cudaGraphUpload") == nullptr) return remember(cudaErrorInvalidValue);
+    if (const cudaError_t wrong = check_stream(stream)) return wrong;
+    give(stream, "cudaGraphUpload", [] {});
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream) {
-  const Call call("cudaGraphLaunch");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  Executable* const executable = executable_of(handle, "cudaGraphLaunch");
-  if (executable == nullptr) return remember(cudaErrorInvalidValue);
-  if (const cudaError_t wrong = check_stream(stream)) return wrong;
-  if (const std::shared_ptr<Capture> capture = capture_of(stream)) {
-    find_fault("cudaGraphLaunch on a stream that captures: not modelled");
-    return invalidate(*capture, cudaErrorStreamCaptureUnsupported);
-  }
-  for (std::size_t i = 0; i < executable->graph->nodes.size(); ++i) count("cudaGraphLaunch.nodes");
-  const auto execution = std::make_shared<Execution>(executable->graph, executable->lane, std::move(executable->last));
-  executable->last = execution;
-  give_made(stream, "cudaGraphLaunch", [execution]() -> Work { return [execution] { return execution->go_on(); }; });
-  return cudaSuccess;
+  return answer({"cudaGraphLaunch"}, kAfterFailure, [&] {
+    Executable* const executable = executable_of(handle, "cudaGraphLaunch");
+    if (executable == nullptr) return remember(cudaErrorInvalidValue);
+    if (const cudaError_t wrong = check_stream(stream)) return wrong;
+    if (const std::shared_ptr<Capture> capture = capture_of(stream)) {
+      find_fault("cudaGraphLaunch on a stream that captures: not modelled");
+      return invalidate(*capture, cudaErrorStreamCaptureUnsupported);
+    }
+    for (std::size_t i = 0; i < executable->graph->nodes.size(); ++i) count("cudaGraphLaunch.nodes");
+    const auto execution =
+        std::make_shared<Execution>(executable->graph, executable->lane, std::move(executable->last));
+    executable->last = execution;
+    give_made(stream, "cudaGraphLaunch", [execution]() -> Work { return [execution] { return execution->go_on(); }; });
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {

@@ -1,4 +1,5 @@
-// CUDA's runtime and the part of its driver that the product calls.
+// CUDA's runtime, but for its calls about streams, events and graphs, and the part of its driver that the product
+// calls.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -99,9 +100,6 @@ cudaError_t remember(cudaError_t error) {
 
 using namespace software_gpu;
 
-#define SOFTWARE_GPU_UNLESS_CAPTURED() \
-  if (const cudaError_t unsafe = check_unsafe_call()) return unsafe
-
 namespace {
 
 cudaError_t fill(void* memory, int value, std::size_t bytes, cudaStream_t stream, const char* name) {
@@ -177,46 +175,33 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* /*
 }
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  const Call call("cudaMalloc", bytes);
-  SOFTWARE_GPU_UNLESS_FAILED();
-  SOFTWARE_GPU_UNLESS_CAPTURED();
-  return allocate(memory, bytes);
+  return answer({"cudaMalloc", bytes}, kAfterFailure | kInCapture, [&] { return allocate(memory, bytes); });
 }
 
 // Waits for all work of the device, as the real one does.
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
-  SOFTWARE_GPU_UNLESS_CAPTURED();
+  if (const cudaError_t unsafe = check_unsafe_call()) return unsafe;
   (void)wait_for_all();
-  const Call call("cudaFree");
-  return release(memory);
+  return answer({"cudaFree"}, kNever, [&] { return release(memory); });
 }
 
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned /*flags*/) {
-  const Call call("cudaHostAlloc", bytes);
-  SOFTWARE_GPU_UNLESS_FAILED();
-  SOFTWARE_GPU_UNLESS_CAPTURED();
-  return allocate_pinned(memory, bytes);
+  return answer({"cudaHostAlloc", bytes}, kAfterFailure | kInCapture, [&] { return allocate_pinned(memory, bytes); });
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  SOFTWARE_GPU_UNLESS_CAPTURED();
+  if (const cudaError_t unsafe = check_unsafe_call()) return unsafe;
   (void)wait_for_all();
-  const Call call("cudaFreeHost");
-  return release_pinned(memory);
+  return answer({"cudaFreeHost"}, kNever, [&] { return release_pinned(memory); });
 }
 
 cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned /*flags*/) {
-  const Call call("cudaHostRegister", bytes);
-  SOFTWARE_GPU_UNLESS_FAILED();
-  SOFTWARE_GPU_UNLESS_CAPTURED();
-  return pin(memory, bytes);
+  return answer({"cudaHostRegister", bytes}, kAfterFailure | kInCapture, [&] { return pin(memory, bytes); });
 }
 
 cudaError_t cudaHostUnregister(void* memory) {
-  const Call call("cudaHostUnregister");
-  SOFTWARE_GPU_UNLESS_CAPTURED();
-  return unpin(memory);
+  return answer({"cudaHostUnregister"}, kInCapture, [&] { return unpin(memory); });
 }
 
 cudaError_t cudaMemGetInfo(size_t* left, size_t* total) {
@@ -227,35 +212,21 @@ cudaError_t cudaMemGetInfo(size_t* left, size_t* total) {
 }
 
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
-  const Call call("cudaMemsetAsync", bytes);
-  SOFTWARE_GPU_UNLESS_FAILED();
-  if (const cudaError_t wrong = check_stream(stream)) return wrong;
-  return fill(memory, value, bytes, stream, "cudaMemsetAsync");
+  return answer({"cudaMemsetAsync", bytes}, kAfterFailure, [&] {
+    if (const cudaError_t wrong = check_stream(stream)) return wrong;
+    return fill(memory, value, bytes, stream, "cudaMemsetAsync");
+  });
 }
 
 // On the default stream, and late.
 cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
-  const Call call("cudaMemset", bytes);
-  SOFTWARE_GPU_UNLESS_FAILED();
-  SOFTWARE_GPU_UNLESS_CAPTURED();
-  return fill(memory, value, bytes, legacy_stream(), "cudaMemset");
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  const Call call("cudaStreamCreateWithFlags");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  if (flags != cudaStreamNonBlocking) find_fault("a stream that waits for the default stream: not modelled");
-  return create_stream(stream);
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const Call call("cudaStreamDestroy");
-  return destroy_stream(stream);
+  return answer({"cudaMemset", bytes}, kAfterFailure | kInCapture,
+                [&] { return fill(memory, value, bytes, legacy_stream(), "cudaMemset"); });
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   count("cudaStreamSynchronize");
-  SOFTWARE_GPU_UNLESS_CAPTURED();
+  if (const cudaError_t unsafe = check_unsafe_call()) return unsafe;
   return wait_for_stream(stream);
 }
 
@@ -272,7 +243,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   const bool is_up = kind == cudaMemcpyHostToDevice, is_down = kind == cudaMemcpyDeviceToHost;
   {
     const Call call(name, bytes);
-    SOFTWARE_GPU_UNLESS_FAILED();
+    if (sticky_error() != cudaSuccess) return remember(sticky_error());
     if (const cudaError_t wrong = check_stream(stream)) return wrong;
     const auto is_on_device = [&](const void* memory) { return device_bytes_from(memory) >= bytes; };
     const auto is_on_host = [&](const void* memory) { return memory != nullptr && device_bytes_from(memory) == 0; };
@@ -300,58 +271,11 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  const Call call("cudaLaunchHostFunc");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  if (const cudaError_t wrong = check_stream(stream)) return wrong;
-  give_made(stream, "a function of the host", on_host([=] { function(data); }), true);
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
-  const Call call("cudaEventCreateWithFlags");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  return create_event(event);
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const Call call("cudaEventDestroy");
-  return destroy_event(event);
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  const Call call("cudaEventRecord");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  return record_event(event, stream, cudaEventRecordDefault);
-}
-
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  const Call call("cudaEventRecordWithFlags");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  return record_event(event, stream, flags);
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  const Call call("cudaStreamWaitEvent");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  return wait_for_event(stream, event, flags);
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  const Call call("cudaEventQuery");
-  SOFTWARE_GPU_UNLESS_FAILED();
-  SOFTWARE_GPU_UNLESS_CAPTURED();
-  return query_event(event);
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  count("cudaEventSynchronize");
-  SOFTWARE_GPU_UNLESS_CAPTURED();
-  return wait_for_event_here(event);
-}
-
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t second) {
-  const Call call("cudaEventElapsedTime");
-  return time_between(milliseconds, first, second);
+  return answer({"cudaLaunchHostFunc"}, kAfterFailure, [&] {
+    if (const cudaError_t wrong = check_stream(stream)) return wrong;
+    give_made(stream, "a function of the host", on_host([=] { function(data); }), true);
+    return cudaSuccess;
+  });
 }
 
 // The driver's, which common/device/gpu_inventory.cc finds in libcuda.so.1.

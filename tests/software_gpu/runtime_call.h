@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "tests/software_gpu/graphs.h"
 #include "tests/software_gpu/machine.h"
 
 namespace software_gpu {
@@ -18,7 +19,21 @@ class Call {
   std::lock_guard<std::recursive_mutex> hold_;
 };
 
-}  // namespace software_gpu
+// What a call may be refused for: the device has failed, or a capture is under way that forbids calls of its kind.
+enum Refusals : unsigned { kNever = 0, kAfterFailure = 1, kInCapture = 2 };
 
-#define SOFTWARE_GPU_UNLESS_FAILED() \
-  if (software_gpu::sticky_error() != cudaSuccess) return software_gpu::remember(software_gpu::sticky_error())
+struct Called {
+  const char* name;
+  std::uint64_t bytes = 0;
+};
+
+// Answers a call as `work` does, unless it is to be refused.
+template <typename Work>
+cudaError_t answer(const Called& called, unsigned refusals, const Work& work) {
+  const Call call(called.name, called.bytes);
+  if ((refusals & kAfterFailure) != 0 && sticky_error() != cudaSuccess) return remember(sticky_error());
+  const cudaError_t unsafe = (refusals & kInCapture) != 0 ? check_unsafe_call() : cudaSuccess;
+  return unsafe != cudaSuccess ? unsafe : work();
+}
+
+}  // namespace software_gpu

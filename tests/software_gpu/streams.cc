@@ -15,6 +15,7 @@
 #include "tests/software_gpu/machine.h"
 #include "tests/software_gpu/memory.h"
 #include "tests/software_gpu/order.h"
+#include "tests/software_gpu/runtime_call.h"
 #include "tests/software_gpu/settings.h"
 #include "tests/software_gpu/where.h"
 
@@ -250,26 +251,6 @@ void give_made(cudaStream_t handle, std::string name, Make make, bool is_awaited
   stream.after = {nodes.size() - 1};
 }
 
-cudaError_t create_stream(cudaStream_t* handle) {
-  auto stream = std::make_shared<Stream>();
-  stream->device = device_of_thread();
-  *handle = reinterpret_cast<cudaStream_t>(stream.get());
-  streams().all.push_back(stream);
-  streams().handles.push_back(stream);
-  streams().by_handle[*handle] = std::move(stream);
-  return cudaSuccess;
-}
-
-cudaError_t destroy_stream(cudaStream_t handle) {
-  if (const std::shared_ptr<Capture> capture = capture_of(handle)) {
-    find_fault("cudaStreamDestroy of a stream that captures");
-    return invalidate(*capture, cudaErrorStreamCaptureUnsupported);
-  }
-  if (streams().by_handle.erase(handle) > 0) return sticky_error();
-  find_fault("cudaStreamDestroy of what is no stream");
-  return remember(cudaErrorInvalidResourceHandle);
-}
-
 cudaStream_t legacy_stream() {
   std::shared_ptr<Stream>& stream = streams().by_handle[cudaStreamLegacy];
   if (!stream) {
@@ -278,101 +259,6 @@ cudaStream_t legacy_stream() {
   }
   stream->device = device_of_thread();
   return cudaStreamLegacy;
-}
-
-cudaError_t create_event(cudaEvent_t* handle) {
-  auto event = std::make_shared<Event>();
-  *handle = reinterpret_cast<cudaEvent_t>(event.get());
-  streams().handles.push_back(event);
-  streams().events[*handle] = std::move(event);
-  return cudaSuccess;
-}
-
-cudaError_t destroy_event(cudaEvent_t handle) {
-  if (streams().events.erase(handle) > 0) return sticky_error();
-  find_fault("cudaEventDestroy of what is no event");
-  return remember(cudaErrorInvalidResourceHandle);
-}
-
-cudaError_t record_event(cudaEvent_t handle, cudaStream_t stream, unsigned flags) {
-  const std::shared_ptr<Event> event = event_of(handle, "cudaEventRecord");
-  if (!event) return remember(cudaErrorInvalidResourceHandle);
-  if (const cudaError_t wrong = check_stream(stream)) return wrong;
-  const std::shared_ptr<Capture> capture = capture_of(stream);
-  const bool is_external = flags == cudaEventRecordExternal;
-  if (is_external && !capture) return remember(cudaErrorInvalidValue);
-  if (capture && !is_external) {
-    event->capture = capture;
-    event->after = stream_of(stream)->after;
-    return cudaSuccess;
-  }
-  give_made(stream, "cudaEventRecord", record_of(event));
-  return cudaSuccess;
-}
-
-cudaError_t wait_for_event(cudaStream_t handle, cudaEvent_t of_event, unsigned flags) {
-  const std::shared_ptr<Event> event = event_of(of_event, "cudaStreamWaitEvent");
-  if (!event) return remember(cudaErrorInvalidResourceHandle);
-  if (const cudaError_t wrong = check_stream(handle)) return wrong;
-  Stream& stream = *stream_of(handle);
-  const bool is_external = flags == cudaEventWaitExternal;
-  if (is_external && !stream.capture) return remember(cudaErrorInvalidValue);
-  if (is_external || (!stream.capture && !event->capture)) {
-    give_made(handle, "cudaStreamWaitEvent", wait_of(event));
-    return cudaSuccess;
-  }
-  if (!event->capture) return invalidate(*stream.capture, cudaErrorStreamCaptureIsolation);
-  if (event->capture->is_invalid) return remember(cudaErrorStreamCaptureInvalidated);
-  if (event->capture->is_over) {
-    find_fault("cudaStreamWaitEvent of an event that was last recorded in a capture that is over");
-    return stream.capture ? invalidate(*stream.capture, cudaErrorStreamCaptureIsolation)
-                          : remember(cudaErrorCapturedEvent);
-  }
-  if (stream.capture && stream.capture != event->capture) {
-    invalidate(*event->capture, cudaErrorStreamCaptureMerge);
-    return invalidate(*stream.capture, cudaErrorStreamCaptureMerge);
-  }
-  stream.capture = event->capture;
-  depend(stream.after, event->after);
-  return cudaSuccess;
-}
-
-cudaError_t query_event(cudaEvent_t handle) {
-  const std::shared_ptr<Event> event = event_of(handle, "cudaEventQuery");
-  if (!event) return remember(cudaErrorInvalidResourceHandle);
-  if (const cudaError_t wrong = check_not_captured(*event, "cudaEventQuery")) return wrong;
-  const std::shared_ptr<Record> record = event->last;
-  if (record && !record->is_reached) do_some(1 + static_cast<int>(draw(4)));
-  if (sticky_error() != cudaSuccess) return remember(sticky_error());
-  return has_ended(record) ? cudaSuccess : cudaErrorNotReady;
-}
-
-cudaError_t wait_for_event_here(cudaEvent_t handle) {
-  std::shared_ptr<Record> record;
-  {
-    const std::lock_guard hold(machine_lock());
-    const std::shared_ptr<Event> event = event_of(handle, "cudaEventSynchronize");
-    if (!event) return remember(cudaErrorInvalidResourceHandle);
-    if (const cudaError_t wrong = check_not_captured(*event, "cudaEventSynchronize")) return wrong;
-    record = event->last;
-  }
-  return wait_until([&] { return has_ended(record); });
-}
-
-cudaError_t time_between(float* milliseconds, cudaEvent_t first, cudaEvent_t second) {
-  const std::shared_ptr<Event> begin = event_of(first, "cudaEventElapsedTime");
-  const std::shared_ptr<Event> end = event_of(second, "cudaEventElapsedTime");
-  if (!begin || !end) return remember(cudaErrorInvalidResourceHandle);
-  for (const auto& event : {begin, end}) {
-    if (const cudaError_t wrong = check_not_captured(*event, "cudaEventElapsedTime")) return wrong;
-  }
-  if (!begin->last || !end->last) return remember(cudaErrorInvalidResourceHandle);
-  if (!begin->last->is_reached || !end->last->is_reached) {
-    find_fault("cudaEventElapsedTime of events that have not been reached");
-    return remember(cudaErrorNotReady);
-  }
-  *milliseconds = std::chrono::duration<float, std::milli>(end->last->time - begin->last->time).count();
-  return cudaSuccess;
 }
 
 cudaError_t begin_capture(cudaStream_t handle, cudaStreamCaptureMode mode) {
@@ -448,3 +334,150 @@ void check_streams_at_end() {
 }
 
 }  // namespace software_gpu
+
+using namespace software_gpu;
+
+namespace {
+
+cudaError_t record(cudaEvent_t handle, cudaStream_t stream, unsigned flags) {
+  const std::shared_ptr<Event> event = event_of(handle, "cudaEventRecord");
+  if (!event) return remember(cudaErrorInvalidResourceHandle);
+  if (const cudaError_t wrong = check_stream(stream)) return wrong;
+  const std::shared_ptr<Capture> capture = capture_of(stream);
+  const bool is_external = flags == cudaEventRecordExternal;
+  if (is_external && !capture) return remember(cudaErrorInvalidValue);
+  if (capture && !is_external) {
+    event->capture = capture;
+    event->after = stream_of(stream)->after;
+    return cudaSuccess;
+  }
+  give_made(stream, "cudaEventRecord", record_of(event));
+  return cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned flags) {
+  return answer({"cudaStreamCreateWithFlags"}, kAfterFailure, [&] {
+    if (flags != cudaStreamNonBlocking) find_fault("a stream that waits for the default stream: not modelled");
+    auto stream = std::make_shared<Stream>();
+    stream->device = device_of_thread();
+    *handle = reinterpret_cast<cudaStream_t>(stream.get());
+    streams().all.push_back(stream);
+    streams().handles.push_back(stream);
+    streams().by_handle[*handle] = std::move(stream);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  const Call call("cudaStreamDestroy");
+  if (const std::shared_ptr<Capture> capture = capture_of(handle)) {
+    find_fault("cudaStreamDestroy of a stream that captures");
+    return invalidate(*capture, cudaErrorStreamCaptureUnsupported);
+  }
+  if (streams().by_handle.erase(handle) > 0) return sticky_error();
+  find_fault("cudaStreamDestroy of what is no stream");
+  return remember(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* handle, unsigned /*flags*/) {
+  return answer({"cudaEventCreateWithFlags"}, kAfterFailure, [&] {
+    auto event = std::make_shared<Event>();
+    *handle = reinterpret_cast<cudaEvent_t>(event.get());
+    streams().handles.push_back(event);
+    streams().events[*handle] = std::move(event);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+  const Call call("cudaEventDestroy");
+  if (streams().events.erase(handle) > 0) return sticky_error();
+  find_fault("cudaEventDestroy of what is no event");
+  return remember(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return answer({"cudaEventRecord"}, kAfterFailure, [&] { return record(event, stream, cudaEventRecordDefault); });
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  return answer({"cudaEventRecordWithFlags"}, kAfterFailure, [&] { return record(event, stream, flags); });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t of_event, unsigned flags) {
+  return answer({"cudaStreamWaitEvent"}, kAfterFailure, [&] {
+    const std::shared_ptr<Event> event = event_of(of_event, "cudaStreamWaitEvent");
+    if (!event) return remember(cudaErrorInvalidResourceHandle);
+    if (const cudaError_t wrong = check_stream(handle)) return wrong;
+    Stream& stream = *stream_of(handle);
+    const bool is_external = flags == cudaEventWaitExternal;
+    if (is_external && !stream.capture) return remember(cudaErrorInvalidValue);
+    if (is_external || (!stream.capture && !event->capture)) {
+      give_made(handle, "cudaStreamWaitEvent", wait_of(event));
+      return cudaSuccess;
+    }
+    if (!event->capture) return invalidate(*stream.capture, cudaErrorStreamCaptureIsolation);
+    if (event->capture->is_invalid) return remember(cudaErrorStreamCaptureInvalidated);
+    if (event->capture->is_over) {
+      find_fault("cudaStreamWaitEvent of an event that was last recorded in a capture that is over");
+      return stream.capture ? invalidate(*stream.capture, cudaErrorStreamCaptureIsolation)
+                            : remember(cudaErrorCapturedEvent);
+    }
+    if (stream.capture && stream.capture != event->capture) {
+      invalidate(*event->capture, cudaErrorStreamCaptureMerge);
+      return invalidate(*stream.capture, cudaErrorStreamCaptureMerge);
+    }
+    stream.capture = event->capture;
+    depend(stream.after, event->after);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  return answer({"cudaEventQuery"}, kAfterFailure | kInCapture, [&] {
+    const std::shared_ptr<Event> event = event_of(handle, "cudaEventQuery");
+    if (!event) return remember(cudaErrorInvalidResourceHandle);
+    if (const cudaError_t wrong = check_not_captured(*event, "cudaEventQuery")) return wrong;
+    const std::shared_ptr<Record> record = event->last;
+    if (record && !record->is_reached) do_some(1 + static_cast<int>(draw(4)));
+    if (sticky_error() != cudaSuccess) return remember(sticky_error());
+    return has_ended(record) ? cudaSuccess : cudaErrorNotReady;
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  count("cudaEventSynchronize");
+  if (const cudaError_t unsafe = check_unsafe_call()) return unsafe;
+  std::shared_ptr<Record> record;
+  {
+    const std::lock_guard hold(machine_lock());
+    const std::shared_ptr<Event> event = event_of(handle, "cudaEventSynchronize");
+    if (!event) return remember(cudaErrorInvalidResourceHandle);
+    if (const cudaError_t wrong = check_not_captured(*event, "cudaEventSynchronize")) return wrong;
+    record = event->last;
+  }
+  return wait_until([&] { return has_ended(record); });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t second) {
+  const Call call("cudaEventElapsedTime");
+  const std::shared_ptr<Event> begin = event_of(first, "cudaEventElapsedTime");
+  const std::shared_ptr<Event> end = event_of(second, "cudaEventElapsedTime");
+  if (!begin || !end) return remember(cudaErrorInvalidResourceHandle);
+  for (const auto& event : {begin, end}) {
+    if (const cudaError_t wrong = check_not_captured(*event, "cudaEventElapsedTime")) return wrong;
+  }
+  if (!begin->last || !end->last) return remember(cudaErrorInvalidResourceHandle);
+  if (!begin->last->is_reached || !end->last->is_reached) {
+    find_fault("cudaEventElapsedTime of events that have not been reached");
+    return remember(cudaErrorNotReady);
+  }
+  *milliseconds = std::chrono::duration<float, std::milli>(end->last->time - begin->last->time).count();
+  return cudaSuccess;
+}
+
+}  // extern "C"

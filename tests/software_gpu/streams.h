@@ -21,18 +21,8 @@ void give(cudaStream_t stream, std::string name, std::function<void()> work);
 // `is_awaited`: a function that somebody waits to be called, so that the work before it does not wait any longer.
 void give_made(cudaStream_t stream, std::string name, Make make, bool is_awaited = false);
 
-cudaError_t create_stream(cudaStream_t* stream);
-cudaError_t destroy_stream(cudaStream_t stream);
 // Stands for cudaStreamLegacy, which is made when it is first used.
 cudaStream_t legacy_stream();
-
-cudaError_t create_event(cudaEvent_t* event);
-cudaError_t destroy_event(cudaEvent_t event);
-cudaError_t record_event(cudaEvent_t event, cudaStream_t stream, unsigned flags);
-cudaError_t wait_for_event(cudaStream_t stream, cudaEvent_t event, unsigned flags);
-cudaError_t query_event(cudaEvent_t event);
-cudaError_t wait_for_event_here(cudaEvent_t event);  // without the lock
-cudaError_t time_between(float* milliseconds, cudaEvent_t first, cudaEvent_t second);
 
 cudaError_t begin_capture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t end_capture(cudaStream_t stream, std::shared_ptr<const Graph>& graph);
