@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "common/text/list_text.h"
+#include "common/text/nearest_name.h"
 #include "worker/chain_builder.h"
 #include "worker/data/text_form.h"
 #include "worker/gpt.h"
@@ -86,10 +88,31 @@ Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, i
   return widths;
 }
 
+// Returns the names of models without the sizes behind them.
+std::vector<std::string> families() {
+  std::vector<std::string> names;
+  for (const std::string& name : model_names()) {
+    const std::string family(family_of(name));
+    if (std::ranges::find(names, family) == names.end()) names.push_back(family);
+  }
+  return names;
+}
+
+Status unknown_model(const std::string& spec) {
+  const std::vector<std::string> known = families();
+  const auto longer = std::ranges::find_if(
+      known, [&](const std::string& name) { return !spec.empty() && name.starts_with(family_of(spec)); });
+  const std::string nearest = longer != known.end() ? *longer : nearest_name(family_of(spec), known);
+  return invalid_model(spec, fmt::format("unknown model; must be {}{}", list_text(model_names(), "or"),
+                                         nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
+}
+
 // Also fills in the draft.
 Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelDraft& draft) {
   const ImageShape image = form.image;
   const int classes = form.classes;
+  const std::vector<std::string> known = families();
+  if (std::ranges::find(known, family_of(spec)) == known.end()) return unknown_model(spec);
   if (is_gpt(spec)) return gpt_layers(spec, form, draft);
   if (is_text(form)) {
     return invalid_model(spec,
@@ -118,7 +141,7 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
     if (const Status fits = check_resnet50_image(image); !fits.ok()) return invalid_model(spec, fits.message());
     add_resnet50(chain, classes);
   } else {
-    return invalid_model(spec, fmt::format("unknown model; must be {}", list_text(model_names(), "or")));
+    return unknown_model(spec);
   }
   return chain.take();
 }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "common/os/regular_file.h"
+#include "common/text/nearest_name.h"
 #include "common/text/printable_text.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/optimizer_choice.h"
 #include "experiments/config/toml.h"
 

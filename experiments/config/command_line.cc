@@ -8,13 +8,13 @@
 #include <string_view>
 
 #include "common/os/regular_file.h"
+#include "common/text/nearest_name.h"
 #include "common/text/printable_text.h"
 #include "experiments/config/commands.h"
 #include "experiments/config/compare_line.h"
 #include "experiments/config/help_text.h"
 #include "experiments/config/line_options.h"
 #include "experiments/config/measure_line.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/option_words.h"
 #include "experiments/config/options/given_options.h"
 #include "experiments/config/options/option_kinds.h"

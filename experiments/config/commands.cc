@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "common/text/nearest_name.h"
 #include "common/text/printable_text.h"
 #include "experiments/config/compare_line.h"
 #include "experiments/config/line_options.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/submit_line.h"
 
 namespace syncopate::experiments {

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
+#include "common/text/nearest_name.h"
 #include "common/text/number.h"
 #include "common/text/quantity.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/toml.h"

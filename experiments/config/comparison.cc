@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "allreduce/schedule/schedule.h"
+#include "common/text/nearest_name.h"
 #include "common/text/number.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_kinds.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/preset.h"

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <vector>
 
+#include "common/text/nearest_name.h"
 #include "common/text/quantity.h"
 #include "experiments/config/commands.h"
 #include "experiments/config/line_options.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/wrapped_text.h"
 
 namespace syncopate::experiments {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "common/os/regular_file.h"
-#include "experiments/config/nearest_name.h"
+#include "common/text/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"
 

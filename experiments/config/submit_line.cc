@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "experiments/config/nearest_name.h"
+#include "common/text/nearest_name.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/submit_options.h"
 

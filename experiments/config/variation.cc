@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "experiments/config/nearest_name.h"
+#include "common/text/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
 

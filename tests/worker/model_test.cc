@@ -240,7 +240,11 @@ TEST_F(ModelTest, MakeModelSaysWhatIsWrongAndWhatWouldBeRight) {
   const Case cases[] = {
       {"resnet", kDigit,
        "--model=resnet: unknown model; must be softmax, mlp, mlp:WIDTHS, conv:CHANNELS-WIDTH, lenet, resnet20, "
-       "resnet32, resnet56, resnet50, gpt, gpt:LAYERS-HEADS-WIDTH, ncf, ncf:WIDTH, wide-deep or wide-deep:WIDTH"},
+       "resnet32, resnet56, resnet50, gpt, gpt:LAYERS-HEADS-WIDTH, ncf, ncf:WIDTH, wide-deep or wide-deep:WIDTH; did "
+       "you mean "
+       "resnet20?"},
+      {"gtp:2-2-32", kDigit, "did you mean gpt?"},
+      {"perceptron", kDigit, "or wide-deep:WIDTH"},
       {"", kDigit, "unknown model"},
       {"mlp:", kDigit, "as in 784-1024-1024-10"},
       {"conv:32", kDigit, "must be conv:CHANNELS-WIDTH, as in conv:32-64"},

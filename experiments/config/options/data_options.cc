@@ -87,7 +87,9 @@ OptionSpec dataset_option(const std::string& group) {
   option.set = [option, known = option.set](RunRequest& request, const std::string& value) -> Status {
     if (!worker::is_own_data(value)) {
       const Status status = known(request, value);
-      return status.ok() ? status : option_kinds::wrong(option, value, "data set");
+      if (status.ok()) return status;
+      return option_kinds::misspelt(option, value, "data set",
+                                    worker::dataset_names([](const Traits&) { return true; }));
     }
     if (const Status status = worker::check_own_name(value); !status.ok()) return status.in("--dataset=" + value);
     request.dataset = value;

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "common/text/nearest_name.h"
 #include "common/text/printable_text.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_kinds.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/toml.h"

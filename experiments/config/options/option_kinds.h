@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/text/nearest_name.h"
 #include "common/text/number.h"
 #include "common/text/quantity.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/options/option_table.h"
 
 namespace syncopate::experiments::option_kinds {

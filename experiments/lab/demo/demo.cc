@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "common/os/regular_file.h"
+#include "common/text/nearest_name.h"
 #include "common/text/number.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/config/toml.h"
 
 namespace syncopate::experiments {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "common/os/whole_file.h"
+#include "common/text/nearest_name.h"
 #include "experiments/config/commands.h"
-#include "experiments/config/nearest_name.h"
 #include "experiments/lab/predict/advice_files.h"
 #include "experiments/lab/predict/advise_text.h"
 #include "experiments/lab/predict/fitted_files.h"

@@ -150,6 +150,7 @@ TEST(Evaluate, SaysInOneLineWhatDoesNotFit) {
               HasSubstr("tensor 'dense1.weight' is 64x784 there, and 32x784 in the model"));
   EXPECT_THAT(evaluate_refusal({run, data, "--model=perceptron"}), HasSubstr("unknown model"));
   EXPECT_THAT(evaluate_refusal({run, data, "--dataset=letters"}), HasSubstr("--dataset=letters: data set must be"));
+  EXPECT_THAT(evaluate_refusal({run, data, "--dataset=minst"}), HasSubstr("; did you mean mnist?"));
   EXPECT_THAT(evaluate_refusal({run, data, "--context=9"}), HasSubstr("has an effect only with"));
   EXPECT_THAT(evaluate_refusal({run + "/nothing", data}), HasSubstr("nothing"));
   EXPECT_THAT(evaluate_refusal({run + "/checkpoints", data}), HasSubstr("has no model.safetensors"));

@@ -1,25 +1,28 @@
-#include "experiments/config/nearest_name.h"
+#include "common/text/nearest_name.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "common/text/printable_text.h"
 
-namespace syncopate::experiments {
+namespace syncopate {
 namespace {
 
-std::size_t levenshtein_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
+// Letters that are replaced, added, left out, or exchanged with their neighbours.
+std::size_t distance_between(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1), above, above_that;
   for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= from.size(); ++i) {
-    std::size_t diagonal = row[0];
+    above_that = std::exchange(above, row);
     row[0] = i;
     for (std::size_t j = 1; j < row.size(); ++j) {
-      const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      const std::size_t replaced = above[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, above[j] + 1, row[j - 1] + 1});
+      const bool is_exchanged = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+      if (is_exchanged) row[j] = std::min(row[j], above_that[j - 2] + 1);
     }
   }
   return row.back();
@@ -53,7 +56,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   std::string nearest;
   std::size_t least = farthest(small.size()) + 1;
   for (const std::string& candidate : known) {
-    const std::size_t distance = levenshtein_distance(small, candidate);
+    const std::size_t distance = distance_between(small, candidate);
     if (distance >= least) continue;
     least = distance;
     nearest = candidate;
@@ -69,4 +72,4 @@ std::string unknown_entry(std::string_view name, const std::vector<std::string>&
                      nearest.empty() ? "--help lists all" : fmt::format("did you mean {}?", nearest));
 }
 
-}  // namespace syncopate::experiments
+}  // namespace syncopate
