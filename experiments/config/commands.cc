@@ -26,6 +26,10 @@ const Names kOfPredictions{"workers", "model",    "profile",      "batch-size", 
                            "compute", "shape",    "cluster",      "workers-per-host", "inside",
                            "servers", "sharding", "price-worker", "price-server",     "output"};
 
+// What predict --device takes beside a model and its batch.
+const Names kOfDeviceSteps{"device",  "precision", "optimizer",  "cuda-graphs", "dataset",
+                           "classes", "context",   "vocabulary", "image-size",  "data-dir"};
+
 Names names_of(const std::vector<OptionSpec>& options, bool (*takes)(const OptionSpec&)) {
   Names names;
   for (const OptionSpec& option : options) {
@@ -90,10 +94,10 @@ std::vector<Command> all_commands() {
        .options = with(kOfPredictions, {"bucket-sizes", "memory", "optimizer", "goal", "search-events"})},
       {.name = "predict",
        .operands = "",
-       .sentence = "a step's time in closed form",
+       .sentence = "a step's time in closed form, or its least on a device",
        .topic = "predictions",
        .has_page = true,
-       .options = with(kOfPredictions, {"bucket-bytes", "simulate", "measured"})},
+       .options = with(with(kOfPredictions, {"bucket-bytes", "simulate", "measured"}), kOfDeviceSteps)},
       {.name = "reproduce",
        .operands = "NAME",
        .sentence = "published measurements beside closed forms or small runs",

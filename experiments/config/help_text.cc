@@ -138,6 +138,7 @@ const std::vector<Topic>& topics() {
        {"reproduce all --output=results/forms", "reproduce piz-daint", "reproduce convergence --output=results/kinds",
         "predict --profile=resnet50 --workers=1,4,16 --batch-size=64 --step-time=292ms --shape=25gbit+50us",
         "predict --profile=resnet50 --workers=16 --batch-size=64 --step-time=292ms --shape=25gbit+50us --simulate=fifo",
+        "predict --device=a100 --model=resnet50 --batch-size=64 --precision=tf32",
         "predict --profile=vgg16 --workers=16 --batch-size=64 --step-time=416ms --shape=25gbit --servers=4 "
         "--sharding=whole --price-worker=3.06 --price-server=0.68",
         "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=416ms --shape=25gbit+50us",

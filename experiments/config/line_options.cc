@@ -10,6 +10,7 @@
 #include "experiments/config/preset.h"
 #include "experiments/config/started_by/task_options.h"
 #include "experiments/config/submit_line.h"
+#include "prediction/device_rates.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -24,6 +25,12 @@ std::string ps_modes() {
 std::string preset_names() {
   std::vector<std::string_view> names;
   for (const auto& [name, text] : preset_texts()) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string device_list() {
+  std::vector<std::string> names;
+  for (const prediction::DeviceRates& device : prediction::known_devices()) names.push_back(device.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -196,6 +203,22 @@ std::vector<OptionSpec> options_of_commands() {
                    "takes the place of --step-time. study FOLDER --to=workers=64,256 is the same.",
        .range = "files and folders, with commas between them",
        .usual = "nothing: nominal figures"},
+      {.group = "Predictions",
+       .name = "device",
+       .placeholder = "NAME|FILE",
+       .sentence = "predict: the least time of a step of --model on this device, from the FLOPs and bytes of each "
+                   "operation and the peak rates of its data sheet; beside --batch-size, --precision, --optimizer, "
+                   "--dataset and what decides its samples. It is of one worker alone, and takes no --workers. "
+                   "A FILE has a line each of name, fp32, tf32, bf16 "
+                   "or fp16 (19.5TFLOPS), bandwidth (2039GB/s), memory (80GB), launch (7us) and source.",
+       .range = fmt::format("{}, or a file that ends in .toml", device_list()),
+       .usual = "none: predict's forms of an exchange"},
+      {.group = "Predictions",
+       .name = "precision",
+       .placeholder = "KIND",
+       .sentence = "predict --device: of the step; bf16 and fp16 halve the bytes of activations and gradients, too.",
+       .range = "fp32, tf32, bf16 or fp16, of those that the device has a rate for",
+       .usual = "fp32"},
       {.group = "Predictions",
        .name = "price-worker",
        .placeholder = "PRICE",

@@ -26,6 +26,12 @@ Result<PredictRequest> parse_predict_request(const std::vector<std::string>& wor
     return Status::invalid_argument(
         "--simulate and --measured: the one goes by nominal figures, the other by what was measured; give one of them");
   }
+  for (const char* const name : {"precision", "optimizer", "cuda-graphs", "dataset", "classes", "context", "vocabulary",
+                                 "image-size", "data-dir"}) {
+    if (!given.contains(name)) continue;
+    return Status::invalid_argument(fmt::format(
+        "--{}: has no effect on the forms of an exchange; it is of predict --device, as in --device=a100", name));
+  }
   given.insert({{"servers", "1"}, {"sharding", "even"}, {"bucket-bytes", "25000000"}, {"simulate", "off"}});
   PredictRequest request;
   if (given.contains("measured")) {

@@ -12,6 +12,7 @@
 #include "experiments/config/commands.h"
 #include "experiments/lab/predict/advice_files.h"
 #include "experiments/lab/predict/advise_text.h"
+#include "experiments/lab/predict/device_prediction.h"
 #include "experiments/lab/predict/fitted_files.h"
 #include "experiments/lab/predict/fitted_text.h"
 #include "experiments/lab/predict/predict_text.h"
@@ -120,6 +121,11 @@ Result<std::string> predicted_text(const std::vector<std::string>& words, const 
   return text + results;
 }
 
+Result<std::string> device_text(const std::vector<std::string>& options) {
+  SYNCOPATE_ASSIGN_OR_RETURN(const DevicePrediction prediction, parse_device_prediction(options));
+  return device_prediction_text(prediction);
+}
+
 // `study FOLDER... --to=workers=64,256` asks what `predict --measured=FOLDER,... --workers=64,256` does.
 Result<std::vector<std::string>> options_of_study(std::span<const std::string> words) {
   std::vector<std::string> known = command_named("predict")->options;
@@ -151,11 +157,12 @@ bool asks_for_other_sizes(const std::vector<std::string>& words) {
 Result<std::string> prediction_text(const std::vector<std::string>& words, const JobRunner& run) {
   if (words.front() == "reproduce") return reproduce_text(words);
   const std::vector<std::string> options(words.begin() + 1, words.end());
-  for (const std::string& word : options) {
-    if (!word.starts_with("--device=")) continue;
-    return Status::invalid_argument(
-        fmt::format("{}: {}: is where a run computes by itself; --compute={} takes the typical step of a known device",
-                    words.front(), word, word.substr(word.find('=') + 1)));
+  if (asks_for_a_device(options)) {
+    if (words.front() == "predict") return device_text(options);
+    return Status::invalid_argument(fmt::format(
+        "{}: --device: is where a run computes by itself, or what predict finds a least time for; --compute=a100 takes "
+        "the typical step of a known device",
+        words.front()));
   }
   if (words.front() == "advise") return advised_text(words, options, run);
   if (words.front() == "study") {
