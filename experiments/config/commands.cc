@@ -26,10 +26,6 @@ const Names kOfPredictions{"workers", "model",    "profile",      "batch-size", 
                            "compute", "shape",    "cluster",      "workers-per-host", "inside",
                            "servers", "sharding", "price-worker", "price-server",     "output"};
 
-// What predict --device takes beside a model and its batch.
-const Names kOfDeviceSteps{"device",  "precision", "optimizer",  "cuda-graphs", "dataset",
-                           "classes", "context",   "vocabulary", "image-size",  "data-dir"};
-
 Names names_of(const std::vector<OptionSpec>& options, bool (*takes)(const OptionSpec&)) {
   Names names;
   for (const OptionSpec& option : options) {
@@ -69,7 +65,7 @@ std::vector<Command> all_commands() {
        .operands = "FOLDER...",
        .sentence = "where the time of a finished run went",
        .topic = "why",
-       .options = {"output"}},
+       .options = {"output", "device"}},
       {.name = "report",
        .operands = "FOLDER...",
        .sentence = "a page of a finished run or comparison, for a browser",
@@ -97,7 +93,8 @@ std::vector<Command> all_commands() {
        .sentence = "a step's time in closed form, or its least on a device",
        .topic = "predictions",
        .has_page = true,
-       .options = with(with(kOfPredictions, {"bucket-bytes", "simulate", "measured"}), kOfDeviceSteps)},
+       .options = with(with(kOfPredictions, {"bucket-bytes", "simulate", "measured"}),
+                       {kOfDeviceSteps.begin(), kOfDeviceSteps.end()})},
       {.name = "reproduce",
        .operands = "NAME",
        .sentence = "published measurements beside closed forms or small runs",

@@ -2,6 +2,7 @@
 // completion and docs/commands.md follow from the rows. Pure.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ struct Command {
   std::vector<std::string> options;  // that it takes, by their names; beside those of a run where it has one
   bool has_run = false;              // it takes the options of a run, too, and may stand behind options
 };
+
+// What `predict --device` takes beside a model and a batch, and no other form of predict does.
+inline constexpr std::array kOfDeviceSteps = {"device",  "precision", "optimizer",  "cuda-graphs", "dataset",
+                                              "classes", "context",   "vocabulary", "image-size",  "data-dir"};
 
 // Returns the commands in the order in which people need them.
 const std::vector<Command>& commands();

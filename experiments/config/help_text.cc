@@ -101,10 +101,14 @@ const std::vector<Topic>& topics() {
        "options it takes those of the run; what a form cannot pass on, it refuses by name."},
       {"why",
        "Why",
-       {"why results/first", "why results/first results/second", "why results/first --output=why.json"},
+       {"why results/first", "why results/first results/second", "why results/first --output=why.json",
+        "why results/first --device=a100"},
        "why reads the results of a finished run and says where its time went: from an ideal step, one worker's own, to "
        "the measured one, part by part, what to change first, and what that is predicted to gain. With two runs it "
-       "says where the difference between them went. --output=FILE writes all figures as JSON."},
+       "says where the difference between them went. A run on GPUs has its phases beside the least time that they "
+       "need; "
+       "--device=NAME names the device where its driver's name is none of predict --device. --output=FILE writes all "
+       "figures as JSON."},
       {"report",
        "Report",
        {"report results/first", "report results/first --output=first.html",

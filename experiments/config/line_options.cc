@@ -208,8 +208,8 @@ std::vector<OptionSpec> options_of_commands() {
        .placeholder = "NAME|FILE",
        .sentence = "predict: the least time of a step of --model on this device, from the FLOPs and bytes of each "
                    "operation and the peak rates of its data sheet; beside --batch-size, --precision, --optimizer, "
-                   "--dataset and what decides its samples. It is of one worker alone, and takes no --workers. "
-                   "A FILE has a line each of name, fp32, tf32, bf16 "
+                   "--dataset and what decides its samples. It is of one worker alone, and takes no --workers. why: "
+                   "the device of a run whose GPU is none of these. A FILE has a line each of name, fp32, tf32, bf16 "
                    "or fp16 (19.5TFLOPS), bandwidth (2039GB/s), memory (80GB), launch (7us) and source.",
        .range = fmt::format("{}, or a file that ends in .toml", device_list()),
        .usual = "none: predict's forms of an exchange"},

@@ -24,10 +24,6 @@ using prediction::LeastTime;
 constexpr int kColumns = 80;
 constexpr std::size_t kShownOperations = 6;
 
-// Those that decide what one worker's step is; the others are of an exchange.
-constexpr std::array kOfDevice = {"model",   "batch-size", "dataset",    "data-dir", "image-size",
-                                  "classes", "context",    "vocabulary", "optimizer"};
-
 // Takes an option out of those that a run knows.
 std::string taken(GivenOptions& given, const std::string& name, const std::string& otherwise) {
   const auto found = given.find(name);
@@ -38,15 +34,19 @@ std::string taken(GivenOptions& given, const std::string& name, const std::strin
 }
 
 Status check_given(const GivenOptions& given) {
+  constexpr std::array kNeeded = {"model", "batch-size"};
+  const auto is_in = [](const auto& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
   for (const auto& [name, value] : given) {
-    if (std::ranges::find(kOfDevice, name) != kOfDevice.end()) continue;
+    if (is_in(kNeeded, name) || is_in(kOfDeviceSteps, name)) continue;
     return Status::invalid_argument(
         fmt::format("--{}: is of an exchange, and predict --device is of one worker's step alone; leave it out", name));
   }
-  for (const char* const name : {"model", "batch-size"}) {
+  for (const std::string name : kNeeded) {
     if (given.contains(name)) continue;
-    return Status::invalid_argument(fmt::format("--{0} is missing beside --device, as in --{0}={1}", name,
-                                                std::string_view(name) == "model" ? "resnet50" : "64"));
+    return Status::invalid_argument(
+        fmt::format("--{0} is missing beside --device, as in --{0}={1}", name, name == "model" ? "resnet50" : "64"));
   }
   return {};
 }

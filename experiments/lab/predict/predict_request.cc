@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/config/commands.h"
 #include "experiments/config/given_values.h"
 #include "experiments/config/run_settings.h"
 
@@ -26,8 +27,7 @@ Result<PredictRequest> parse_predict_request(const std::vector<std::string>& wor
     return Status::invalid_argument(
         "--simulate and --measured: the one goes by nominal figures, the other by what was measured; give one of them");
   }
-  for (const char* const name : {"precision", "optimizer", "cuda-graphs", "dataset", "classes", "context", "vocabulary",
-                                 "image-size", "data-dir"}) {
+  for (const char* const name : kOfDeviceSteps) {
     if (!given.contains(name)) continue;
     return Status::invalid_argument(fmt::format(
         "--{}: has no effect on the forms of an exchange; it is of predict --device, as in --device=a100", name));

@@ -13,6 +13,7 @@ Result<RunSummary> read_summary(std::string_view json) {
   members.require("each_repeat");
   RunSummary summary{.outcome = members.text("outcome"),
                      .events = {},
+                     .device = members.object("facts").text("device"),
                      .parameters = members.count("parameters"),
                      .steps_per_epoch = members.count("steps_per_epoch"),
                      .reports = {},

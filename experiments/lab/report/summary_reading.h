@@ -17,6 +17,7 @@ namespace syncopate::experiments {
 struct RunSummary {
   std::string outcome;               // "completed", or what ended it early
   std::vector<std::string> events;   // what happened and was survived
+  std::string device;                // the chief's GPU, as its driver reports it; empty: none
   std::int64_t parameters = 0;       // number of the model's parameters
   std::int64_t steps_per_epoch = 0;  // of one worker; 0: not known
   std::vector<RunReport> reports;    // by repeat

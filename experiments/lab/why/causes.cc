@@ -30,6 +30,12 @@ std::string phrase_of(PartKind kind) {
     case PartKind::kCodec:
     case PartKind::kOptimizer:
       return "the " + name;
+    case PartKind::kCopies:
+      return "copies between GPU and host";
+    case PartKind::kLaunches:
+      return "giving the GPU its work";
+    case PartKind::kIdle:
+      return "an " + name;
     default:
       return name;
   }
@@ -109,6 +115,12 @@ std::string cores_remedy(const RunPace& pace) {
                                                         : "leave a core to what the run does besides computing";
 }
 
+std::string copies_remedy(const RunPace& pace) {
+  return pace.servers > 0
+             ? "sum gradients from GPU to GPU, where each worker has one (--mode=allreduce, which takes NCCL)"
+             : "sum gradients from GPU to GPU, where each worker has one (--collective=nccl)";
+}
+
 // What would take the part away, or make it smaller; none for parts that nothing is known of.
 std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const RunPace& pace) {
   const double ms = waterfall.part(kind);
@@ -178,6 +190,12 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
                    : by_flags(pace, {"--batch-size"}) +
                          where_accepted(pace, "--shape", ", or measure with a known link (--shape)")),
           ms / 2, "half of this part"};
+    case PartKind::kCopies:
+      return Remedy{copies_remedy(pace), ms};
+    case PartKind::kLaunches:
+      return Remedy{"make larger steps" + by_flags(pace, {"--batch-size"}), ms};
+    case PartKind::kIdle:
+      return Remedy{"find out what the host does between steps", ms};
     case PartKind::kDelays:
     case PartKind::kOther:
       return std::nullopt;

@@ -45,6 +45,7 @@ std::string imbalance_text(const Waterfall& waterfall) {
 
 std::string cores_text(const Waterfall& waterfall, const RunPace& pace) {
   if (pace.is_simulated) return "a simulated worker has a core of its own";
+  if (pace.on_device) return "";  // the device's clock measures, whatever the host waits for
   if (!waterfall.core_waits_recorded) return "not recorded: for how long threads were ready without a core";
   std::string text;
   if (pace.machine) {
@@ -180,6 +181,15 @@ std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace
              : pace.workers > 1 ? fmt::format("exposed {:.3g} ms of {:.3g} ms under way", waterfall.exchange_ms,
                                               waterfall.communication_ms)
                                 : "";
+    case PartKind::kCopies:
+      return pace.on_device ? fmt::format("{:.3g} ms of copies between GPU and host a step", waterfall.device.copy_ms)
+                            : "";
+    case PartKind::kLaunches:
+      return pace.captures_steps ? fmt::format("the host takes {:.3g} ms to give the GPU a step, as one CUDA graph",
+                                               waterfall.device.launch_ms)
+                                 : "";
+    case PartKind::kIdle:
+      return pace.on_device ? "between steps the GPU had nothing to do, and its host did not give it the next" : "";
     case PartKind::kData:
     case PartKind::kCodec:
     case PartKind::kOptimizer:

@@ -70,9 +70,18 @@ std::optional<double> exchange_left(const ResolvedRun& config, double ideal_ms, 
   return std::clamp(*then / *now, 0.0, 1.0);
 }
 
+void set_device(const RecordedRun& recorded, const prediction::DeviceRates* device, ExplainedRun& run) {
+  const ResolvedRun& config = recorded.config;
+  run.device = recorded.summary.device;
+  if (device == nullptr) device = prediction::device_reported_as(run.device);
+  if (device != nullptr) run.least = least_on(*device, config);
+  run.updates_on_device = !is_staged(config);
+  run.may_capture_steps = may_capture_steps(config);
+}
+
 }  // namespace
 
-Result<ExplainedRun> explain(const RecordedRun& recorded) {
+Result<ExplainedRun> explain(const RecordedRun& recorded, const prediction::DeviceRates* device) {
   ExplainedRun run{.folder = recorded.folder,
                    .outcome = recorded.summary.outcome,
                    .repeat = recorded.repeat,
@@ -94,6 +103,7 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
                                                    [](ResolvedRun& other) { other.shape->bits_per_second *= 2; });
   }
   run.causes = causes_of(run.waterfall, run.pace);
+  if (run.pace.on_device) set_device(recorded, device, run);
   // The form is of full batches and of all workers.
   run.predicted_rate = predicted_rate(recorded.config, run.waterfall.ideal_ms / 1e3);
   if (run.predicted_rate) {
@@ -110,9 +120,9 @@ Result<ExplainedRun> explain(const RecordedRun& recorded) {
   return run;
 }
 
-Result<ExplainedRun> explain_run(const std::string& folder) {
+Result<ExplainedRun> explain_run(const std::string& folder, const prediction::DeviceRates* device) {
   SYNCOPATE_ASSIGN_OR_RETURN(const RecordedRun recorded, read_recorded_run(folder));
-  return explain(recorded);
+  return explain(recorded, device);
 }
 
 }  // namespace syncopate::experiments

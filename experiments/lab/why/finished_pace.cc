@@ -154,6 +154,8 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
     pace.of_servers = report.servers;
   }
   pace.is_own_program = runs_command(config);
+  pace.on_device = config.device == DeviceKind::kCuda && !pace.is_own_program;
+  pace.captures_steps = pace.on_device && captures_steps(config);
   if (!pace.is_own_program) pace.refused = refused_by(config);
   pace.is_simulated = config.cluster == ClusterKind::kSimulated;
   set_hosts(config, pace);

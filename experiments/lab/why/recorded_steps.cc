@@ -46,8 +46,13 @@ Result<RecordedSteps> read_steps(std::string_view csv, int repeat) {
   for (int number = 2; !csv.empty(); ++number) {
     const std::size_t end = csv.find('\n');
     const std::vector<std::string_view> cells = split_text(csv.substr(0, end), ',');
-    const bool is_whole = end != std::string_view::npos && cells.size() == names.size();
-    if (!is_whole || number_in(cells[repeats]) < 0 || number_in(cells[workers]) < 0) {
+    if (end == std::string_view::npos) {
+      return Status::data_loss(fmt::format(
+          "its last line, {}, is cut off, as where the run was killed or the disk was full; delete that line, and the "
+          "steps before it are read",
+          number));
+    }
+    if (cells.size() != names.size() || number_in(cells[repeats]) < 0 || number_in(cells[workers]) < 0) {
       return Status::data_loss(fmt::format("line {} is no step, or not whole", number));
     }
     StepRecord record;

@@ -60,6 +60,8 @@ struct RunPace {
   std::optional<HostLink> host_link = {};
   // How many times what a rack's hosts can send is what its line carries; none: all hosts are on one switch.
   std::optional<double> oversubscription = {};
+  bool on_device = false;       // GPUs compute, and their clocks measure it
+  bool captures_steps = false;  // a GPU is given each step as one piece
   bool is_own_program = false;  // of the person's own, which takes few of our flags
   // Names of options that this run would refuse, or that would change nothing: no remedy names them.
   std::set<std::string> refused = {};

@@ -62,6 +62,8 @@ double workers_in(const WindowOfSteps& window, const RunPace& pace) {
 // The sums over the window's steps from which the means are made.
 struct Sums {
   double data = 0, cores = 0, codec = 0, optimizer = 0, dropped = 0, other = 0, exchange = 0;
+  double copies = 0, launches = 0, idle = 0;
+  DeviceFigures device;
   double total = 0, communication = 0, bytes_out = 0, bytes_in = 0, samples = 0;
   double wait_for_data = 0, wait_for_cores = 0;
   std::vector<double> own_compute, own_straggle;              // by worker
@@ -105,8 +107,19 @@ void add_wait(const StepOfWorker& waiting, const LateWorkers& late, const RunPac
   const double codec = std::max(0.0, milliseconds(step.sync.codec - step.sync.backward_codec));
   const double exposed_codec = communication > 0 ? exchange * std::min(1.0, codec / communication) : 0;
   sums.codec += milliseconds(step.sync.backward_codec) + exposed_codec;
-  sums.exchange += exchange - exposed_codec;
+  const double copy = milliseconds(step.sync.copy);
+  const double exposed_copies = copy > 0 ? (exchange - exposed_codec) * copy / (copy + under_way) : 0;
+  sums.copies += exposed_copies;
+  sums.exchange += exchange - exposed_codec - exposed_copies;
   sums.communication += std::max(under_way, exchange);  // nobody waits for an exchange that is not under way
+}
+
+void add_device(const StepRecord& step, DeviceFigures& device) {
+  device.forward_ms += milliseconds(step.forward);
+  device.backward_ms += milliseconds(step.backward);
+  device.optimizer_ms += milliseconds(step.sync.optimizer);
+  device.launch_ms += milliseconds(step.launch);
+  device.copy_ms += milliseconds(step.sync.copy);
 }
 
 Sums sums_of(const std::vector<StepOfWorker>& steps, const LateWorkers& late, const RunPace& pace) {
@@ -131,9 +144,20 @@ Sums sums_of(const std::vector<StepOfWorker>& steps, const LateWorkers& late, co
     sums.dropped += sync.dropped;
     sums.bytes_out += static_cast<double>(sync.bytes_out);
     sums.bytes_in += static_cast<double>(sync.bytes_in);
-    sums.other += milliseconds(step.total - parts_of(step));
+    const double rest = milliseconds(step.total - parts_of(step));
+    sums.other += rest;
+    if (pace.on_device) add_device(step, sums.device);
+    // A step that is one piece is given before the device can begin with it; bit by bit it is given while it works.
+    if (pace.captures_steps) sums.launches += std::clamp(rest, 0.0, milliseconds(step.launch));
     add_alone(step, milliseconds(sync.last_shard_alone), pace, sums);
     add_wait(each, late, pace, sums);
+  }
+  if (pace.on_device) {
+    // What steps have beyond their parts is what a device had nothing to do.
+    const double nothing_to_do = std::max(0.0, sums.other);
+    sums.launches = std::min(sums.launches, nothing_to_do);
+    sums.idle = nothing_to_do - sums.launches;
+    sums.other -= nothing_to_do;
   }
   return sums;
 }
@@ -221,12 +245,18 @@ const char* name_of(PartKind kind) {
       return "messages' delay";
     case PartKind::kExchange:
       return "other communication";
+    case PartKind::kCopies:
+      return "copies";
     case PartKind::kCodec:
       return "codec";
     case PartKind::kOptimizer:
       return "optimizer";
     case PartKind::kDropped:
       return "dropped gradients";
+    case PartKind::kLaunches:
+      return "launches";
+    case PartKind::kIdle:
+      return "idle GPU";
     case PartKind::kOther:
       return "other";
   }
@@ -292,6 +322,11 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
                                         .step_ms = sums.total / steps,
                                         .alone_ms = std::move(alone)},
                                        pace);
+  for (double DeviceFigures::*const figure :
+       {&DeviceFigures::forward_ms, &DeviceFigures::backward_ms, &DeviceFigures::optimizer_ms,
+        &DeviceFigures::launch_ms, &DeviceFigures::copy_ms}) {
+    waterfall.device.*figure = sums.device.*figure / steps;
+  }
   const ExchangeParts& exchange = waterfall.exchange;
   // Where the link's part is known, what else ranks wait for is that others encode and decode.
   const bool others_code = pace.compresses && pace.link && pace.servers == 0;
@@ -325,10 +360,16 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
         return exchange.delay;
       case PartKind::kExchange:
         return others_code ? 0 : exchange.unexplained;
+      case PartKind::kCopies:
+        return sums.copies / steps;
       case PartKind::kOptimizer:
         return sums.optimizer / steps - (pace.optimizer_is_local ? fastest.optimizer_ms : 0);
       case PartKind::kDropped:
         return waterfall.measured_ms - step;
+      case PartKind::kLaunches:
+        return sums.launches / steps;
+      case PartKind::kIdle:
+        return sums.idle / steps;
       case PartKind::kOther:
         return sums.other / steps;
     }

@@ -39,16 +39,19 @@ enum class PartKind {
   kServers,     // what servers do with what they receive
   kDelay,       // of the messages that follow each other
   kExchange,    // other waits: what they were for is not recorded
+  kCopies,      // of gradients and weights between a device and its host, beside the exchange or in turns with it
   kOptimizer,
-  kDropped,  // gradients that came too late and were not used
+  kDropped,   // gradients that came too late and were not used
+  kLaunches,  // a device had nothing to do while its host gave it the next step
+  kIdle,      // a device had nothing to do while its host did something else
   kOther,
 };
 // In the order in which they are shown.
 inline constexpr PartKind kPartKinds[] = {
-    PartKind::kData,       PartKind::kStraggler, PartKind::kImbalance, PartKind::kDelays,
-    PartKind::kCores,      PartKind::kLink,      PartKind::kIncast,    PartKind::kHotShard,
-    PartKind::kSlowServer, PartKind::kServers,   PartKind::kDelay,     PartKind::kExchange,
-    PartKind::kCodec,      PartKind::kOptimizer, PartKind::kDropped,   PartKind::kOther};
+    PartKind::kData,    PartKind::kStraggler, PartKind::kImbalance, PartKind::kDelays,     PartKind::kCores,
+    PartKind::kLink,    PartKind::kIncast,    PartKind::kHotShard,  PartKind::kSlowServer, PartKind::kServers,
+    PartKind::kDelay,   PartKind::kExchange,  PartKind::kCopies,    PartKind::kCodec,      PartKind::kOptimizer,
+    PartKind::kDropped, PartKind::kLaunches,  PartKind::kIdle,      PartKind::kOther};
 
 // "data", "a straggler", "the link": as tables and JSON have them.
 const char* name_of(PartKind kind);
@@ -73,6 +76,16 @@ struct WorkerPace {
   double last_of_steps = 0;  // share of the window's waits for a worker that were for it, by time
 };
 
+// Where a device computes: means of a step, of all workers.
+struct DeviceFigures {
+  // By the device's clock.
+  double forward_ms = 0;
+  double backward_ms = 0;
+  double optimizer_ms = 0;
+  double launch_ms = 0;  // that the host took to give it forward and backward
+  double copy_ms = 0;    // in which copies between it and the host were under way
+};
+
 struct Waterfall {
   double ideal_ms = 0;
   double measured_ms = 0;
@@ -84,6 +97,7 @@ struct Waterfall {
   bool core_waits_recorded = false;
   std::vector<Part> parts;  // each kind once, in the order of kPartKinds
   std::vector<WorkerPace> of_workers;
+  DeviceFigures device;                          // zeros where processors compute
   ExchangeParts exchange;                        // evidence for the parts of the exchange
   double uneven_waits_ms = 0;                    // of kImbalance: waits for workers
   std::optional<double> uneven_waits_seldom_ms;  // what would be left of them if workers met every kSeldom steps

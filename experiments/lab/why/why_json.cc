@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "experiments/lab/why/device_text.h"
 #include "experiments/lab/why/why_text.h"
 
 namespace syncopate::experiments {
@@ -34,6 +35,31 @@ OrderedJson json_of_servers(const Waterfall& waterfall) {
   return all;
 }
 
+OrderedJson json_of_phase(double ms, const prediction::LeastTime* least) {
+  OrderedJson phase{{"ms", ms}};
+  if (least == nullptr) return phase;
+  phase["least_ms"] = 1e3 * least->seconds;
+  phase["compute_bound_ms"] = 1e3 * least->compute_seconds;
+  phase["memory_bound_ms"] = 1e3 * least->memory_seconds;
+  return phase;
+}
+
+OrderedJson json_of_device(const ExplainedRun& run) {
+  const DeviceFigures& device = run.waterfall.device;
+  const DeviceLeast* const least = run.least ? &*run.least : nullptr;
+  OrderedJson json{{"name", run.device},
+                   {"rates_of", least != nullptr ? OrderedJson(least->device.name) : OrderedJson(nullptr)},
+                   {"forward", json_of_phase(device.forward_ms, least != nullptr ? &least->forward : nullptr)},
+                   {"backward", json_of_phase(device.backward_ms, least != nullptr ? &least->backward : nullptr)}};
+  if (run.updates_on_device) {
+    json["update"] = json_of_phase(device.optimizer_ms, least != nullptr ? &least->update : nullptr);
+  }
+  json["launch_ms"] = device.launch_ms;
+  json["copy_ms"] = device.copy_ms;
+  json["waits_for_launches"] = waits_for_launches(run);
+  return json;
+}
+
 OrderedJson json_of(const ExplainedRun& run) {
   const Waterfall& waterfall = run.waterfall;
   OrderedJson parts = OrderedJson::array();
@@ -66,6 +92,7 @@ OrderedJson json_of(const ExplainedRun& run) {
           {"measured_samples_per_second", waterfall.measured_rate()},
           {"parts", parts},
           {"causes", json_of_causes(run.causes)},
+          {"device", run.pace.on_device ? json_of_device(run) : OrderedJson(nullptr)},
           {"of_workers", workers},
           {"of_servers", json_of_servers(waterfall)}};
 }

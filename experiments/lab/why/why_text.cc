@@ -10,6 +10,7 @@
 
 #include "common/text/format.h"
 #include "experiments/lab/report/text_table.h"
+#include "experiments/lab/why/device_text.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -139,7 +140,7 @@ std::string why_text(const ExplainedRun& run) {
   if (run.repeats > 1) text += fmt::format("; repeat {} of {}, that of median throughput", run.repeat + 1, run.repeats);
   if (run.first_step > 0) text += fmt::format("; from step {} on, where it was resumed", run.first_step);
   if (run.outcome != "completed") text += fmt::format("; {}", run.outcome);
-  text += "\n" + waterfall_table(run) + closed_form_line(run);
+  text += "\n" + waterfall_table(run) + closed_form_line(run) + device_text(run);
   if (!run.causes.empty()) text += "\n" + change_text(run.causes.front()) + "\n" + other_causes(run);
   return text;
 }

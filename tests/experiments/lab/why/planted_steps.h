@@ -21,6 +21,7 @@ struct PlantedStep {
   double end = 0;  // since training began
   double total = 0, data = 0, forward = 0, backward = 0, straggle = 0, wait = 0, optimizer = 0;
   double communication = 0, codec = 0, backward_codec = 0;
+  double launch = 0, copy = 0;  // on a device
   std::int64_t bytes_out = 0, bytes_in = 0;
   double dropped = 0;
   std::int64_t samples = 0;
@@ -43,11 +44,13 @@ inline StepRecord record_of(const PlantedStep& planted) {
   record.straggle = of_ms(planted.straggle);
   if (planted.core_wait) record.core_wait = of_ms(*planted.core_wait);
   record.compute_core_wait = of_ms(planted.compute_core_wait);
+  record.launch = of_ms(planted.launch);
   record.sync = {.exposed_wait = of_ms(planted.wait),
                  .communication = of_ms(planted.communication),
                  .optimizer = of_ms(planted.optimizer),
                  .codec = of_ms(planted.codec),
                  .backward_codec = of_ms(planted.backward_codec),
+                 .copy = of_ms(planted.copy),
                  .bytes_out = planted.bytes_out,
                  .bytes_in = planted.bytes_in,
                  .dropped = planted.dropped,

@@ -98,7 +98,10 @@ TEST(RecordedSteps, AreRefusedWhereTheFileIsNotWhole) {
   EXPECT_EQ(refusal("repeat,step\n"), "has no column worker");
   EXPECT_EQ(refusal(""), "is empty");
   EXPECT_THAT(refusal(header + row + "0,1,2\n"), HasSubstr("line 3 is no step"));
-  EXPECT_THAT(refusal(header + row.substr(0, row.size() - 1)), HasSubstr("line 2 is no step"));
+  EXPECT_EQ(refusal(header + row + row.substr(0, row.size() / 2)),
+            "its last line, 3, is cut off, as where the run was killed or the disk was full; delete that line, and the "
+            "steps before it are read");
+  EXPECT_THAT(refusal(header + row.substr(0, row.size() - 1)), HasSubstr("its last line, 2, is cut off"));
   std::string words = row;
   words.replace(words.find("20000.0"), 7, "a while");
   EXPECT_EQ(refusal(header + words), "line 2 is no step, or not whole: total_us cannot be 'a while'");

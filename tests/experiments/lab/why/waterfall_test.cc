@@ -282,5 +282,73 @@ TEST(Waterfall, AddsUpWhateverTheSteps) {
   }
 }
 
+RunPace on_device(bool captures_steps) {
+  RunPace pace = in_step(1);
+  pace.on_device = true;
+  pace.captures_steps = captures_steps;
+  return pace;
+}
+
+// Ten steps of 20 ms, of which a GPU works for 13.
+RecordedSteps half_idle_steps(double launch) {
+  std::vector<PlantedStep> steps;
+  for (int i = 0; i < 10; ++i) {
+    steps.push_back({.step = i,
+                     .end = 20.0 * (i + 1),
+                     .total = 20,
+                     .forward = 4,
+                     .backward = 8,
+                     .optimizer = 1,
+                     .launch = launch,
+                     .samples = 10});
+  }
+  return recorded_of(steps);
+}
+
+TEST(Waterfall, GivesWhatAGpuHasNothingToDoToLaunchesAndElseToItsHost) {
+  const auto graphs = make_waterfall(half_idle_steps(3), on_device(true));
+  EXPECT_NEAR(graphs->ideal_ms, 13, kExact);
+  EXPECT_NEAR(graphs->measured_ms, 20, kExact);
+  EXPECT_NEAR(graphs->part(PartKind::kLaunches), 3, kExact);
+  EXPECT_NEAR(graphs->part(PartKind::kIdle), 4, kExact);
+  EXPECT_NEAR(graphs->part(PartKind::kOther), 0, kExact);
+  EXPECT_NEAR(graphs->ideal_ms + sum_of_parts(*graphs), graphs->measured_ms, kExact);
+
+  const auto slow_host = make_waterfall(half_idle_steps(15), on_device(true));
+  EXPECT_NEAR(slow_host->part(PartKind::kLaunches), 7, kExact) << "no more than there is";
+  EXPECT_NEAR(slow_host->part(PartKind::kIdle), 0, kExact);
+
+  // What is given call by call is given while the GPU works.
+  const auto calls = make_waterfall(half_idle_steps(3), on_device(false));
+  EXPECT_NEAR(calls->part(PartKind::kLaunches), 0, kExact);
+  EXPECT_NEAR(calls->part(PartKind::kIdle), 7, kExact);
+
+  const auto processor = make_waterfall(half_idle_steps(0), in_step(1));
+  EXPECT_NEAR(processor->part(PartKind::kOther), 7, kExact);
+  EXPECT_NEAR(processor->part(PartKind::kIdle), 0, kExact);
+}
+
+TEST(Waterfall, HasWhatAGpusClockHasMeasured) {
+  const auto waterfall = make_waterfall(half_idle_steps(3), on_device(true));
+  EXPECT_NEAR(waterfall->device.forward_ms, 4, kExact);
+  EXPECT_NEAR(waterfall->device.backward_ms, 8, kExact);
+  EXPECT_NEAR(waterfall->device.optimizer_ms, 1, kExact);
+  EXPECT_NEAR(waterfall->device.launch_ms, 3, kExact);
+  EXPECT_EQ(make_waterfall(half_idle_steps(3), in_step(1))->device.forward_ms, 0);
+}
+
+TEST(Waterfall, DividesAnExchangeBetweenItsCopiesAndTheRest) {
+  PlantedSteps steps = even_steps(2);
+  for (int worker = 0; worker < 2; ++worker) steps[worker].copy = 2;
+  for (int i = 0; i < 5; ++i) steps.step(8);  // under way for as long, beside copies of 2 ms
+  RunPace pace = in_step(2);
+  pace.on_device = true;
+  const auto waterfall = make_waterfall(steps.steps(), pace);
+  EXPECT_NEAR(waterfall->part(PartKind::kCopies), 8 * 2.0 / (2 + 8), kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kExchange), 8 * 8.0 / (2 + 8), kExact);
+  EXPECT_NEAR(waterfall->ideal_ms + sum_of_parts(*waterfall), waterfall->measured_ms, kExact);
+  EXPECT_NEAR(waterfall->device.copy_ms, 2, kExact);
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
