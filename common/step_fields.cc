@@ -66,8 +66,7 @@ constexpr StepField kFields[] = {
     sync_field<&SyncStats::staleness_mean>({.column = "staleness_mean", .form = "{:.3f}"}),
     sync_field<&SyncStats::staleness_max>({.column = "staleness_max"}),
     sync_field<&SyncStats::dropped>({.column = "dropped", .form = "{:.4g}"}),
-    sync_field<&SyncStats::loss_scale>(
-        {.column = "loss_scale", .form = "{:.8g}", .is_later = true, .is_known = is_scaled}),
+    sync_field<&SyncStats::loss_scale>({.column = "loss_scale", .is_later = true, .is_known = is_scaled}),
     sync_field<&SyncStats::skipped>({.column = "skipped", .is_later = true, .is_known = is_scaled}),
     field<&StepRecord::core_wait>({.column = "core_wait_us", .is_later = true, .is_known = knows_cores}),
     field<&StepRecord::compute_core_wait>(

@@ -88,8 +88,8 @@ struct SyncStats {
   std::int64_t staleness_max = 0;
   // The share of these pushes that arrived too late for their update, and were dropped: 0 to 1.
   double dropped = 0;
-  double loss_scale = 0;     // the loss was multiplied by it (loss_scale.h); 0: it was not scaled
-  std::int64_t skipped = 0;  // 1: some gradient was not finite then, so no replica made an update
+  std::int64_t loss_scale = 0;  // the loss was multiplied by it (loss_scale.h); 0: it was not scaled
+  std::int64_t skipped = 0;     // 1: some gradient was not finite then, so no replica made an update
   // Under parameter servers: the shard whose responses the step waited for last, and for how long it was the only one;
   // -1 and zero if the step waited for none.
   int last_shard = -1;

@@ -14,7 +14,7 @@ std::optional<NotFinite> HealthCheck::found_in_loss(const StepContext& step, dou
   const bool is_rate = !std::isfinite(step.learning_rate);
   if (!options_) return std::nullopt;
   if (!is_rate && std::isfinite(loss)) {
-    if (stats.skipped == 0 || stats.loss_scale > LossScale::kLeast) return std::nullopt;
+    if (stats.skipped == 0 || stats.loss_scale > static_cast<std::int64_t>(LossScale::kLeast)) return std::nullopt;
     return NotFinite{
         .step = step.step, .quantity = NotFinite::Quantity::kGradient, .tensor = "some tensor", .loss = loss};
   }

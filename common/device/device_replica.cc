@@ -159,7 +159,7 @@ void DeviceReplica::finish_step(SyncStats& stats) {
   if (!is_loss_scaled()) return;
   const LossScale before = last_scale_;
   std::memcpy(&last_scale_, turn.loss_scale.data(), sizeof(last_scale_));
-  stats.loss_scale = before.factor;
+  stats.loss_scale = static_cast<std::int64_t>(before.factor);
   stats.skipped = last_scale_.skipped_steps - before.skipped_steps;
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include "common/device/cuda/element_types.h"
 #include "common/device/cuda/tensor_kernels.h"
@@ -31,7 +31,7 @@ __global__ void look_for_overflow(const Element* __restrict__ gradients, std::si
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
     is_found = is_found || !std::isfinite(to_float(gradients[i]));
   }
-  if (is_found) atomicInc(&scale->overflowed, std::numeric_limits<unsigned>::max());
+  if (is_found) atomicInc(&scale->overflowed, UINT_MAX);
 }
 
 __global__ void end_scaled_step(LossScale* scale) { scale->end_step(); }

@@ -113,7 +113,7 @@ struct RunReport {
   std::int64_t staleness_max = 0;
   std::vector<StalenessBin> staleness_bins;
   double dropped = 0;                         // fraction of all gradients that were too late for their update
-  std::optional<double> loss_scale;           // of the last step; this and the next are empty where it is not scaled
+  std::optional<std::int64_t> loss_scale;     // of the last step; this and the next are empty where it is not scaled
   std::optional<std::int64_t> skipped_steps;  // no replica made an update in them: scaled gradients were not finite
 
   // Mean over the samples of the workers' first batches; none if the run went on from a checkpoint.

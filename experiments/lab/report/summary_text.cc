@@ -169,7 +169,7 @@ std::string loss_scale_line(const RunReport& report) {
   const std::string of_steps = skipped == 0 ? "no step was skipped"
                                             : fmt::format("{} step{} skipped, whose gradients were not finite", skipped,
                                                           skipped == 1 ? "" : "s");
-  return line("loss scale", fmt::format("{:.0f} in the last step; {}", *report.loss_scale, of_steps));
+  return line("loss scale", fmt::format("{} in the last step; {}", *report.loss_scale, of_steps));
 }
 
 std::string staleness_lines(const ResolvedRun& config, const RunReport& report) {

@@ -102,7 +102,7 @@ TEST_F(DeviceReplicas, SkipAStepWhoseGradientsOverflowAndCountOnlyUpdates) {
   std::vector<float> expected(kWeights);
   OptimizerState state(kAdam.kind, kWeights);
   std::int64_t updates = 0, skipped = 0;
-  double scale = LossScale::kFirst;
+  std::int64_t scale = static_cast<std::int64_t>(LossScale::kFirst);
   for (std::int64_t step = 0; step < 12; ++step) {
     const bool overflows = step == 0 || step == 5 || step == 6;
     std::vector<float> gradients = rounded(ElementType::kFloat16, random_values(static_cast<std::uint64_t>(step), 0.5));
