@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -264,6 +265,16 @@ def test_steps_over_the_backend_are_measured_by_phase(tmp_path, way, samples):
     assert names.count("step 5") == names.count("step 6") == 2 and "step 7" not in names
     for phase in ("synchronise", "update"):
         assert names.count(phase) == 4
+
+
+@pytest.mark.skipif(not SEES_UPDATES, reason="the backend needs PyTorch 2.1")
+def test_what_gloo_does_of_a_run_is_measured_as_waiting_and_counted_apart(tmp_path):
+    run = Run(tmp_path, "--mode=allreduce", "--workers=2", "--warmup-steps=2", script=["doubles", 20], file=DDP).end(0)
+    steps = run.rows("steps.csv")
+    assert len(steps) == 40 and all(float(row["exposed_wait_us"]) > 0 for row in steps)
+    assert all(int(row["bytes_out"]) < 8 * 752 for row in steps), "gradients do not go by ours"
+    told = re.fullmatch(r"(\d+) all_reduce; (\d+) bytes, [\d.]+ s waited", run.summary()["facts"]["gloo"])
+    assert int(told[1]) >= 2 * 20 and int(told[2]) >= 20 * 8 * 752, "gradients and figures"
 
 
 # What cannot be as it is asked for ends the run before it has made a step.

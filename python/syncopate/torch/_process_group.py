@@ -168,13 +168,17 @@ class SyncopateGroup(dist.ProcessGroup):
         return self._gloo.begin("scatter", output_tensors, start, lambda: _put_back(flat, output_tensors))
 
     def alltoall(self, output_tensors, input_tensors, opts=None):
-        """Sizes are told first, before this returns: gloo ends a process whose sizes are not those of another."""
+        """Sizes are told first, before this returns: gloo ends a process that is sent more than it has room for."""
         _check([*output_tensors, *input_tensors], "all_to_all")
-        counts = torch.tensor([each.numel() for each in input_tensors])
+        counts = torch.tensor([each.numel() for each in (*input_tensors, *output_tensors)])
         (of_ranks,) = self._places([counts])
         self._gather("all_to_all", [of_ranks], [counts]).wait()
-        for rank, output in enumerate(output_tensors):
-            _check_count(output, int(of_ranks[rank][self._rank]), "all_to_all", f"what rank {rank} has for it")
+        gives, takes = torch.stack(of_ranks).chunk(2, dim=1)  # by rank: to each, and from each
+        for giver, taker in (gives != takes.t()).nonzero().tolist():
+            raise ValueError(
+                f"all_to_all: rank {giver} has {int(gives[giver, taker])} elements for rank {taker}, which has room for "
+                f"{int(takes[taker, giver])}"
+            )
         given = torch.cat([_bytes(each) for each in input_tensors])
         sizes = [each.numel() * each.element_size() for each in output_tensors]
         taken = torch.empty(sum(sizes), dtype=torch.uint8)

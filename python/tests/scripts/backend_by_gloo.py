@@ -135,6 +135,43 @@ def out_of_order():
     dist.barrier()
 
 
+def split():
+    """Of a group: those that are named, in their order; the others have none."""
+    size = dist.get_world_size()
+    ranks = list(range(size))[1:]
+    part = dist.split_group(split_ranks=[ranks])
+    if dist.get_rank() == 0:
+        assert part == dist.GroupMember.NON_GROUP_MEMBER
+        return
+    assert dist.get_backend(part) == "syncopate" and dist.get_process_group_ranks(part) == ranks
+    ours, gloos = torch.ones(3) * dist.get_rank(), torch.ones(3).double()
+    dist.all_reduce(ours, group=part)
+    dist.all_reduce(gloos, group=part)
+    assert ours.eq(sum(ranks)).all() and gloos.eq(len(ranks)).all()
+    dist.destroy_process_group(part)
+
+
+def refused(part, call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except ValueError as error:
+        assert part in str(error) and "\n" not in str(error), error
+    else:
+        raise AssertionError(part)
+
+
+def refusals():
+    """By name, before anything is sent; the group stays as it is."""
+    refused("SUM of torch.int16: the backend 'syncopate' has reductions of float32,", dist.all_reduce, torch.ones(2).short())
+    refused("BAND of torch.float64: the backend 'syncopate' has SUM,", dist.all_reduce, torch.ones(2).double(), dist.ReduceOp.BAND)
+    refused("AVG of torch.int64", dist.reduce, torch.ones(2).long(), 0, dist.ReduceOp.AVG)
+    rank, size = dist.get_rank(), dist.get_world_size()
+    outputs = [torch.ones(3 if (rank, giver) == (0, 1) else 2) for giver in range(size)]
+    told = "rank 1 has 2 elements for rank 0, which has room for 3"  # to all, also those whose own sizes are right
+    refused(told, dist.all_to_all, outputs, [torch.ones(2) for _ in range(size)])
+    dist.all_reduce(torch.ones(2).double())
+
+
 def counted():
     """By operation; what is ours is not there."""
     before = sy.gloo_figures()
@@ -167,6 +204,9 @@ def main():
     for operation in (any_source, sparse, strided, objects):
         same(operation)
     out_of_order()
+    if hasattr(dist, "split_group") and hasattr(dist.ProcessGroup, "split_group"):
+        split()
+    refusals()
     counted()
     dist.destroy_process_group()
     print("all is as over gloo")

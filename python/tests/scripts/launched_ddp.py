@@ -1,7 +1,7 @@
 """A script of torch.distributed's alone, as run_experiment starts it: launched_ddp.py WAY STEPS.
 
-WAY: backend (ours under DistributedDataParallel), twice (the same, two batches a step), by-hand (sums over ours, without it),
-alone (nothing of ours: plain gloo).
+WAY: backend (ours under DistributedDataParallel), twice (the same, two batches a step), doubles (the same with a model of
+64-bit floats), by-hand (sums over ours, without it), alone (nothing of ours: plain gloo).
 """
 
 import sys
@@ -16,13 +16,15 @@ def main(way, steps):
     dist.init_process_group("gloo" if way == "alone" else "syncopate")
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(20, 30), nn.BatchNorm1d(30), nn.ReLU(), nn.Linear(30, 2))
+    dtype = torch.float64 if way == "doubles" else torch.float32
+    model.to(dtype)
     trained = model if way == "by-hand" else nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     random = torch.Generator().manual_seed(dist.get_rank())
     for step in range(int(steps)):
         optimizer.zero_grad()
         for _ in range(2 if way == "twice" else 1):
-            x = torch.randn(16, 20, generator=random)
+            x = torch.randn(16, 20, generator=random, dtype=dtype)
             loss = nn.functional.cross_entropy(trained(x), (x.sum(1) > 0).long())
             figure = loss.detach()
             dist.all_reduce(figure)  # no part of a step

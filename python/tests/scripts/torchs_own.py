@@ -21,7 +21,7 @@ def main(names):
         pass
 
     torch.set_num_threads(1)
-    dist.init_process_group(os.environ["BACKEND"])
+    dist.init_process_group(os.environ.get("GROUP", "syncopate"))
     for name in names:
         test = Tests(name)
         test.rank = dist.get_rank()
