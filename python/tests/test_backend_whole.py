@@ -47,6 +47,7 @@ def test_an_abort_ends_every_wait():
     told = lines(ended[0].out)
     for what in WAITS:
         assert re.match(r"SyncopateError after [0-9]\.\d s: the group was aborted", told[what]), ended[0]
+        assert told[f"{what}'s abort"] == "nothing was raised", "and waits for nothing itself"
 
 
 @pytest.mark.parametrize("how, seconds, limit", [("timeout", 3, 3), ("set", 60, 2)])

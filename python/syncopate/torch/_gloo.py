@@ -113,10 +113,11 @@ class Gloo:
         threading.Thread(target=work.run, name=f"syncopate gloo {what}", daemon=True).start()
         return work
 
-    def ended(self, work: GlooWork) -> None:
+    def left(self, work: GlooWork) -> None:
+        """Nobody waits in gloo for it any more."""
         with self._lock:
             self._under_way.discard(work)
-        self.ended_at = time.monotonic()
+        self._drop()
 
     def set_timeout(self, timeout: float) -> None:
         self.timeout = timeout
@@ -130,16 +131,22 @@ class Gloo:
             under_way = list(self._under_way)
         for work in under_way:
             work.fail(self._closed)
-        self._group = None
+        self._drop()
+
+    def _drop(self) -> None:
+        """The end of gloo's group waits for what it does: so who leaves it last brings it about, and not who closes this."""
+        with self._lock:
+            if self._closed is None or self._under_way:
+                return
+            group, self._group = self._group, None
+        del group
 
 
 class GlooWork(Work):
     """An operation of gloo's. A thread waits for it: gloo's own wait ends neither when a rank is lost nor by an abort, and what
     two ranks send each other gloo does not say to be done before somebody waits."""
 
-    def __init__(
-        self, gloo: Gloo, inner: Any, what: str, tensors: Any, finish: Callable[[], None], peers: str
-    ) -> None:
+    def __init__(self, gloo: Gloo, inner: Any, what: str, tensors: Any, finish: Callable[[], None], peers: str) -> None:
         super().__init__(gloo.works, 0, what, tensors, finish)
         self._gloo, self._inner, self._peers = gloo, inner, peers
         self._lock = threading.Lock()
@@ -153,6 +160,7 @@ class GlooWork(Work):
         except Exception as raised:
             error = raised
         self._settle(error)
+        self._gloo.left(self)
 
     def wait(self, timeout=None):
         """As our own: a rank is late when the group's timeout has passed, and nothing of gloo's has ended in it."""
@@ -216,7 +224,7 @@ class GlooWork(Work):
             self._has_ended.set()
             promise = self._promise
         self._finish = _nothing
-        self._gloo.ended(self)
+        self._gloo.ended_at = time.monotonic()
         if promise is not None:
             promise.set_result(self)
 

@@ -61,8 +61,11 @@ def of_rank_0(how, groups, store):
 
     def end(what, group):
         if how == "abort":
-            threading.Timer(0.3, group.abort).start()
-        if how == "shorter":
+            aborting = threading.Timer(0.3, told, (f"{what}'s abort", group.abort))
+            aborting.start()
+            told(what, works[what].wait)
+            aborting.join(LATER / 4)
+        elif how == "shorter":
             told(what, lambda: works[what].wait(timedelta(seconds=0.3)))
         else:
             told(what, works[what].wait)
