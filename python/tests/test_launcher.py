@@ -272,7 +272,8 @@ def test_what_gloo_does_of_a_run_is_measured_as_waiting_and_counted_apart(tmp_pa
     run = Run(tmp_path, "--mode=allreduce", "--workers=2", "--warmup-steps=2", script=["doubles", 20], file=DDP).end(0)
     steps = run.rows("steps.csv")
     assert len(steps) == 40 and all(float(row["exposed_wait_us"]) > 0 for row in steps)
-    assert all(int(row["bytes_out"]) < 8 * 752 for row in steps), "gradients do not go by ours"
+    later = [int(row["bytes_out"]) for row in steps if int(row["step"]) > 0]  # the first has what construction broadcasts, too
+    assert max(later) < 8 * 752, "gradients do not go by ours"
     told = re.fullmatch(r"(\d+) all_reduce; (\d+) bytes, [\d.]+ s waited", run.summary()["facts"]["gloo"])
     assert int(told[1]) >= 2 * 20 and int(told[2]) >= 20 * 8 * 752, "gradients and figures"
 
