@@ -7,7 +7,15 @@ pytest.importorskip("torch.testing._internal.common_distributed")
 if pytest.importorskip("importlib.util").find_spec("torch.testing._internal.distributed.distributed_test") is None:
     pytest.skip("this torch has no distributed_test", allow_module_level=True)
 
-# Those that need no GPU, no other backend and nothing that ours refuses.
+# Those that need no GPU and no other backend. What is left out, and why:
+#   *_cuda, *_nccl, *_multigpu, SyncBatchNorm, most of DistributedDataParallel's: they ask for GPUs, or for NCCL
+#   test_ddp_uneven_*, test_ddp_join_*, test_undefined_grad_parity_*, test_post_localSGD_*: for two GPUs, which "ddp" means there;
+#       what they are about is in scripts/sharded.py and scripts/backend_ddp.py, beside gloo
+#   test_batch_isend_irecv_op_err: for a device of its own for each rank
+#   test_monitored_barrier_gloo, *_rank_0_timeout: for gloo's texts and its choice of who fails; ours lets all go on
+#   test_barrier_timeout_*: for an error where the others come just as the timeout passes
+#   test_broadcast_object_list: skipped by torch
+# What is neither here nor named above has not been tried.
 NAMES = [
     "test_get_rank",
     "test_get_backend",
@@ -20,7 +28,6 @@ NAMES = [
     "test_gather_object",
     "test_gather_object_subgroup",
     "test_scatter_object_list",
-    "test_broadcast_object_list",
     "test_barrier",
     "test_barrier_group",
     "test_barrier_full_group",
@@ -55,6 +62,15 @@ NAMES = [
     "test_all_to_all_single_equal_split_complex",
     "test_all_to_all_single_unequal_split_complex",
     "test_monitored_barrier_gloo_subgroup",
+    *(f"test_all_gather_coalesced_{kind}" for kind in ("simple", "complex", "full_group", "with_empty")),
+    *(f"test_send_recv{kind}{by}" for kind in ("", "_any_source", "_with_tag") for by in ("", "_autograd_profiler")),
+    "test_send_recv_torch_profiler",
+    "test_batch_isend_irecv_gloo",
+    "test_batch_isend_irecv_gloo_tags",
+    "test_batch_isend_irecv_op_list_err",
+    "test_isend",
+    "test_isend_autograd_profiler",
+    "test_irecv",
     "test_DistributedDataParallelCPU",
     "test_DistributedDataParallelCPU_grad_is_view",
     "test_DistributedDataParallel_requires_grad",
@@ -67,4 +83,4 @@ NAMES = [
 
 def test_torchs_own_tests_pass_over_the_backend(tmp_path):
     for each in run("torchs_own.py", 3, *NAMES, TEMP_DIR=str(tmp_path)):
-        assert each.out.count("ok\n") > 0.9 * len(NAMES), each.out
+        assert each.out.count("ok\n") == len(NAMES), each.out

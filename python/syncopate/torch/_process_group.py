@@ -133,6 +133,10 @@ class SyncopateGroup(dist.ProcessGroup):
     def allgather(self, output_tensors, input_tensors, opts=None):
         return self._gather("all_gather", output_tensors, input_tensors)
 
+    def allgather_coalesced(self, output_lists, input_tensors, opts=None):
+        """Outputs are by rank first."""
+        return self._gather("all_gather", [list(of_ranks) for of_ranks in zip(*output_lists)], input_tensors)
+
     def _allgather_base(self, output, input_tensor, opts=None):
         return self.all_gather_single_coalesced([output], [input_tensor], opts)
 

@@ -135,6 +135,13 @@ def out_of_order():
     dist.barrier()
 
 
+def coalesced_gather(group):
+    own = [values(torch.float32), values(torch.float32)[:5].clone()]  # gloo wants one type
+    outputs = [[torch.empty_like(each) for each in own] for _ in range(dist.get_world_size())]
+    dist.all_gather_coalesced(outputs, own, group=group)
+    return [each for of_rank in outputs for each in of_rank]
+
+
 def split():
     """Of a group: those that are named, in their order; the others have none."""
     size = dist.get_world_size()
@@ -201,7 +208,7 @@ def main():
         same(moved, dtype)
         same(ring, dtype)
     same(ring, torch.float32, 7)
-    for operation in (any_source, sparse, strided, objects):
+    for operation in (any_source, sparse, strided, objects, coalesced_gather):
         same(operation)
     out_of_order()
     if hasattr(dist, "split_group") and hasattr(dist.ProcessGroup, "split_group"):
