@@ -30,6 +30,7 @@ using syncopate::Duration;
 using syncopate::Event;
 using syncopate::Status;
 using syncopate::Stream;
+using syncopate::TensorSpan;
 using syncopate::TimePoint;
 using syncopate::allreduce::DeviceCollective;
 
