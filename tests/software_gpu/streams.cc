@@ -237,6 +237,8 @@ void give_made(cudaStream_t handle, std::string name, Make make, bool is_awaited
   if (!stream.capture) {
     while (stream.pieces.size() >= kQueue) {
       if (do_some(1)) continue;
+      // Work that other processes take part in ends without this thread; a host that nobody calls waits for ever.
+      if (std::ranges::none_of(stream.pieces, &Piece::is_awaited)) break;
       find_fault(name + ": the stream's queue is full, and the call would wait, without a deadline");
       break;
     }

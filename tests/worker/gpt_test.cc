@@ -192,7 +192,7 @@ TEST_F(Gpt, SaysWhatIsWrongAndWhatWouldBeRight) {
       {"gpt:0-4-64", "layers must be 1 to 64, heads 1 to 64, the width 1 to 4096"},
       {"gpt:2-4-9999", "the width 1 to 4096"},
       {"gpt:2-4-66", "the width 66 must be a multiple of the 4 heads"},
-      {"gptx", "is no model of texts"},
+      {"gptx", "did you mean gpt?"},
   };
   for (const auto& [spec, message] : cases) {
     const auto model = make_model(spec, form_of_text(8, 8), 1, *reference_);

@@ -283,6 +283,7 @@ void CudaBackend::upload(ConstFloats host, Out tensor) {
     return;
   }
   const Floats floats = conversion_of(tensor.size());
+  if (!ready()) return;
   keep(exchange_->upload(std::as_bytes(host), std::as_writable_bytes(floats)));
   if (ready()) device_.compute().convert(floats, tensor);
 }
@@ -290,7 +291,8 @@ void CudaBackend::upload(ConstFloats host, Out tensor) {
 ConstFloats CudaBackend::host_view(In tensor) {
   if (tensor.type() != ElementType::kFloat32) {
     const Floats floats = conversion_of(tensor.size());
-    if (ready()) device_.compute().convert(tensor, floats);
+    if (!ready()) return {};
+    device_.compute().convert(tensor, floats);
     tensor = floats;
   }
   const Result<std::span<const std::byte>> view = exchange_->view(tensor.bytes());

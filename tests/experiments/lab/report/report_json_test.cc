@@ -78,7 +78,7 @@ TEST(ReportJson, HasTheseFigures) {
       "machine/own machine/others machine/steal machine/throttled machine/waiting machine/load_average_before "
       "machine/load_average_after machine/mhz_before machine/mhz_after machine/governor staleness_mean "
       "staleness_p95 staleness_max staleness_histogram/0/staleness staleness_histogram/0/steps "
-      "staleness_histogram/0/train_loss staleness_histogram/0/excess_train_loss dropped ");
+      "staleness_histogram/0/train_loss staleness_histogram/0/excess_train_loss dropped loss_scale skipped_steps ");
 }
 
 std::string results_page() {

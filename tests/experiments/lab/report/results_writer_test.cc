@@ -71,6 +71,8 @@ StepRecord sample_step() {
   step.core_wait = std::chrono::microseconds(30);
   step.compute_core_wait = std::chrono::microseconds(20);
   step.sync.backward_codec = std::chrono::microseconds(40);
+  step.sync.loss_scale = 65536;
+  step.sync.skipped = 1;
   step.sync.last_shard = 2;
   step.sync.last_shard_alone = std::chrono::microseconds(250);
   return step;
@@ -80,7 +82,7 @@ TEST(Csv, HasAValueForEachColumn) {
   const std::string row = steps_csv_row(2, 1, TimePoint() + std::chrono::seconds(1), sample_step(), true);
   EXPECT_EQ(row,
             "2,1,7,1,0,0.500000,2000.0,10.0,500.0,900.0,70.0,300.5,100.0,400.0,80.0,50.0,60.0,1000,2000,1.500,3,0.25,"
-            "30.0,20.0,40.0,2,250.0,"
+            "65536,1,30.0,20.0,40.0,2,250.0,"
             "64,0.875,0.25\n");
   EXPECT_EQ(std::ranges::count(row, ','), std::ranges::count(steps_csv_header(), ','));
   const std::string of_profile = steps_csv_row(2, 1, TimePoint(), sample_step(), false);
