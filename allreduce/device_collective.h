@@ -11,6 +11,8 @@
 
 namespace syncopate::allreduce {
 
+enum class Reduction { kSum, kMean };
+
 class DeviceCollective {
  public:
   virtual ~DeviceCollective() = default;
@@ -26,9 +28,9 @@ class DeviceCollective {
   // Once; the memory must outlive the collective. No failure: what cannot be prepared is used as it is.
   virtual void prepare(TensorSpan memory) = 0;
 
-  // Enqueues on `stream`: leaves the mean over all ranks in every rank's buffers, in place. The library may reduce
-  // those of one call together.
-  virtual Status all_reduce_mean(std::span<const TensorSpan> buffers, Stream& stream) = 0;
+  // Enqueues on `stream`: leaves the sum or mean over all ranks in every rank's buffers, in place. The library may
+  // reduce those of one call together. A mean of 16-bit numbers may be off by as much as 1/n rounded to 16 bits is.
+  virtual Status all_reduce(std::span<const TensorSpan> buffers, Reduction reduction, Stream& stream) = 0;
   // Enqueues on `stream`: copies the root's buffer to every rank's.
   virtual Status broadcast(TensorSpan buffer, int root, Stream& stream) = 0;
 

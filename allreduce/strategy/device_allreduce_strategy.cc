@@ -49,7 +49,8 @@ Status DeviceAllReduceStrategy::prepare() {
   for (std::unique_ptr<Event>& done : done_) {
     SYNCOPATE_ASSIGN_OR_RETURN(done, device_.make_event());
   }
-  for (const Range& range : buckets_in_backward_order(layout_, options_.bucket_bytes)) {
+  const std::size_t in_floats = options_.bucket_bytes * (sizeof(float) / size_of(options_.element));
+  for (const Range& range : buckets_in_backward_order(layout_, in_floats)) {
     Bucket& bucket = buckets_.emplace_back(Bucket{.range = range});
     for (Events& events : bucket.events) {
       for (std::unique_ptr<Event>* event :
@@ -78,7 +79,7 @@ void DeviceAllReduceStrategy::reduce(std::size_t index, const Event& gradients) 
   communication_->wait_for(gradients);
   communication_->record(*events.begin);
   const TensorSpan buffer = slice(replica_.arenas().model_gradients(), buckets_[index].range);
-  failure_ = collective_.all_reduce_mean(std::span(&buffer, 1), *communication_)
+  failure_ = collective_.all_reduce(std::span(&buffer, 1), reduction(), *communication_)
                  .in(fmt::format("step {}, bucket {}", begun_, index));
   communication_->record(*events.reduced);
 }
@@ -90,7 +91,7 @@ void DeviceAllReduceStrategy::reduce_together() {
   for (const Bucket& bucket : buckets_) buffers.push_back(slice(replica_.arenas().model_gradients(), bucket.range));
   communication_->wait_for(*events_of(buckets_.back()).ready);
   communication_->record(*events_of(buckets_.front()).begin);
-  failure_ = collective_.all_reduce_mean(buffers, *communication_).in(fmt::format("step {}", begun_));
+  failure_ = collective_.all_reduce(buffers, reduction(), *communication_).in(fmt::format("step {}", begun_));
   for (const Bucket& bucket : buckets_) {
     if (&bucket != &buckets_.front()) communication_->record(*events_of(bucket).begin);
     communication_->record(*events_of(bucket).reduced);
@@ -101,14 +102,16 @@ void DeviceAllReduceStrategy::gradients_complete() {
   if (!options_.overlap) reduce_together();
   if (!failure_.ok()) return;
   Stream& compute = device_.compute();
-  if (replica_.is_loss_scaled()) {
+  const bool begins_together = replica_.is_loss_scaled();
+  if (begins_together) {
     for (const Bucket& bucket : buckets_) compute.wait_for(*events_of(bucket).reduced);
+    compute.record(*events_of(buckets_.front()).update_begin);  // the search for overflows is the update's
   }
   replica_.begin_updates();
   for (const Bucket& bucket : buckets_) {
     const Events& events = events_of(bucket);
     compute.wait_for(*events.reduced);
-    compute.record(*events.update_begin);
+    if (!begins_together || &bucket != &buckets_.front()) compute.record(*events.update_begin);
     replica_.update(bucket.range);
     compute.record(*events.update_end);
   }

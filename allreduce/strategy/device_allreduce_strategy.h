@@ -18,7 +18,7 @@ namespace syncopate::allreduce {
 
 struct DeviceAllReduceOptions {
   OptimizerConfig optimizer;
-  std::size_t bucket_bytes = 1024 * 1024;
+  std::size_t bucket_bytes = 1024 * 1024;       // as they travel
   ElementType element = ElementType::kFloat32;  // that the model computes with: gradients travel in it
   bool overlap = true;                          // as AllReduceOptions::overlap
   Duration timeout = std::chrono::seconds(30);  // for join, and for each step
@@ -34,7 +34,7 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
         rendezvous_(rendezvous),
         options_(options),
         clock_(clock),
-        replica_(options.optimizer, device, options.element) {}
+        replica_(options.optimizer, device, options.element, sums() ? 1 / static_cast<float>(collective.size()) : 1) {}
 
   Resumable* resumable() override { return this; }
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
@@ -70,6 +70,9 @@ class DeviceAllReduceStrategy final : public SyncStrategy, public Resumable {
   };
 
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
+  // Whether gradients are summed on their way, and divided by the update: a mean of 16-bit numbers would not be exact.
+  bool sums() const { return options_.element != ElementType::kFloat32; }
+  Reduction reduction() const { return sums() ? Reduction::kSum : Reduction::kMean; }
   Status prove_same_layout();
   Status prepare();
   // The bucket's points of the step that was begun last.

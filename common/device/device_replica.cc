@@ -1,6 +1,7 @@
 #include "common/device/device_replica.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <memory>
@@ -20,6 +21,12 @@ constexpr const char* kLossScale = "loss_scale";
 OptimizerConfig without_decay(OptimizerConfig rule) {
   rule.weight_decay = 0;
   return rule;
+}
+
+bool is_loss_scale(std::span<const std::int64_t> counts) {
+  if (counts.size() != 3 || counts[1] < 0 || counts[1] >= LossScale::kGrowthSteps || counts[2] < 0) return false;
+  const auto factor = static_cast<std::uint64_t>(counts[0]);
+  return std::has_single_bit(factor) && factor <= static_cast<std::uint64_t>(LossScale::kMost);
 }
 
 Status wait_for_copies(Device& device, TimePoint deadline) {
@@ -92,7 +99,7 @@ Status DeviceReplica::save(TrainingState& state, TimePoint deadline) const {
 Status DeviceReplica::restore(const TrainingState& state, TimePoint deadline) {
   first_step_ = finished_ = state.step;
   if (const auto saved = state.counts.find(kLossScale); is_loss_scaled() && saved != state.counts.end()) {
-    if (saved->second.size() != 3) return Status::data_loss("restore: the loss scale is not three numbers");
+    if (!is_loss_scale(saved->second)) return Status::data_loss("restore: the loss scale is none that a step leaves");
     last_scale_ = {.factor = static_cast<float>(saved->second[0]),
                    .good_steps = static_cast<std::int32_t>(saved->second[1]),
                    .skipped_steps = static_cast<std::int32_t>(saved->second[2])};
@@ -122,7 +129,7 @@ void DeviceReplica::begin_step(const StepContext& step) {
     LossScale scale = last_scale_;
     scale.skipped_steps += i;
     const std::int64_t number = std::max<std::int64_t>(step.step + 1 - scale.skipped_steps, 1);
-    const UpdateStep update{step.learning_rate, 1.0f, number};
+    const UpdateStep update{step.learning_rate, share_, number};
     constants[0][scale.choice()] = constants_of(optimizer_, update);
     constants[1][scale.choice()] = constants_of(without_decay(optimizer_), update);
   }

@@ -26,9 +26,10 @@ namespace syncopate {
 
 class DeviceReplica {
  public:
-  // `device` must outlive the replica. `element` is the type that the model computes with.
-  DeviceReplica(const OptimizerConfig& optimizer, Device& device, ElementType element)
-      : optimizer_(optimizer), device_(device), element_(element) {}
+  // `device` must outlive the replica. `element` is the type that the model computes with. Updates multiply gradients,
+  // such as sums over replicas, by `share`.
+  DeviceReplica(const OptimizerConfig& optimizer, Device& device, ElementType element, float share = 1)
+      : optimizer_(optimizer), device_(device), element_(element), share_(share) {}
 
   // Once, before all else. The layout must have no row-sparse tables.
   Result<ParamArenas> allocate(const ParamLayout& layout);
@@ -72,6 +73,7 @@ class DeviceReplica {
   const OptimizerConfig optimizer_;
   Device& device_;
   const ElementType element_;
+  const float share_;
   ParamArenas arenas_;
   DeviceOptimizerState state_;
   std::vector<Range> undecayed_;

@@ -19,7 +19,8 @@
 namespace syncopate {
 
 struct LossScale {
-  // Those of PyTorch's GradScaler. All factors are powers of two: gradients lose no bits by them.
+  // The first and the steps are those of PyTorch's GradScaler, which has no bounds. All factors are powers of two:
+  // gradients lose no bits by them.
   static constexpr float kFirst = 65536, kLeast = 1, kMost = 16777216;
   static constexpr std::int32_t kGrowthSteps = 2000;
 

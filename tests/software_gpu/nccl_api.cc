@@ -146,9 +146,12 @@ void write_log(const ncclComm& comm, std::size_t bytes) {
   std::fclose(file);
 }
 
+// Instead of a root.
+constexpr int kMean = -1, kSum = -2;
+
 struct Operation {
   const char* name;
-  int root = -1;  // -1: the mean of all
+  int root = kMean;
   const void* send;
   void* receive;
   std::size_t count;
@@ -157,14 +160,15 @@ struct Operation {
   std::size_t bytes() const { return count * size_of(element); }
 };
 
-// Numbers of 16 bits are rounded after each sum, as they are on a ring.
+// Numbers of 16 bits are rounded after each sum, as they are on a ring, and so is a mean's share, by which they are
+// multiplied before, as in NCCLs that pass it as such a number.
 void take_result(const ncclComm& comm, const Operation& operation) {
   writes(operation.receive, operation.bytes());
   if (operation.root >= 0) {
     std::memcpy(operation.receive, comm.board->slot(operation.root), operation.bytes());
     return;
   }
-  const float share = 1.0f / static_cast<float>(comm.size);
+  const float share = operation.root == kSum ? 1 : rounded_to(operation.element, 1.0f / static_cast<float>(comm.size));
   std::vector<float> sums(operation.count), part(operation.count);
   for (int rank = 0; rank < comm.size; ++rank) {
     load(comm.board->slot(rank), operation.count, operation.element, part.data());
@@ -183,7 +187,7 @@ Progress carry_out(ncclComm& comm, const Operation& operation, std::uint64_t num
     }
     reads(operation.send, operation.bytes());
     std::memcpy(comm.board->slot(comm.rank), operation.send, operation.bytes());
-    comm.board->me().what = operation.bytes() * 100 + static_cast<std::uint64_t>(operation.root + 1);
+    comm.board->me().what = operation.bytes() * 100 + static_cast<std::uint64_t>(operation.root - kSum);
     comm.board->me().begun = number;
     has_begun = true;
   }
@@ -360,8 +364,10 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* plac
 
 ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t operation,
                            ncclComm_t comm, cudaStream_t stream) {
-  if (operation != ncclAvg) find_fault("ncclAllReduce: an operation that is not modelled");
-  return operate({.name = "ncclAllReduce", .send = send, .receive = receive, .count = count}, type, comm, stream);
+  if (operation != ncclAvg && operation != ncclSum) find_fault("ncclAllReduce: an operation that is not modelled");
+  const int kind = operation == ncclSum ? kSum : kMean;
+  return operate({.name = "ncclAllReduce", .root = kind, .send = send, .receive = receive, .count = count}, type, comm,
+                 stream);
 }
 
 ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root,

@@ -106,11 +106,12 @@ class NcclCollective final : public DeviceCollective {
     }
   }
 
-  Status all_reduce_mean(std::span<const TensorSpan> buffers, Stream& stream) override {
+  Status all_reduce(std::span<const TensorSpan> buffers, Reduction reduction, Stream& stream) override {
+    const ncclRedOp_t operation = reduction == Reduction::kSum ? ncclSum : ncclAvg;
     return give(stream, "ncclAllReduce", [&](ncclComm_t communicator) {
       return grouped(buffers, [&](TensorSpan buffer) {
-        return ncclAllReduce(buffer.address(), buffer.address(), buffer.size(), type_of(buffer), ncclAvg, communicator,
-                             raw(stream));
+        return ncclAllReduce(buffer.address(), buffer.address(), buffer.size(), type_of(buffer), operation,
+                             communicator, raw(stream));
       });
     });
   }

@@ -99,7 +99,7 @@ Status validate_job(const ResolvedRun& config) {
   if (config.precision == worker::Precision::kFp16 && !may_capture_steps(config)) {
     return Status::invalid_argument(
         "--precision=fp16: a step whose gradients overflow is skipped by all ranks together, which --mode=local and "
-        "--collective=nccl do; use --precision=bf16");
+        "--mode=allreduce with --collective=nccl do; use one of them, or --precision=bf16");
   }
   SYNCOPATE_RETURN_IF_ERROR(validate_asynchronous_gossip(config));
   if (sums_among_workers(config) && is_nccl(config.collective) && !config.bucket_bytes) {

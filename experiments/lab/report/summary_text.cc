@@ -166,7 +166,7 @@ std::string straggler_lines(const RunReport& report) {
 
 std::string loss_scale_line(const RunReport& report) {
   const std::int64_t skipped = report.skipped_steps.value_or(0);
-  const std::string of_steps = skipped == 0 ? "no step was skipped"
+  const std::string of_steps = skipped == 0 ? "no step of this run was skipped"
                                             : fmt::format("{} step{} skipped, whose gradients were not finite", skipped,
                                                           skipped == 1 ? "" : "s");
   return line("loss scale", fmt::format("{} in the last step; {}", *report.loss_scale, of_steps));

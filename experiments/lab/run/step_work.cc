@@ -32,16 +32,19 @@ Result<StepWork> step_work(const ResolvedRun& config) {
   const double state = kFloat * static_cast<double>(state_floats(optimizer_of(config).kind));
   // The model's own, beside those that updates are added to (ParamArenas).
   const double rounded = type == ElementType::kFloat32 ? 0 : static_cast<double>(size_of(type));
-  const double read = kFloat + gradient + state, written = kFloat + rounded + state;
+  // Beside the update itself: the search for overflows reads all gradients, and a kernel settles the loss scale.
+  const bool is_scaled = type == ElementType::kFloat16;
+  const double read = kFloat + gradient * (is_scaled ? 2 : 1) + state, written = kFloat + rounded + state;
   // One batch is copied while the other is trained (worker/staged_batches.h).
   const int numbers = form.values() + form.id_columns() + form.labels + (form.regression ? 1 : 0);
   const double next_batch = kFloat * config.batch_size * numbers;
-  return StepWork{
-      .forward = operations_of(step.forward),
-      .backward = operations_of(step.backward),
-      .update = {.name = fmt::format("update of {} weights", step.weights), .bytes = weights * (read + written)},
-      .arena_bytes = weights * (kFloat + rounded + gradient + state),
-      .activation_bytes = static_cast<double>(step.activation_bytes) + next_batch};
+  return StepWork{.forward = operations_of(step.forward),
+                  .backward = operations_of(step.backward),
+                  .update = {.name = fmt::format("update of {} weights", step.weights),
+                             .bytes = weights * (read + written),
+                             .launches = is_scaled ? 3 : 1},
+                  .arena_bytes = weights * (kFloat + rounded + gradient + state),
+                  .activation_bytes = static_cast<double>(step.activation_bytes) + next_batch};
 }
 
 }  // namespace syncopate::experiments

@@ -27,7 +27,8 @@ class WithAConstantPeer final : public DeviceCollective {
   const char* name() const override { return "constant"; }
   std::string description() const override { return "a constant peer"; }
   void prepare(TensorSpan memory) override { prepared = memory; }
-  Status all_reduce_mean(std::span<const TensorSpan> buffers, Stream& stream) override {
+  Status all_reduce(std::span<const TensorSpan> buffers, Reduction reduction, Stream& stream) override {
+    EXPECT_EQ(reduction, Reduction::kMean);
     ++calls;
     if (!failure.ok()) return failure;
     for (const TensorSpan buffer : buffers) {

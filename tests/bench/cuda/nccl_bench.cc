@@ -33,6 +33,7 @@ using syncopate::Stream;
 using syncopate::TensorSpan;
 using syncopate::TimePoint;
 using syncopate::allreduce::DeviceCollective;
+using syncopate::allreduce::Reduction;
 
 struct Options {
   std::vector<int> ranks{2};
@@ -83,7 +84,7 @@ class Rank {
   }
 
  private:
-  Status mean(TensorSpan buffer) { return collective_.all_reduce_mean({&buffer, 1}, *stream_); }
+  Status mean(TensorSpan buffer) { return collective_.all_reduce({&buffer, 1}, Reduction::kMean, *stream_); }
 
   Times timed(std::span<float> buffer, int operations) {
     barrier();

@@ -139,10 +139,13 @@ TEST_F(DeviceReplicas, GoOnWithTheLossScaleThatWasSaved) {
   EXPECT_EQ(download(std::span<const float>(after.arenas().weights)),
             download(std::span<const float>(before.arenas().weights)));
 
-  state.counts["loss_scale"] = {1};
-  DeviceReplica wrong(kAdam, device(), ElementType::kFloat16);
-  ASSERT_TRUE(wrong.allocate(layout()).ok());
-  EXPECT_EQ(wrong.restore(state, soon()).code(), Code::kDataLoss);
+  for (const std::vector<std::int64_t>& wrong : std::vector<std::vector<std::int64_t>>{
+           {1}, {0, 0, 0}, {3, 0, 0}, {-2, 0, 0}, {1 << 25, 0, 0}, {1, -1, 0}, {1, 2000, 0}, {1, 0, -1}}) {
+    state.counts["loss_scale"] = wrong;
+    DeviceReplica replica(kAdam, device(), ElementType::kFloat16);
+    ASSERT_TRUE(replica.allocate(layout()).ok());
+    EXPECT_EQ(replica.restore(state, soon()).code(), Code::kDataLoss);
+  }
 }
 
 TEST(LossScale, GrowsAfterManyGoodStepsAndStaysWithinItsBounds) {

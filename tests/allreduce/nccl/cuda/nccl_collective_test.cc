@@ -52,7 +52,7 @@ class Rank {
       const std::size_t begin = kElements * part / parts, end = kElements * (part + 1) / parts;
       buffers.push_back(buffer_.subspan(begin, end - begin));
     }
-    return collective_->all_reduce_mean(buffers, *stream_);
+    return collective_->all_reduce(buffers, Reduction::kMean, *stream_);
   }
   Stream& stream() { return *stream_; }
   const Event& event() { return *event_; }
@@ -106,7 +106,7 @@ std::string use_collective(Place& place) {
   for (int turn = 0; turn < 20; ++turn) {
     rank.fill(static_cast<float>(place.rank + turn));
     if (const Status status = rank.mean(1 + static_cast<std::size_t>(turn) % 4); !status.ok()) {
-      return "all_reduce_mean: " + text_of(status);
+      return "all_reduce: " + text_of(status);
     }
     const float mean = static_cast<float>(turn) + static_cast<float>(size - 1) / 2;
     if (const std::string wrong = rank.differs_from(mean); !wrong.empty()) return "mean: " + wrong;
@@ -219,7 +219,7 @@ std::string launch_in_vain(Place& place) {
 
   if (const Status status = device.begin_capture(); !status.ok()) return text_of(status);
   const TensorSpan buffer = rank.buffer();
-  const Status captured = rank.collective().all_reduce_mean({&buffer, 1}, device.compute());
+  const Status captured = rank.collective().all_reduce({&buffer, 1}, Reduction::kMean, device.compute());
   const Result<std::unique_ptr<Graph>> graph = device.end_capture();
   if (!captured.ok()) return text_of(captured);
   if (!graph.ok()) return text_of(graph.status());
