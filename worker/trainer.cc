@@ -354,6 +354,7 @@ class Training {
   Duration straggled() const { return parts_.straggling == nullptr ? Duration{} : parts_.straggling->waited(); }
 
   double learning_rate() const {
+    if (hooks_.learning_rate) return hooks_.learning_rate();
     const LearningRateContext context{options_.base_learning_rate, options_.minibatch_growth, options_.steps_per_epoch,
                                       options_.total_steps};
     return learning_rate_at(options_.schedule, context, global_batch());

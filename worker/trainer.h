@@ -63,6 +63,8 @@ struct TrainerHooks {
   std::function<Status(const NotFinite& what)> not_finite;
   // Returns whether the next gradient is to hold a NaN, which a person has asked for. Called once a step.
   std::function<bool()> plants_nan;
+  // Returns the rate of the step that begins, in place of the schedule's.
+  std::function<double()> learning_rate;
   // Called after the last step, before this worker leaves the others.
   std::function<Status()> leaving;
 };

@@ -91,6 +91,10 @@ void with_rule(const OptimizerConfig& config, const UpdateStep& step, const Work
       return work(
           [c = update_rule::ftrl_constants(config, step)](float* w, const float* g, float* z, float* squares,
                                                           std::size_t n) { apply_ftrl(w, g, z, squares, n, c); });
+    case OptimizerKind::kMean:
+      return work([=](float* w, const float* g, float*, float*, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) w[i] = plain.scale * g[i];
+      });
   }
 }
 
@@ -99,6 +103,7 @@ void with_rule(const OptimizerConfig& config, const UpdateStep& step, const Work
 std::size_t state_floats(OptimizerKind kind) {
   switch (kind) {
     case OptimizerKind::kSgd:
+    case OptimizerKind::kMean:
       return 0;
     case OptimizerKind::kMomentum:
     case OptimizerKind::kAdagrad:

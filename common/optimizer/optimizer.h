@@ -17,7 +17,15 @@
 
 namespace syncopate {
 
-enum class OptimizerKind { kSgd, kMomentum, kAdam, kAdamW, kAdagrad, kFtrl };
+enum class OptimizerKind {
+  kSgd,
+  kMomentum,
+  kAdam,
+  kAdamW,
+  kAdagrad,
+  kFtrl,
+  kMean,  // makes no update: leaves the mean gradient in place of the weights, for whoever makes it elsewhere
+};
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kSgd;

@@ -202,6 +202,7 @@ std::string model_spec(const RunSettings& config) {
 }
 
 OptimizerConfig optimizer_of(const ResolvedRun& config) {
+  if (config.script != nullptr) return config.script->update;
   OptimizerConfig optimizer;
   const OptimizerTraits& traits = traits_of(config.optimizer);
   optimizer.kind = corrects_momentum(config) ? OptimizerKind::kSgd : traits.kind;

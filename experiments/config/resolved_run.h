@@ -4,15 +4,24 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/optimizer/optimizer.h"
+#include "common/param_layout.h"
 #include "common/trace/trace_plan.h"
 #include "experiments/config/run_settings.h"
 
 namespace syncopate::experiments {
+
+// What a script trains whose ranks are simulated, and by which update.
+struct ScriptModel {
+  ParamLayout layout;
+  OptimizerConfig update;
+};
 
 struct ResolvedRun : RunSettings {
   int workers = 1;
@@ -27,11 +36,12 @@ struct ResolvedRun : RunSettings {
   std::int64_t chunk_bytes = 256 * 1024;
   CollectiveKind collective = CollectiveKind::kBySize;
   double learning_rate = 0.001;
-  int batch_size = 64;               // samples per step and worker
-  int warmup_steps = 10;             // of each worker
-  double stall_warning_seconds = 5;  // 0: never
-  std::string output;                // the folder of the results
-  std::string compared;              // of a program of one's own: what all rows ask of it (asked_of_program)
+  int batch_size = 64;                             // samples per step and worker
+  int warmup_steps = 10;                           // of each worker
+  double stall_warning_seconds = 5;                // 0: never
+  std::string output;                              // the folder of the results
+  std::shared_ptr<const ScriptModel> script = {};  // of a simulated run of a script, once that has begun
+  std::string compared;  // of a program of one's own: what all rows ask of it (asked_of_program)
 };
 
 // Returns whether some processes of the run are on other hosts than the coordinator, which no simulated ones are.

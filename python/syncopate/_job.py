@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
-from syncopate import _core, _elastic
+from syncopate import _core, _elastic, _ranks
 from syncopate.errors import PeerLost, SyncopateError
 
 
@@ -183,12 +183,22 @@ def begin(
     if not timeout > 0:
         raise ValueError(f"timeout={timeout}: must be seconds above 0")
     rank, size, local_rank = _core.rank_place()
-    rendezvous = rendezvous_of(rank, size, _jobs)
-    tracer = _core.Tracer.make(trace) if trace else None
-    group = join(rank, size, wire, timeout, rendezvous, shape, tracer=tracer)
+    if _ranks.link() is not None:
+        from syncopate.torch._simulated import SimulatedCommunicator, SimulatedGroup
+
+        if elastic:
+            raise ValueError("an elastic job in a simulated run, which loses no rank: leave elastic out")
+        rendezvous, tracer = None, None
+        group = SimulatedGroup(_ranks.link(), timeout)
+        communicator = SimulatedCommunicator(_ranks.link())
+    else:
+        rendezvous = rendezvous_of(rank, size, _jobs)
+        tracer = _core.Tracer.make(trace) if trace else None
+        group = join(rank, size, wire, timeout, rendezvous, shape, tracer=tracer)
+        communicator = _core.Communicator.connect(group, "main")
     _job = Job(
         group=group,
-        communicator=_core.Communicator.connect(group, "main"),
+        communicator=communicator,
         rank=rank,
         size=size,
         local_rank=local_rank,

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from syncopate import _ranks
+
 NAME = "syncopate"
 # The process whose steps run_experiment is told of: the first that it has started which imports torch, and no child of it.
 _WATCHED = "SYNCOPATE_WATCHED"
@@ -17,11 +19,13 @@ def register() -> None:
 
     if not dist.is_available() or hasattr(dist.Backend, NAME.upper()):
         return
+    _ranks.become()
     try:
         dist.Backend.register_backend(NAME, _connect, devices=["cpu"])
     except TypeError:  # torch before 2.0
         dist.Backend.register_backend(NAME, _connect)
-    if "SYNCOPATE_STEP_FILE" in os.environ and os.environ.setdefault(_WATCHED, str(os.getpid())) == str(os.getpid()):
+    is_measured = "SYNCOPATE_STEP_FILE" in os.environ or _ranks.link() is not None
+    if is_measured and os.environ.setdefault(_WATCHED, str(os.getpid())) == str(os.getpid()):
         _check_first_update()
 
 

@@ -110,6 +110,8 @@ cudaError_t with_rule(const OptimizerConfig& rule, Call call) {
       return call(Adagrad());
     case OptimizerKind::kFtrl:
       return call(Ftrl());
+    case OptimizerKind::kMean:
+      break;  // nobody updates elsewhere than on the device
   }
   return cudaErrorInvalidValue;
 }

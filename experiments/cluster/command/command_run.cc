@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "experiments/cluster/command/command_monitor.h"
 #include "experiments/cluster/command/command_process.h"
 #include "experiments/cluster/command/free_port.h"
+#include "experiments/cluster/command/new_lines.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -24,32 +24,6 @@ constexpr std::chrono::milliseconds kTick{100};
 constexpr Duration kPatience = std::chrono::seconds(10);
 // What relays may take to end what they have started, before their remote shells are killed.
 constexpr Duration kRelaysEndWithin = std::chrono::seconds(5);
-
-// The lines that are appended to a file.
-class NewLines {
- public:
-  explicit NewLines(std::string path) : path_(std::move(path)) {}
-
-  // Returns the whole lines that are new; at the end of the run also one that is not whole.
-  std::vector<std::string> read(bool is_last) {
-    std::ifstream file(path_);
-    file.seekg(read_to_);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    std::vector<std::string> lines;
-    for (std::size_t end; (end = text.find('\n')) != std::string::npos || (is_last && !text.empty());) {
-      end = std::min(end, text.size());
-      lines.push_back(text.substr(0, end));
-      const std::size_t taken = std::min(end + 1, text.size());
-      read_to_ += static_cast<std::streamoff>(taken);
-      text.erase(0, taken);
-    }
-    return lines;
-  }
-
- private:
-  const std::string path_;
-  std::streamoff read_to_ = 0;
-};
 
 std::map<int, std::string> other_hosts(const JobPlan& plan) {
   std::map<int, std::string> hosts;

@@ -24,6 +24,7 @@ Result<worker::SampleForm> form_of_data(const RunSettings& config) {
 }
 
 Result<ParamLayout> layout_of(const ResolvedRun& config) {
+  if (config.script != nullptr) return config.script->layout;
   if (is_profile(config)) {
     SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, profile_of(config));
     ParamLayout layout;

@@ -18,8 +18,15 @@
 #include "experiments/config/resolved_run.h"
 #include "worker/data/open_dataset.h"
 #include "worker/model.h"
+#include "worker/work.h"
 
 namespace syncopate::experiments {
+
+// What a worker trains where that is not the run's to say: a program of the person's own computes its gradients.
+class OwnTraining : public worker::Model, public worker::Work {
+ public:
+  virtual double learning_rate() const = 0;  // of the step that next() has returned
+};
 
 class ProcessHost {
  public:
@@ -63,6 +70,8 @@ class ProcessHost {
   // worker::make_model() does.
   virtual Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                             worker::ComputeBackend& backend) = 0;
+  // The model that make_model() has made, if it also says what is trained with it; else null.
+  virtual OwnTraining* own_training() { return nullptr; }
 };
 
 }  // namespace syncopate::experiments

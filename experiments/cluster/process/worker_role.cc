@@ -282,7 +282,8 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
                                        .restored = carried_ && goes_on(membership) ? &*carried_ : nullptr,
                                        .health = health_.options()};
   std::optional<worker::UntilUpdated> until_updated;
-  worker::Work* work = shared_work_ ? &*shared_work_ : nullptr;
+  worker::Work* work = context_.host.own_training();
+  if (shared_work_) work = &*shared_work_;
   if (const int needed = batches_a_step(config_); needed < config_.workers) {
     work = &until_updated.emplace(batches(), replicas.strategy(), needed, total_steps() * config_.workers);
   }
@@ -357,6 +358,9 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
   };
   hooks.not_finite = [this, &pause](const worker::NotFinite& what) { return health_.report(what, pause); };
   if (!config_.faults.empty()) hooks.plants_nan = [this] { return std::exchange(plants_nan_, false); };
+  if (const OwnTraining* const own = context_.host.own_training()) {
+    hooks.learning_rate = [own] { return own->learning_rate(); };
+  }
   hooks.leaving = [this] { return context_.control.ask_leave(deadline()); };
   hooks.evaluation_due = [this, &strategy = replicas.strategy()](std::int64_t steps_done) {
     stamp_.steps_done = steps_done;

@@ -106,7 +106,7 @@ class SimulatedRuntime final : public ClusterRuntime {
   Status live(std::size_t process) {
     const ProcessSpec& spec = plan_.processes[process];
     Activity activity;
-    SimulatedHost host(world_, threads_, plane_, compute_, process);
+    SimulatedHost host(world_, threads_, plane_, compute_, process, spec.rank);
     const auto end_process = [this, process](ExitCode code) {
       end(process, {.exit_code = static_cast<int>(code)});
       world_.kill(processes_[process].group);

@@ -1,6 +1,8 @@
 // SimulatedHost: what a process of a simulated cluster finds where it lives.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,11 +14,16 @@
 
 namespace syncopate::experiments {
 
+// Makes what worker `rank` trains, which takes its time by `sleep`. The clock outlives it.
+using OwnTrainingMaker =
+    std::function<std::unique_ptr<OwnTraining>(int rank, const Clock& clock, std::function<void(Duration)> sleep)>;
+
 // How a run's workers compute.
 struct SimulatedCompute {
   ComputeTimes times;
   ProcessingTimes processing = {};
   std::optional<Phantom> phantom = {};  // in place of a model that computes
+  OwnTrainingMaker own = {};            // the same; the times are its own
 
   std::int64_t scale() const { return phantom ? phantom->scale : 1; }
 };
@@ -25,8 +32,8 @@ class SimulatedHost final : public ProcessHost {
  public:
   // All must outlive it.
   SimulatedHost(simulation::World& world, Threads& threads, DataPlane& plane, const SimulatedCompute& compute,
-                std::size_t process)
-      : world_(world), threads_(threads), plane_(plane), compute_(compute), process_(process) {}
+                std::size_t process, int rank)
+      : world_(world), threads_(threads), plane_(plane), compute_(compute), process_(process), rank_(rank) {}
 
   Threads& threads() override { return threads_; }
   bool computes_here() const override { return false; }
@@ -51,6 +58,7 @@ class SimulatedHost final : public ProcessHost {
   Status keep_links(const std::string&, const allreduce::GroupLinks&) override { return {}; }
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override;
+  OwnTraining* own_training() override { return own_; }
 
  private:
   simulation::World& world_;
@@ -58,6 +66,8 @@ class SimulatedHost final : public ProcessHost {
   DataPlane& plane_;
   const SimulatedCompute& compute_;
   const std::size_t process_;
+  const int rank_;  // in its role
+  OwnTraining* own_ = nullptr;
 };
 
 }  // namespace syncopate::experiments

@@ -17,12 +17,11 @@ Result<ComputeTimes> SoloTimes::computing(const ResolvedRun& config) {
   return computing_.emplace(key, std::move(times)).first->second;
 }
 
-Result<ProcessingTimes> SoloTimes::processing(const ResolvedRun& config) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));
+ProcessingTimes SoloTimes::processing(const ResolvedRun& config, const ParamLayout& layout) {
   const std::size_t elements = elements_to_measure(layout);
   const bool encodes = compresses(config) && may_compress(config) && codec_of(config).kind != CodecKind::kPowerSgd;
-  const std::string key =
-      fmt::format("{} {} {}", elements, name_of(config.optimizer), encodes ? to_string(config.compress) : "");
+  const std::string key = fmt::format("{} {} {}", elements, static_cast<int>(optimizer_of(config).kind),
+                                      encodes ? to_string(config.compress) : "");
   if (const auto known = processing_.find(key); known != processing_.end()) return known->second;
   ProcessingTimes times{.sum = measure_sum(elements), .update = measure_update(optimizer_of(config), elements)};
   if (encodes) {

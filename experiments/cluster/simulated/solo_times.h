@@ -15,8 +15,8 @@ class SoloTimes {
  public:
   // The model's passes, on the run's data.
   Result<ComputeTimes> computing(const ResolvedRun& config);
-  // What is done with gradients and weights besides sending them. PowerSGD's products take no time.
-  Result<ProcessingTimes> processing(const ResolvedRun& config);
+  // What is done with gradients and weights, laid out so, besides sending them. PowerSGD's products take no time.
+  ProcessingTimes processing(const ResolvedRun& config, const ParamLayout& layout);
 
  private:
   // By all that they depend on.

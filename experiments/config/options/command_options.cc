@@ -16,8 +16,8 @@ struct OptionWithCommand {
   std::string_view variable = {};  // as OptionSpec::variable
 };
 
-// Most else is decided by the program itself: its model, its data, its update, how long it trains. What --cluster is
-// refused with, its rule says.
+// Most else is decided by the program itself: its model, its data, its update, how long it trains. What only a
+// simulated run of it can have, or no such run, its rules say (command_rules.cc).
 constexpr OptionWithCommand kWithCommand[] = {{"mode", "SYNCOPATE_MODE"},
                                               {"consistency", "SYNCOPATE_CONSISTENCY"},
                                               {"servers", "SYNCOPATE_SERVERS"},
@@ -40,6 +40,13 @@ constexpr OptionWithCommand kWithCommand[] = {{"mode", "SYNCOPATE_MODE"},
                                               {"output"},
                                               {"dry-run"},
                                               {"cluster"},
+                                              {"steps"},
+                                              {"collective"},
+                                              {"straggler"},
+                                              {"compute"},
+                                              {"processing"},
+                                              {"inside"},
+                                              {"network"},
                                               {"fabric"},
                                               {"hosts"},
                                               {"hostfile"},

@@ -6,15 +6,38 @@
 
 namespace syncopate::experiments {
 
+namespace {
+
+Status refusal(const ResolvedRun& config, const std::string& what, const char* why) {
+  return Status::invalid_argument(fmt::format("{}: {} (the program is {})", what, why, command_of(config)));
+}
+
+// Its ranks compute here, and all else is simulated.
+Status validate_simulated(const ResolvedRun& config) {
+  const ComputeModel& compute = config.compute;
+  if (!compute.is_solo() && !compute.step) {
+    return refusal(config, "--compute=" + compute.to_string(),
+                   "must be the time of a step, as in --compute=5ms, or solo: only the program knows its model");
+  }
+  if (config.elastic) {
+    return refusal(config, "--elastic", "no rank of a simulated run is lost; leave it out");
+  }
+  if (averages_weights(config)) {
+    return refusal(
+        config, "allreduce:" + averaging_of(config),
+        "averages weights, which is for Syncopate's own worker; use allreduce, or ps with local-sgd or easgd");
+  }
+  return {};
+}
+
+}  // namespace
+
 Status validate_command(const ResolvedRun& config) {
   if (!runs_command(config)) return {};
-  const auto refused = [&](const std::string& what, const char* why) {
-    return Status::invalid_argument(fmt::format("{}: {} (the program is {})", what, why, command_of(config)));
-  };
-  if (config.cluster == ClusterKind::kSimulated) {
-    return refused("--cluster=simulated",
-                   "a program of your own computes in real time; write a profile of its model with python -m "
-                   "syncopate.profile, and give that as --model=profile:FILE");
+  if (config.cluster == ClusterKind::kSimulated) return validate_simulated(config);
+  const auto refused = [&](const std::string& what, const char* why) { return refusal(config, what, why); };
+  if (config.steps) {
+    return refused("--steps", "the program itself says how long it trains; leave it out, or add --cluster=simulated");
   }
   if (config.launcher == LauncherKind::kMpirun) {
     return refused("--launcher=mpirun", "Syncopate's own launcher starts a program of your own; leave it out");

@@ -25,11 +25,13 @@ bool is_there(const std::string& path) {
 }
 
 bool measures_computing(const ResolvedRun& config) {
-  return config.cluster == ClusterKind::kSimulated && config.compute.is_solo() && !is_profile(config);
+  return config.cluster == ClusterKind::kSimulated && config.compute.is_solo() && !is_profile(config) &&
+         !runs_command(config);  // whose own steps are measured
 }
 
 bool measures_processing(const ResolvedRun& config) {
-  return config.cluster == ClusterKind::kSimulated && config.processing.source == ProcessingModel::Source::kSolo;
+  return config.cluster == ClusterKind::kSimulated && config.processing.source == ProcessingModel::Source::kSolo &&
+         !runs_command(config);  // only the program knows its tensors
 }
 
 // Returns the profile's file; empty where the model has none.
@@ -53,7 +55,7 @@ Result<ProcessingModel> processing_rates(const ResolvedRun& config, const std::s
   const std::string path = fmt::format("{}/{}.txt", folder, folder_of(what));
   if (!is_there(path)) {
     say(fmt::format("measuring {}, alone", what));
-    SYNCOPATE_ASSIGN_OR_RETURN(const ProcessingTimes times, SoloTimes().processing(config));
+    const ProcessingTimes times = SoloTimes().processing(config, layout);
     const auto rate = [](double seconds_a_byte) { return seconds_a_byte > 0 ? 1 / seconds_a_byte : 0; };
     const ProcessingModel measured{.source = ProcessingModel::Source::kGiven,
                                    .sum = rate(times.sum),

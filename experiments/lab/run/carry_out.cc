@@ -1,7 +1,6 @@
 #include "experiments/lab/run/carry_out.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "experiments/cluster/command/command_run.h"
 #include "experiments/cluster/coordinator/host_runtime.h"
 #include "experiments/cluster/simulated/simulated_cluster.h"
+#include "experiments/lab/run/simulate_script.h"
 #include "experiments/lab/run/simulated_compute_of.h"
 #include "experiments/lab/run/survey.h"
 
@@ -97,26 +97,16 @@ Result<RunOutcome> simulate_as_asked(const RunToCarryOut& run, const SimulatedCo
   return outcome;
 }
 
-// The seconds that end a wait. The usual ones are too short where the weights of many workers pass one link, as those
-// of one server do; virtual ones cost nobody anything.
-double timeout_of(const ResolvedRun& config, const ParamLayout& layout) {
-  const LinkShape link = config.shape.value_or(usual_simulated_link());
-  const double bytes = static_cast<double>(layout.parameter_count() * sizeof(float)) * config.workers;
-  constexpr double kThereAndBack = 2, kPatience = 2;
-  const double needed = std::ceil(kPatience * kThereAndBack * bytes / link.payload_bytes_per_second());
-  return config.timeout_seconds == RunSettings().timeout_seconds ? std::max(config.timeout_seconds, needed)
-                                                                 : config.timeout_seconds;
-}
-
 Result<RunOutcome> run_simulated(const RunToCarryOut& asked, SoloTimes& solo, RunObserver& observer,
                                  Interrupts& interrupts, SimulationFacts& facts) {
   ResolvedRun config = asked.config;
-  config.timeout_seconds = timeout_of(config, asked.layout);
+  config.timeout_seconds = simulated_timeout_of(config, asked.layout);
   if (config.timeout_seconds > asked.config.timeout_seconds) facts.timeout = config.timeout_seconds;
   const RunToCarryOut run{.config = config,
                           .plan = asked.plan,
                           .options = asked.options,
                           .layout = asked.layout,
+                          .cluster = asked.cluster,
                           .log_directory = asked.log_directory,
                           .namespaces = asked.namespaces};
   if (is_distributed(run.config)) facts.network = name_of(run.config.network);
@@ -136,11 +126,13 @@ Result<RunOutcome> carry_out(const RunToCarryOut& run, SoloTimes& solo, RunObser
   if (run.namespaces != nullptr && spans_hosts(run.config)) {
     SYNCOPATE_RETURN_IF_ERROR(run.namespaces->join(own_hosts_of(run.config), run.config.shape, run.config.fabric));
   }
-  if (runs_command(run.config)) {
+  const bool is_simulated = run.config.cluster == ClusterKind::kSimulated;
+  if (runs_command(run.config) && !is_simulated) {
     return run_command(run.config, run.plan, own_program(), run.log_directory, observer, interrupts);
   }
-  if (run.config.cluster != ClusterKind::kSimulated) return run_on_hosts(run, observer, interrupts);
+  if (!is_simulated) return run_on_hosts(run, observer, interrupts);
   if (!facts) facts.emplace();
+  if (runs_command(run.config)) return simulate_script(run, solo, observer, interrupts, *facts);
   return run_simulated(run, solo, observer, interrupts, *facts);
 }
 

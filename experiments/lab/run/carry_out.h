@@ -19,6 +19,7 @@ struct RunToCarryOut {
   const JobPlan& plan;
   const CoordinatorOptions& options;
   const ParamLayout& layout;
+  const Cluster& cluster;                // that the plan is for
   std::string log_directory;             // must exist
   NamespaceHosts* namespaces = nullptr;  // the hosts, where the configuration says that they are namespaces
 };

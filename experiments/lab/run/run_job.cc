@@ -218,7 +218,8 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
   if (repeat > 0) config.trace.reset();
   if (config.trace) settle_trace(job, config);
   if (config.checkpoint_every) settle_checkpoints(job, config);
-  const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster_of(config, survey));
+  const Cluster cluster = cluster_of(config, survey);
+  const JobPlan plan = make_plan(config, run_id_of(config, repeat), cluster);
   Result<RunBoards> boards = RunBoards::create(config, metrics, repeat, job.total_steps, job.first_step);
   if (!boards.ok()) return fail(result, exit_code_of(boards.status()), boards.status().message());
   Recorder recorder(config, job, results, console, boards->watchers());
@@ -233,6 +234,7 @@ void run_repeat(const JobFacts& job, const Survey& survey, const Resumption& res
                                                 .plan = plan,
                                                 .options = options,
                                                 .layout = job.layout,
+                                                .cluster = cluster,
                                                 .log_directory = results.directory() + "/logs",
                                                 .namespaces = survey.namespaces.get()},
                                                solo, recorder, interrupts, result.facts.simulation);

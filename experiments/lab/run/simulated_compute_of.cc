@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -116,12 +117,13 @@ Result<ComputeTimes> computing_of(const ResolvedRun& config, const ParamLayout& 
   return divided(step, layout);
 }
 
-Result<ProcessingTimes> processing_of(const ResolvedRun& config, SoloTimes& solo, SimulationFacts& facts) {
+ProcessingTimes processing_of(const ResolvedRun& config, const ParamLayout& layout, SoloTimes& solo,
+                              SimulationFacts& facts) {
   using Source = ProcessingModel::Source;
-  if (config.processing.source == Source::kNone) return ProcessingTimes();
+  if (config.processing.source == Source::kNone) return {};
   ProcessingTimes times;
   if (config.processing.source == Source::kSolo) {
-    SYNCOPATE_ASSIGN_OR_RETURN(times, solo.processing(config));
+    times = solo.processing(config, layout);
   } else {
     const auto inverse = [](double rate) { return rate > 0 ? 1 / rate : 0; };
     times = {.sum = inverse(config.processing.sum),
@@ -151,10 +153,14 @@ std::string without_time(const ResolvedRun& config, const ProcessingTimes& times
 
 Result<SimulatedCompute> simulated_compute_of(const ResolvedRun& config, const ParamLayout& layout, SoloTimes& solo,
                                               SimulationFacts& facts) {
-  SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, computing_of(config, layout, solo, facts));
-  SYNCOPATE_ASSIGN_OR_RETURN(ProcessingTimes processing, processing_of(config, solo, facts));
+  ProcessingTimes processing = processing_of(config, layout, solo, facts);
   facts.without_time = without_time(config, processing);
   if (config.described_cluster) facts.cluster = config.described_cluster->file;
+  if (runs_command(config) && config.compute.is_solo()) {
+    facts.compute = "as each rank of the script took for each step, alone on this machine";
+    return SimulatedCompute{.times = {}, .processing = processing};
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(ComputeTimes times, computing_of(config, layout, solo, facts));
   if (!is_profile(config)) return SimulatedCompute{.times = std::move(times), .processing = processing};
   SYNCOPATE_ASSIGN_OR_RETURN(const prediction::ModelProfile profile, profile_of(config));
   const std::int64_t scale = scale_for(profile, config);
@@ -166,6 +172,15 @@ Result<SimulatedCompute> simulated_compute_of(const ResolvedRun& config, const P
   return SimulatedCompute{.times = phantom_times(profile, times.step(), scale),
                           .processing = processing,
                           .phantom = make_phantom(profile, scale)};
+}
+
+double simulated_timeout_of(const ResolvedRun& config, const ParamLayout& layout) {
+  const LinkShape link = config.shape.value_or(usual_simulated_link());
+  const double bytes = static_cast<double>(layout.parameter_count() * sizeof(float)) * config.workers;
+  constexpr double kThereAndBack = 2, kPatience = 2;
+  const double needed = std::ceil(kPatience * kThereAndBack * bytes / link.payload_bytes_per_second());
+  return config.timeout_seconds == RunSettings().timeout_seconds ? std::max(config.timeout_seconds, needed)
+                                                                 : config.timeout_seconds;
 }
 
 }  // namespace syncopate::experiments

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Sequence
 
 import torch
 
-from syncopate import _core
+from syncopate import _core, _ranks
 from syncopate._job import Job
 from syncopate._servers import Servers
 from syncopate.torch._agreement import Agreement
@@ -37,6 +37,7 @@ class Pushes(Exchange):
         self._agreement = Agreement(optimizer)
         self._push = push
         self._rates: List[float] = []  # of the groups, in the step that has begun
+        self._servers: Any = None
         servers_update = not options["consistency"].startswith(("local-sgd", "easgd"))
         self._weights = ExchangedWeights(names, parameters, servers_update)
         super().__init__(names, parameters, passes_a_step)
@@ -55,9 +56,8 @@ class Pushes(Exchange):
         agreed = {**_core.Group.check_options(options, self._job.size), **self._agreement.texts()}
         agreed.update(mode="ps", update="own", push=self._push, backward_passes_per_step=str(self._passes_a_step))
         self._job.group.agree(name, agreed)
-        self._servers = Servers(self._job, name, int(self._options["servers"]), options)
         try:
-            core = _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, self._servers.started)
+            core = self._connect_servers(name, options)
             places = self._weights.places_in(core, len(self._tensors))
             for place, parameter in zip(places, self.parameters):
                 place.copy_(parameter.detach().view(-1))
@@ -67,7 +67,8 @@ class Pushes(Exchange):
                 core.restore(steps, memories.addresses())
             core.join()
         except BaseException:
-            self._servers.kill()
+            if self._servers is not None:
+                self._servers.kill()
             raise
         self._weights.take(places)
         self._rule = rule
@@ -75,6 +76,15 @@ class Pushes(Exchange):
         if self.step:
             self._optimizer.state.clear()  # it lies in the core
         self.core = core
+
+    def _connect_servers(self, name: str, options: Dict[str, str]) -> Any:
+        if _ranks.link() is not None:
+            from syncopate.torch._simulated import SimulatedExchange, SimulatedServers
+
+            self._servers = SimulatedServers()
+            return SimulatedExchange(_ranks.link(), self._tensors, options, False, self._push == "step")
+        self._servers = Servers(self._job, name, int(self._options["servers"]), options)
+        return _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, self._servers.started)
 
     def _disconnect(self) -> None:
         """An operation of all ranks. The weights lie in memory of torch's afterwards."""

@@ -11,11 +11,11 @@ import inspect
 import math
 import time
 import weakref
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Tuple
 
 import torch
 
-from syncopate import _core
+from syncopate import _core, _ranks
 
 _UNKNOWN = math.nan
 # Before torch 2.0, hooks do not see inputs that are passed by name: sy.log(samples=...) says how many there are, then.
@@ -25,17 +25,18 @@ _now = time.monotonic_ns
 
 
 class StepWatch:
-    """The steps of one process. `parameter`, one of the model's, tells which module is the model."""
+    """The steps of one process, as told in a _core.StepFile, or what stands for one."""
 
-    def __init__(self, path: str, tracer: Any) -> None:
-        self._file = _core.StepFile.create(path, tracer)
-        self._is_traced = tracer is not None
+    def __init__(self, file: Any, is_traced: bool) -> None:
+        self._file = file
+        self._is_traced = is_traced
         self._model: Any = None  # a weak reference
         self._finding: Any = None  # the hook that looks for the model
         self._parameter: Optional[torch.Tensor] = None
         self._step = 0  # finished
         self._done: Optional[tuple] = None  # the last step, which may still get its figures
         self._ended = 0  # when the last step ended
+        self._updated = 0  # what its update took
         self._loss = self._accuracy = _UNKNOWN  # of the step under way
         self._updates: Any = None  # the hook that sees the step of any optimizer
         self.has_optimizer = False  # DistributedOptimizer, which says when it waits
@@ -84,6 +85,7 @@ class StepWatch:
         now = _now()
         if not self._is_under_way:
             self._is_under_way = True
+            self.tell()
             if self._ended == 0:  # the first step begins here
                 self._begun = now
             else:
@@ -122,11 +124,11 @@ class StepWatch:
         if self._ended == 0 and not self._is_under_way:
             self._begun = exchanged  # a model that was not seen
         backward = self._backward + exchanged - (self._forward_to or self._begun)
-        update = now - updated_from if updated_from else 0
-        times = [self._begun, now, self._data, self._forward, backward, update, *self._file.end_step()]
+        self._updated = now - updated_from if updated_from else 0
+        times = [self._begun, now, self._data, self._forward, backward, self._updated, *self._file.end_step()]
         if self._is_traced:
             self._trace(exchanged, updated_from, now)
-        self._write()
+        self.tell()
         self._done = (self._step, times, self._samples, stats)
         self._done_loss, self._done_accuracy = self._loss, self._accuracy
         self._loss = self._accuracy = _UNKNOWN
@@ -181,7 +183,16 @@ class StepWatch:
         if self._waited_from:
             self.finished(self._waited_from, self._communicator.take_costs(self._waited), self._waited_to)
 
-    def _write(self) -> None:
+    def computed(self) -> Tuple[int, int, int]:
+        """Of the step under way, whose gradients are there: how long the last step's update, its own data and its forwards
+        took, when its last backward began, in nanoseconds, and its samples. Zeros for a model that was not seen."""
+        if not self._forward_to:
+            return (0, 0, 0)
+        before = self._updated + self._data + self._forward + self._backward
+        return (before, self._forward_to, self._samples)
+
+    def tell(self) -> None:
+        """Of the last step, which gets no more figures."""
         if self._done is not None:
             step, times, samples, stats = self._done
             self._done = None
@@ -205,7 +216,7 @@ class StepWatch:
             self._samples = int(samples)
 
     def evaluated(self, loss: Any, accuracy: Any, epoch: Any) -> None:
-        self._write()
+        self.tell()
         figures = [_UNKNOWN if figure is None else _number(figure) for figure in (loss, accuracy, epoch)]
         self._file.evaluation(self._step, self._ended or _now(), *figures)
         self._file.flush()
@@ -227,7 +238,7 @@ class StepWatch:
             self._updates = None
         if not self._is_under_way:  # else other threads may still record something
             self._file.end_trace()
-        self._write()
+        self.tell()
         for name, value in self.facts().items():
             self._file.fact(name, value)
         self._file.flush()
@@ -242,8 +253,14 @@ _watch: Optional[StepWatch] = None
 
 
 def begin(path: Optional[str], tracer: Any = None) -> None:
+    """Watches for run_experiment: in a file at this path, or, in a rank of a simulated run, over its connection."""
     global _watch
-    _watch = None if path is None else StepWatch(path, tracer)
+    if _ranks.link() is not None:
+        from syncopate.torch._simulated import SimulatedStepFile
+
+        _watch = StepWatch(SimulatedStepFile(_ranks.link()), False)
+    else:
+        _watch = None if path is None else StepWatch(_core.StepFile.create(path, tracer), tracer is not None)
 
 
 def end() -> None:
