@@ -17,7 +17,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from syncopate.errors import SyncopateError
 
@@ -95,11 +95,16 @@ def _connect() -> socket.socket:
     return connection
 
 
-def become() -> None:
-    """Where run_experiment simulates the script: has this process begin all ranks, in which alone it returns."""
+def is_to_become() -> bool:
+    """Whether run_experiment, which simulates the script, has started this process, and it has not begun the ranks."""
+    return _ADDRESS in os.environ and _NAME not in os.environ
+
+
+def become(prepare: Callable[[], None] = lambda: None) -> None:
+    """Has this process begin all ranks, in which alone it returns. prepare() imports what they share."""
     global _link
-    if _ADDRESS not in os.environ or _NAME in os.environ:
-        return
+    os.environ[_NAME] = ""
+    prepare()
     size = int(os.environ["WORLD_SIZE"])
     sys.stdout.flush()
     sys.stderr.flush()

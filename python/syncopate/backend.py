@@ -19,7 +19,8 @@ def register() -> None:
 
     if not dist.is_available() or hasattr(dist.Backend, NAME.upper()):
         return
-    _ranks.become()
+    if _ranks.is_to_become():
+        _ranks.become(_import_for_all)
     try:
         dist.Backend.register_backend(NAME, _connect, devices=["cpu"])
     except TypeError:  # torch before 2.0
@@ -27,6 +28,17 @@ def register() -> None:
     is_measured = "SYNCOPATE_STEP_FILE" in os.environ or _ranks.link() is not None
     if is_measured and os.environ.setdefault(_WATCHED, str(os.getpid())) == str(os.getpid()):
         _check_first_update()
+
+
+def _import_for_all() -> None:
+    """What each rank of a simulated run would import for itself, in a hundred MB of its own."""
+    import torch.optim
+
+    try:
+        import torch._dynamo  # which an optimizer asks for in its first step
+    except ImportError:
+        pass
+    import syncopate.torch
 
 
 def _check_first_update() -> None:

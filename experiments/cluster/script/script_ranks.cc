@@ -27,8 +27,6 @@ using nlohmann::json;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::chrono::milliseconds kTick{100};
-// What the first process may take to say how a rank has ended whose connection is gone.
-constexpr Duration kEndingTime = std::chrono::seconds(5);
 
 std::string text(const json& line, const char* name) {
   const auto found = line.find(name);
@@ -162,7 +160,8 @@ Status ScriptRanks::failure_of(int rank, int status) const {
 }
 
 Status ScriptRanks::end_of(int rank) {
-  const TimePoint deadline = clock_.now() + kEndingTime;
+  // A process that ends closes its connection before the one that has begun it sees its end.
+  const TimePoint deadline = clock_.now() + from_seconds(start_.config.timeout_seconds);
   while (!ended_.contains(rank) && parent_ && !parent_->has_ended() && clock_.now() < deadline) {
     wait({}, deadline);
     SYNCOPATE_RETURN_IF_ERROR(take_arrivals());
