@@ -70,13 +70,12 @@ void SumExchange::gradient(std::size_t tensor, std::span<float> values, bool is_
 }
 
 void SumExchange::sum(std::size_t bucket) {
-  const float mean = 1.0f / static_cast<float>(communicator_->group().size());
   std::vector<std::span<float>> parts;
   if (compressed_ == nullptr) {
     for (const std::size_t member : release_.tensors_of(bucket)) parts.push_back(gradients_[member]);
     parts.emplace_back(presence_[bucket]);
     if (bucket == 0) parts.emplace_back(alike_);
-    last_ticket_ = communicator_->sum(std::move(parts), mean);
+    last_ticket_ = communicator_->sum(std::move(parts), factor());
     return;
   }
   last_ticket_ =
@@ -86,7 +85,7 @@ void SumExchange::sum(std::size_t bucket) {
   // A codec would alter these.
   for (std::vector<float>& presence : presence_) parts.emplace_back(presence);
   parts.emplace_back(alike_);
-  last_ticket_ = communicator_->sum(std::move(parts), mean);
+  last_ticket_ = communicator_->sum(std::move(parts), factor());
 }
 
 Status SumExchange::sum_compressed(std::size_t bucket, std::int64_t step) {
@@ -98,10 +97,9 @@ Status SumExchange::sum_compressed(std::size_t bucket, std::int64_t step) {
   SYNCOPATE_ASSIGN_OR_RETURN(const Duration spent, compressed_->reduce(range, slice(arena_, range), {.number = step},
                                                                        communicator_->group().deadline()));
   codec_ += spent;
-  const float mean = 1.0f / static_cast<float>(communicator_->group().size());
   for (const std::size_t tensor : tensors) {
     const std::span<float> values = gradients_[tensor];
-    scale(mean, slice(arena_, layout_.tensors()[tensor].range).data(), values.data(), values.size());
+    scale(factor(), slice(arena_, layout_.tensors()[tensor].range).data(), values.data(), values.size());
   }
   return Status();
 }
@@ -120,9 +118,24 @@ Result<SyncStats> SumExchange::finish_step() {
 
 int SumExchange::differing() const {
   const float own = alike_[static_cast<std::size_t>(communicator_->group().rank())];
-  const auto other = std::ranges::find_if(alike_, [own](float said) { return said != own; });
+  if (has_joined(own)) return -1;
+  const auto other = std::ranges::find_if(alike_, [this, own](float said) { return said != own && !has_joined(said); });
   return other == alike_.end() ? -1 : static_cast<int>(other - alike_.begin());
 }
+
+std::vector<int> SumExchange::joined() const {
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < alike_.size(); ++rank) {
+    if (has_joined(alike_[rank])) ranks.push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
+float SumExchange::factor() const {
+  return options_.average ? 1.0f / static_cast<float>(communicator_->group().size()) : 1.0f;
+}
+
+bool SumExchange::has_joined(float said) const { return said > 1.5f * static_cast<float>(kMostSaid) * factor(); }
 
 std::vector<std::size_t> SumExchange::absent_everywhere() const {
   std::vector<std::size_t> absent;

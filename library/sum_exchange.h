@@ -1,5 +1,5 @@
-// SumExchange: the mean of all ranks' gradients, in place; whoever calls makes the update. What the ranks must have
-// alike in each step goes round with the gradients, as one number a rank.
+// SumExchange: the mean, or the sum, of all ranks' gradients, in place; whoever calls makes the update. What the ranks
+// must have alike in each step goes round with the gradients, as one number a rank.
 #pragma once
 
 #include <memory>
@@ -19,6 +19,7 @@ struct SumOptions {
   std::size_t bucket_bytes = 1 << 20;
   CodecConfig codec = {};  // how gradients travel
   bool elastic = false;    // keeps what is needed to repeat a step without a lost rank
+  bool average = true;     // else gradients are sums
 };
 
 class SumExchange final : public GradientExchange {
@@ -32,10 +33,14 @@ class SumExchange final : public GradientExchange {
   // is that rank.
   Status continue_from(SumExchange& other, std::int64_t steps, int giver);
 
-  // Before begin_step: a number below kMostSaid that all ranks must say alike in this step.
+  // Before begin_step: a number below kMostSaid that all ranks must say alike in this step; or that this rank has no
+  // more batches: it gives zeros, and is compared with nobody.
   void say(std::uint32_t number) { said_ = number; }
+  void say_joined() { said_ = 2 * kMostSaid; }
   // After finish_step: a rank that has said something else than this one; -1 if all have said the same.
   int differing() const;
+  // After finish_step: the ranks that have no more batches, ascending.
+  std::vector<int> joined() const;
   static constexpr std::uint32_t kMostSaid = std::uint32_t{1} << 22;
 
   const Group& group() const override { return communicator_->group(); }
@@ -58,15 +63,19 @@ class SumExchange final : public GradientExchange {
   Status sum_compressed(std::size_t bucket, std::int64_t step);
 
   float& presence_of(std::size_t tensor);
+  // What sums are multiplied by.
+  float factor() const;
+  bool has_joined(float said) const;
 
   const SumOptions options_;
   const ParamLayout layout_;
   const std::vector<Range> buckets_;
   GradientRelease release_;
   std::vector<std::span<float>> gradients_;  // by tensor, of this step
-  // By bucket, a number for each of its tensors that goes round with it: the share of ranks that have the gradient.
+  // By bucket, a number for each of its tensors that goes round with it: the ranks that have the gradient, times
+  // factor().
   std::vector<std::vector<float>> presence_;
-  std::vector<float> alike_;  // by rank, behind the first bucket: what it has said, over the number of ranks
+  std::vector<float> alike_;  // by rank, behind the first bucket: what it has said, times factor()
   std::uint32_t said_ = 0;
   std::int64_t steps_ = 0;  // finished
   bool in_step_ = false;

@@ -143,13 +143,14 @@ std::unique_ptr<HoldingCommunicator> connect(const std::shared_ptr<JoinedGroup>&
 
 std::unique_ptr<SumExchange> connect_sums(const std::shared_ptr<JoinedGroup>& joined, const std::string& name,
                                           const Tensors& tensors, std::size_t bucket_bytes, const std::string& compress,
-                                          bool elastic) {
+                                          bool elastic, bool average) {
   const nb::gil_scoped_release unlocked;
   const Result<CodecConfig> codec = parse_codec(compress);
   check(codec.status());
-  return check(SumExchange::connect(group_of(joined), name, layout_of(tensors),
-                                    {.bucket_bytes = bucket_bytes, .codec = *codec, .elastic = elastic}),
-               *joined->group, {.operation = "connecting"});
+  return check(
+      SumExchange::connect(group_of(joined), name, layout_of(tensors),
+                           {.bucket_bytes = bucket_bytes, .codec = *codec, .elastic = elastic, .average = average}),
+      *joined->group, {.operation = "connecting"});
 }
 
 std::unique_ptr<StrategyExchange> connect_strategy(const std::shared_ptr<JoinedGroup>& joined, const std::string& name,
@@ -423,8 +424,10 @@ NB_MODULE(_core, module) {
 
   nb::class_<SumExchange, GradientExchange>(module, "SumExchange", "Means of gradients, in place.")
       .def_static("connect", &connect_sums, "group"_a, "name"_a, "tensors"_a, "bucket_bytes"_a, "compress"_a,
-                  "elastic"_a)
+                  "elastic"_a, "average"_a)
       .def("say", &SumExchange::say, "number"_a, "Before begin_step(): what all ranks must say alike in this step.")
+      .def("say_joined", &SumExchange::say_joined, "Before begin_step(): this rank has no more batches.")
+      .def("joined", &SumExchange::joined, "After finish_step(): the ranks that have said so.")
       .def("differing", &SumExchange::differing, "After finish_step(): a rank that has said something else; -1: none.")
       .def(
           "continue_from",

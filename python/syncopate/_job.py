@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
+import sys
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from syncopate import _core, _elastic, _ranks
 from syncopate.errors import PeerLost, SyncopateError
+
+
+# Seconds that a rank at its end, which has not called shutdown(), waits for others to come to theirs; between two looks.
+_LINGER, _LOOK_EVERY = 1.0, 0.02
 
 
 @dataclass
@@ -27,6 +34,12 @@ class Job:
     at_end: Callable[[], None] = lambda: None
     # What shutdown() closes first, last made first.
     closers: List[Callable[[], None]] = field(default_factory=list)
+    linger: float = _LINGER  # longer where others need what this process has started
+    # By member, what names its host; empty where nobody has asked.
+    hosts: List[str] = field(default_factory=list)
+    # Ranks that have no more batches, while others have; and what takes part in the steps of these.
+    joined: Tuple[int, ...] = ()
+    joiners: List[Callable[[], int]] = field(default_factory=list)
     # In an elastic job: who is left, and what connects itself anew with these, in the order in which it was made.
     membership: Optional[_elastic.Membership] = None
     rejoiners: List[Callable[[], None]] = field(default_factory=list)
@@ -39,7 +52,6 @@ class Job:
         """A name that all ranks give to the same thing, since all of them make it in the same order."""
         self._names += 1
         return f"{kind}{self._names}"
-
 
     def members(self) -> List[int]:
         """What the ranks were when the job began."""
@@ -258,11 +270,30 @@ def shutdown() -> None:
     _job = None
 
 
+def _all_end(job: Job) -> bool:
+    """Whether all ranks come to their ends, too, within a moment: then none takes that of another for a loss."""
+    store = getattr(job.rendezvous, "store", None)
+    if store is None or hasattr(sys, "last_value"):  # it has failed
+        return False
+    with contextlib.suppress(RuntimeError):  # the store may be gone
+        store.set(f"ended/{job.members()[job.rank]}", "")
+        end = time.monotonic() + min(job.linger, job.group.timeout)
+        while not job.group.losses() and time.monotonic() < end:
+            if all(_elastic.has(store, f"ended/{member}") for member in job.members()):
+                return True
+            time.sleep(_LOOK_EVERY)
+    return False
+
+
 @atexit.register
 def _drop() -> None:
-    """A rank that ends without shutdown() may have failed: it waits for nobody, and others see it go."""
+    """A rank that ends without shutdown() may have failed: unless all others end as well, it waits for nobody, and others
+    see it go."""
     global _job
     if _job is not None and _job.pid == os.getpid():
+        if _all_end(_job):
+            shutdown()
+            return
         _job.at_end()
         _job.closers.clear()
         _job = None

@@ -80,7 +80,7 @@ def test_options():
     refused("at least 1", wrap, model, backward_passes_per_step=0)
     refused("above 0", wrap, model, bucket_mb=0)
     refused("'mean' or 'sum'", sy.allreduce, torch.ones(1), "max")
-    refused("0 to 0", sy.broadcast_parameters, model, root=1)
+    refused("0 to 0", sy.broadcast_parameters, model, root_rank=1)
     refused("once a process", sy.init, kind=sy.SyncopateError)
 
 

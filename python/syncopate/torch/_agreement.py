@@ -53,7 +53,7 @@ class Agreement:
         self._optimizer = optimizer
         self._last_seen = LastGroups()
         self._now: Groups = ()
-        self._last: Groups = ()  # of the last update
+        self.last: Groups = ()  # of the last update
         self._number = 0
         self._of = ((), ())  # what the number is of
 
@@ -70,14 +70,14 @@ class Agreement:
 
     def number(self) -> int:
         """Of what the groups are now, and of what the last update was made with."""
-        of = (self._look(), self._last)
+        of = (self._look(), self.last)
         if of != self._of:
             self._of, self._number = of, zlib.crc32(repr(of).encode()) & _BITS
         return self._number
 
     def use(self) -> None:
         """An update is made."""
-        self._last = self._look()
+        self.last = self._look()
 
     def texts(self, with_last: bool = False) -> Dict[str, str]:
         texts = {"optimizer": type(self._optimizer).__name__, **self._texts_of(self._look(), "")}
@@ -85,7 +85,7 @@ class Agreement:
 
     def texts_of_last(self) -> Dict[str, str]:
         """Of what the last update was made with."""
-        return self._texts_of(self._last, " of the last step")
+        return self._texts_of(self.last, " of the last step")
 
     @staticmethod
     def _texts_of(groups: Groups, when: str) -> Dict[str, str]:

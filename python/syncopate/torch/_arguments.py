@@ -6,6 +6,9 @@ from typing import Any, List, Optional, Tuple
 
 import torch
 
+from syncopate.torch._launch import Launch, refusal
+from syncopate.torch._operations import Average, Operation, Sum
+from syncopate.torch._process_sets import check_process_set
 from syncopate.torch._tensors import check_floats
 
 _MODES = ("allreduce", "ps")
@@ -39,6 +42,21 @@ def check_options(
         raise ValueError(f"push='{push}' is for mode='ps': under allreduce step() has what gradients are by then")
     if passes < 1:
         raise ValueError(f"backward_passes_per_step={passes}: must be at least 1")
+
+
+def check_horovods(mode: str, op: Operation, predivide: float, num_groups: int, groups: Any, process_set: Any) -> None:
+    """What Horovod's DistributedOptimizer has, and ours has not."""
+    check_process_set(process_set)
+    if op not in (Average, Sum):
+        raise ValueError(f"op={op!r}: gradients are averaged or summed; must be Average or Sum")
+    if op is Sum and (mode == "ps" or any(launch.mode == "ps" for launch in Launch.read_all())):
+        raise refusal("op=Sum with mode='ps', where servers take the mean of gradients: leave op out, and scale the rate")
+    if predivide != 1.0:
+        raise ValueError(
+            f"gradient_predivide_factor={predivide}: sums are divided once, as they are made; leave it out, or scale the loss"
+        )
+    if num_groups or groups is not None:
+        raise ValueError("num_groups and groups: gradients travel in buckets here; leave them out, bucket_mb says how large")
 
 
 def trained(optimizer: torch.optim.Optimizer, named_parameters: Any) -> Tuple[List[str], List[torch.nn.Parameter]]:

@@ -1,4 +1,4 @@
-"""Operations of all ranks on tensors, outside of an optimizer's step. Every rank calls the same ones, in the same order."""
+"""What gives all ranks one rank's model and optimizer. Every rank calls the same, in the same order."""
 
 from __future__ import annotations
 
@@ -9,26 +9,11 @@ from typing import Any, Callable, Iterable, List, Tuple, Union
 import torch
 
 from syncopate._job import Job, current
-from syncopate.torch._tensors import check_floats, written
+from syncopate.torch._operations import check_root
+from syncopate.torch._tensors import check_dense, written
 
-
-def allreduce(tensor: Any, op: str = "mean") -> Any:
-    """Returns the mean or the sum of all ranks' tensors: a new one, of the same shape, with the same bits on every rank.
-
-    tensor  float32 on the CPU, of any shape, the same on all ranks; or a NumPy array of float32, and one is returned
-    op      "mean" or "sum"
-    """
-    job = current("allreduce()")
-    if op not in ("mean", "sum"):
-        raise ValueError(f"op='{op}': must be 'mean' or 'sum'")
-    if not isinstance(tensor, torch.Tensor):
-        return allreduce(torch.from_numpy(tensor), op).numpy()
-    check_floats(tensor, "the tensor")
-    result = tensor.detach().clone(memory_format=torch.contiguous_format)
-    parts = [(result.data_ptr(), result.numel())]
-    scale = lambda: 1.0 / job.size if op == "mean" else 1.0
-    job.operate("allreduce", lambda: job.communicator.sum(parts, scale(), result), result.data_ptr(), 4 * result.numel())
-    return result
+# Which says that two ranks are in come_together(): no tensor of a script's has it.
+_SIGN = 0.0625 + 2.0**-20
 
 
 def _named(tensors: Any, default: str) -> List[Tuple[str, torch.Tensor]]:
@@ -44,6 +29,23 @@ def _broadcast_bytes(job: Job, tensor: torch.Tensor, root: int, what: str) -> No
     job.operate(what, lambda: job.communicator.broadcast(*place, job.rank_of(member), tensor), *place)
 
 
+def come_together(job: Job, what: str, loads: bool = False) -> bool:
+    """Waits until all ranks are in load_state_dict() of an optimizer (`loads`), and returns True; or until all are in what
+    gives them one rank's state. Where some load and the others wait to be given, it returns False to the former, which come
+    to the others then."""
+    while True:
+        said = torch.tensor([float(loads), _SIGN, _SIGN])
+        place = (said.data_ptr(), said.numel())
+        job.operate(what, lambda: job.communicator.sum([place], 1.0, said), said.data_ptr(), 4 * said.numel())
+        if abs(float(said[1]) - job.size * _SIGN) > 1e-3:
+            raise RuntimeError(f"ranks do not do the same: this one is in {what}, and another is not")
+        loading = round(float(said[0]))
+        if loading in (0, job.size):
+            return True
+        if loads:
+            return False
+
+
 def _check_same(job: Job, description: str, root: int, what: str) -> None:
     """Raises ValueError on every rank unless all have the root's description."""
     digest = torch.frombuffer(bytearray(hashlib.sha256(description.encode()).digest()), dtype=torch.uint8)
@@ -51,51 +53,59 @@ def _check_same(job: Job, description: str, root: int, what: str) -> None:
     _broadcast_bytes(job, roots, root, what)
     differs = torch.zeros(job.size)
     differs[job.rank] = 0.0 if torch.equal(roots, digest) else 1.0
-    others = [str(i) for i, flag in enumerate(allreduce(differs, "sum").tolist()) if flag]
+    place = (differs.data_ptr(), differs.numel())
+    job.operate(what, lambda: job.communicator.sum([place], 1.0, differs), differs.data_ptr(), 4 * differs.numel())
+    others = [str(i) for i, flag in enumerate(differs.tolist()) if flag]
     if others:
         raise ValueError(f"{what}: names, shapes or types differ between rank {root} and rank {', '.join(others)}")
 
 
 def _broadcast(named: List[Tuple[str, torch.Tensor]], root: int, what: str) -> None:
     job = current(what)
-    if not 0 <= root < job.size:
-        raise ValueError(f"root={root}: must be a rank, 0 to {job.size - 1}")
+    check_root(job, root)
     for name, tensor in named:
-        if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-            raise ValueError(f"{name} is {tensor.layout} on {tensor.device}: only dense tensors on the CPU travel")
+        check_dense(tensor, f"{what}: {name}")
+    come_together(job, what)
     _check_same(job, repr([(name, tuple(tensor.shape), str(tensor.dtype)) for name, tensor in named]), root, what)
     with torch.no_grad():
         for _, tensor in named:
-            if tensor.is_contiguous():
-                _broadcast_bytes(job, tensor.detach(), root, what)
-                written(tensor)
-            else:
-                values = tensor.detach().contiguous()
-                _broadcast_bytes(job, values, root, what)
+            values = tensor.detach().clone(memory_format=torch.contiguous_format)
+            _broadcast_bytes(job, values, root, what)
+            if not torch.equal(values, tensor):  # servers are not told of writes, where they have the weights
                 tensor.copy_(values)
 
 
-def broadcast_parameters(parameters: Union[torch.nn.Module, dict, Iterable], root: int = 0) -> None:
+def broadcast_parameters(params: Union[torch.nn.Module, dict, Iterable], root_rank: int = 0) -> None:
     """Gives all ranks the root's values, in place. Of a module: its parameters; else a state_dict(), named_parameters()
     or tensors."""
-    if isinstance(parameters, torch.nn.Module):
-        parameters = parameters.named_parameters()
-    _broadcast(_named(parameters, "parameter"), root, "broadcast_parameters()")
+    if isinstance(params, torch.nn.Module):
+        params = params.named_parameters()
+    _broadcast(_named(params, "parameter"), root_rank, "broadcast_parameters()")
 
 
-def broadcast_buffers(module: torch.nn.Module, root: int = 0) -> None:
+def broadcast_buffers(module: torch.nn.Module, root_rank: int = 0) -> None:
     """Gives all ranks the root's buffers, in place: the running moments of batch norm, which each rank has of its own
     batches."""
-    _broadcast(list(module.named_buffers()), root, "broadcast_buffers()")
+    _broadcast(list(module.named_buffers()), root_rank, "broadcast_buffers()")
 
 
-def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root: int = 0) -> None:
+def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int = 0, model: Any = None) -> None:
     """Gives all ranks what the root's optimizer remembers, and its rates, as after a checkpoint that only the root has
-    read."""
+    read: of torch's optimizer, or of a DistributedOptimizer, with which the weights come, too.
+
+    model  Horovod's, for gradients that are sparse, of which this need not know
+    """
     what = "broadcast_optimizer_state()"
     job = current(what)
-    is_root = job.rank == root
-    state = broadcast_value(lambda tensor: _broadcast_bytes(job, tensor, root, what), optimizer.state_dict(), is_root)
+    check_root(job, root_rank)
+    come_together(job, what)
+    is_root = job.rank == root_rank
+    send = lambda tensor: _broadcast_bytes(job, tensor, root_rank, what)
+    exchange = getattr(optimizer, "_exchange", None)
+    if exchange is not None:
+        exchange.spread_state(send, is_root)
+        return
+    state = broadcast_value(send, optimizer.state_dict() if is_root else None, is_root)
     if not is_root:
         optimizer.load_state_dict(state)
 

@@ -20,6 +20,7 @@ class Exchange:
     core: Any
     health: Optional[Health] = None
     sends_in_backward = True
+    makes_dense = False  # of sparse gradients
 
     def __init__(self, names: Sequence[str], parameters: Sequence[torch.nn.Parameter], passes_a_step: int) -> None:
         self.names, self.parameters = names, parameters
@@ -71,6 +72,8 @@ class Exchange:
         if not self.has_begun:
             self.begin()
             self.has_begun = True
+        if self.makes_dense and gradient.is_sparse:
+            gradient = self.parameters[index].grad = gradient.to_dense()
         if gradient.layout is not torch.strided or gradient.dtype is not torch.float32:
             check_floats(gradient, f"the gradient of {self.names[index]}")
         if not gradient.is_contiguous():
@@ -96,6 +99,11 @@ class Exchange:
             self.hand_over(index, parameter.grad, is_absent)
         if self._watch is not None:
             self._exchanged = self._watch.exchanged()
+
+    def set_passes(self, passes: int) -> None:
+        if self.has_begun or any(self._passes):
+            raise RuntimeError("set_backward_passes_per_step() between backward() and step(): call it before or after these")
+        self._passes_a_step = passes
 
     def forget_passes(self) -> None:
         self._passes = [0] * len(self.parameters)

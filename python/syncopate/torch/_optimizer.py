@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any, Callable, ContextManager, Iterable, Optional, Tuple, Union
 
@@ -9,10 +10,13 @@ import torch
 
 from syncopate._job import current
 from syncopate.torch import _watch
-from syncopate.torch._arguments import check_options, trained
+from syncopate.torch._arguments import check_horovods, check_options, trained
+from syncopate.torch._compression import Compression, codec_of
 from syncopate.torch._health import Health, check_skips
 from syncopate.torch._launch import settled
+from syncopate.torch._operations import Average, operation_of
 from syncopate.torch._own_update import OwnUpdate, TorchUpdate
+from syncopate.torch._process_sets import global_process_set
 from syncopate.torch._pushes import Pushes
 from syncopate.torch._sums import Sums
 
@@ -52,6 +56,11 @@ class DistributedOptimizer(torch.optim.Optimizer):
     backward_passes_per_step
                       backward() is called so often before step(): gradients of all passes are added up, and travel in
                       the last one. Divide the loss by it if their mean is wanted
+    compression       Horovod's: Compression.fp16 is compress="fp16"
+    op                Average, or under allreduce Sum: gradients are sums of all ranks'
+    sparse_as_dense   gradients that are sparse are made dense; else they are refused
+    gradient_predivide_factor, num_groups, groups, process_set
+                      Horovod's: others than its defaults are refused
 
     param_groups are those of `optimizer`, so that schedulers stay as they are, and so is state_dict(); what it remembers
     already, rank 0's, training goes on from. A parameter that got no gradient on some ranks counts there as zeros; one
@@ -62,6 +71,14 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self,
         optimizer: torch.optim.Optimizer,
         named_parameters: Optional[Iterable[Tuple[str, torch.nn.Parameter]]] = None,
+        compression: Any = Compression.none,
+        backward_passes_per_step: int = 1,
+        op: Any = Average,
+        gradient_predivide_factor: float = 1.0,
+        num_groups: int = 0,
+        groups: Any = None,
+        sparse_as_dense: bool = False,
+        process_set: Any = global_process_set,
         *,
         mode: Optional[str] = None,
         consistency: Optional[str] = None,
@@ -71,7 +88,6 @@ class DistributedOptimizer(torch.optim.Optimizer):
         on_nan: str = "go-on",
         bucket_mb: Optional[float] = None,
         servers: Optional[int] = None,
-        backward_passes_per_step: int = 1,
     ) -> None:
         job = current("DistributedOptimizer()")
         asked = job.launch
@@ -79,11 +95,15 @@ class DistributedOptimizer(torch.optim.Optimizer):
             raise ValueError("the optimizer is a DistributedOptimizer already: wrap the one of torch.optim")
         if mode == "allreduce" and servers is not None:
             raise ValueError(f"servers={servers} with mode='allreduce', which has none: leave it out, or use mode='ps'")
+        if compression is not Compression.none and compress is not None:
+            raise ValueError(f"compression={compression!r} and compress={compress!r}: give one of them")
+        compress, op = compress or codec_of(compression), operation_of(op)
         mode = settled("mode", mode, asked and asked.mode, "allreduce")
         consistency = settled("consistency", consistency, asked and asked.consistency, "sync")
         compress = settled("compress", compress, asked and asked.compress, None) or "none"
         bucket_mb = settled("bucket_mb", bucket_mb, asked and asked.bucket_mb, None)
         servers = settled("servers", servers, asked and asked.servers, 1)
+        check_horovods(mode, op, gradient_predivide_factor, num_groups, groups, process_set)
         check_options(optimizer, mode, update, push, consistency, servers, backward_passes_per_step)
         health = Health(job.rank, on_nan)
         if health.skips:
@@ -116,11 +136,13 @@ class DistributedOptimizer(torch.optim.Optimizer):
             )
         else:
             rule = OwnUpdate(optimizer, names, parameters) if update == "own" else TorchUpdate(optimizer)
-            options.update(mode=mode, update=update, on_nan=on_nan)
+            options.update(mode=mode, update=update, on_nan=on_nan, op=op.name)
             self._exchange = Sums(
                 job, optimizer, names, parameters, backward_passes_per_step, rule, options, on_loaded
             )
         self._exchange.health = health
+        self._exchange.makes_dense = sparse_as_dense
+        job.joiners.append(self._exchange.join)
         job.closers.append(self._close)
         job.rejoiners.append(self._exchange.rejoin)
         watch = _watch.current()
@@ -142,7 +164,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Goes on from it. Every rank calls it. With update="own" rank 0's counts, and so do the weights that rank 0's model
-        has at this moment; under ps servers end and others begin."""
+        has at this moment; under ps servers end and others begin. Or one rank does alone, before
+        broadcast_optimizer_state(), which all call."""
         self._exchange.load_state_dict(state_dict)
 
     def add_param_group(self, param_group: dict) -> None:
@@ -154,6 +177,16 @@ class DistributedOptimizer(torch.optim.Optimizer):
         """Waits until each parameter's grad is the mean of all ranks'. It is when backward() has returned: this is for
         scripts that call it, and for gradients that were added up in no_sync()."""
         self._exchange.synchronize()
+
+    def skip_synchronize(self) -> ContextManager[None]:
+        """Horovod's, around a step() that follows synchronize(): that has nothing left to wait for."""
+        return contextlib.nullcontext()
+
+    def set_backward_passes_per_step(self, passes: int) -> None:
+        """From the next step on; every rank calls it."""
+        if passes < 1:
+            raise ValueError(f"set_backward_passes_per_step({passes}): must be at least 1")
+        self._exchange.set_passes(passes)
 
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
         """Makes the update from what gradients are now."""
@@ -183,3 +216,4 @@ class DistributedOptimizer(torch.optim.Optimizer):
             self._exchange.close()
         finally:
             self._job.rejoiners.remove(self._exchange.rejoin)
+            self._job.joiners.remove(self._exchange.join)

@@ -10,6 +10,7 @@ from syncopate import _core, _ranks
 from syncopate._job import Job
 from syncopate._servers import Servers
 from syncopate.torch._agreement import Agreement
+from syncopate.torch._collectives import broadcast_value, come_together
 from syncopate.torch._exchange import Exchange
 from syncopate.torch._memories import Memories
 from syncopate.torch._own_update import Rule
@@ -38,11 +39,13 @@ class Pushes(Exchange):
         self._push = push
         self._rates: List[float] = []  # of the groups, in the step that has begun
         self._servers: Any = None
+        self._has_loaded = False  # this rank, a state that servers do not have
         servers_update = not options["consistency"].startswith(("local-sgd", "easgd"))
         self._weights = ExchangedWeights(names, parameters, servers_update)
         super().__init__(names, parameters, passes_a_step)
         self.sends_in_backward = push == "backward"
         self._connect()
+        job.linger = job.group.timeout
         self.listen()
 
     def _connect(self) -> None:
@@ -160,7 +163,7 @@ class Pushes(Exchange):
             raise RuntimeError(f"{what} between backward() and step(): call it before backward() or after step()")
 
     def state_dict(self) -> dict:
-        if not self.step:
+        if not self.step or self._has_loaded:
             return self._optimizer.state_dict()
         self._check_between_steps("state_dict()")
         if self.core is None:
@@ -176,13 +179,44 @@ class Pushes(Exchange):
     def load_state_dict(self, state_dict: dict) -> None:
         self._check_between_steps("load_state_dict()")
         self.core.check_one_optimizer()
-        self._job.operate("load_state_dict()", lambda: self._job.communicator.barrier())
+        are_all = come_together(self._job, "load_state_dict()", loads=True)
         self._optimizer.load_state_dict(state_dict)
         self._on_loaded()
+        self._has_loaded = not are_all
+        if are_all:
+            self._begin_anew()
+
+    def spread_state(self, send: Callable[[torch.Tensor], None], is_root: bool) -> None:
+        """Gives all ranks the root's rates, and, where the root has a state or weights that servers do not have, these to
+        servers that begin anew."""
+        self._check_between_steps("broadcast_optimizer_state()")
+        is_news = is_root and (self._has_loaded or self._weights.are_others(self.core))
+        is_news = broadcast_value(send, is_news, is_root)
+        state = self.state_dict() if is_root and is_news else {"param_groups": self._optimizer.state_dict()["param_groups"]}
+        state = broadcast_value(send, state, is_root)
+        if is_news:
+            self._optimizer.load_state_dict(state)
+            self._on_loaded()
+            for parameter in self.parameters:
+                send(parameter.detach())
+            self._begin_anew()
+            return
+        for group, roots in zip(self._optimizer.param_groups, state["param_groups"]):
+            group.update({name: value for name, value in roots.items() if name != "params"})
+
+    def _begin_anew(self) -> None:
+        """From what rank 0 has."""
+        self._has_loaded = False
         weights = [parameter.detach().clone() for parameter in self.parameters]
         self._disconnect()  # which leaves those of the servers
         self._weights.give_back(weights)
         self._connect()
+
+    def join(self) -> int:
+        raise ValueError(
+            "join() with mode='ps', where a rank without batches has nothing to push: use mode='allreduce', or let a sampler "
+            "give each rank as many"
+        )
 
     def rejoin(self) -> None:
         """Servers keep their ranks."""

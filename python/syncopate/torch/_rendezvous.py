@@ -73,7 +73,20 @@ def _rendezvous(rank: int, size: int, number: int, timeout: float) -> StoreRende
     return StoreRendezvous(_store, f"syncopate/{job}/{restart}/{number}")
 
 
-def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic: Optional[bool] = None) -> None:
+def _host() -> str:
+    """What the processes of one host have in common, and those of no other."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return f"{file.read().strip()} {os.readlink('/proc/self/ns/net')}"
+
+
+def init(
+    comm: Any = None,
+    process_sets: Any = None,
+    *,
+    wire: Optional[str] = None,
+    timeout: Optional[float] = None,
+    elastic: Optional[bool] = None,
+) -> None:
     """Connects this process with the others of its job; every rank calls it.
 
     Rank, number of ranks and the address of rank 0 are those of the launcher: RANK, WORLD_SIZE, MASTER_ADDR and
@@ -89,7 +102,11 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic
              parameter servers as if nothing had happened. rank() and size() are then of those that are left. What holds
              torch's store must stay: torchrun, or the process of rank 0 where somebody else starts the ranks. Nor can a
              rank be lost that has started parameter servers. None: what run_experiment asks for, else False
+    comm, process_sets
+             Horovod's, for jobs of some of the ranks: refused
     """
+    if comm or process_sets:
+        raise ValueError(f"init(comm={comm!r}, process_sets={process_sets!r}): a job is of all ranks that were started")
     launch = Launch.read()
     wire = settled("wire", wire, launch.wire if launch else None, None)
     if timeout is None:
@@ -104,5 +121,7 @@ def init(*, wire: Optional[str] = None, timeout: Optional[float] = None, elastic
         at_end=_watch.end,
         elastic=settled("elastic", elastic, launch.elastic if launch else None, False),
     )
+    job = _job.current("init()")
+    job.hosts = job.group.exchange("hosts", _host())
     if _watch.current() is None:  # else the backend has begun it
-        _watch.begin(launch.step_file if launch else None, _job.current("init()").tracer)
+        _watch.begin(launch.step_file if launch else None, job.tracer)

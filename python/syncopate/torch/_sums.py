@@ -4,7 +4,7 @@ step() makes the update from what the gradients are then."""
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -12,7 +12,7 @@ from syncopate import _core, _ranks
 from syncopate._job import Job
 from syncopate.errors import PeerLost
 from syncopate.torch._agreement import Agreement
-from syncopate.torch._collectives import broadcast_value
+from syncopate.torch._collectives import broadcast_value, come_together
 from syncopate.torch._exchange import Exchange
 from syncopate.torch._health import not_finite
 from syncopate.torch._tensors import at_end_of_backward, current_node, graph_task, written
@@ -36,6 +36,7 @@ class Sums(Exchange):
         self._job, self._optimizer, self._update, self._on_loaded = job, optimizer, update, on_loaded
         self._name = job.new_name("optimizer")
         self._bucket_bytes, self._compress = int(options["bucket_bytes"]), options["compress"]
+        self._averages = options["op"] == "Average"
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(names, parameters)]
         self._is_elastic = job.membership is not None
         self._agreement = Agreement(optimizer)
@@ -55,14 +56,15 @@ class Sums(Exchange):
         self._means: List[Optional[torch.Tensor]] = [None] * len(parameters)
         self._is_given = False
         self._is_made = False
-        self._spread(self._broadcast, job.rank == 0)
+        self._has_joined = False  # this rank has no more batches
+        self._spread(self._from(0), job.rank == 0)
         self.listen()
 
     def _connect(self) -> Any:
         if _ranks.link() is not None:
             return self._simulated()
         return _core.SumExchange.connect(
-            self._job.group, self._name, self._tensors, self._bucket_bytes, self._compress, self._is_elastic
+            self._job.group, self._name, self._tensors, self._bucket_bytes, self._compress, self._is_elastic, self._averages
         )
 
     def _simulated(self) -> Any:
@@ -73,10 +75,15 @@ class Sums(Exchange):
         exchange.join()
         return exchange
 
-    def _broadcast(self, tensor: torch.Tensor) -> None:
-        job, place = self._job, (tensor.data_ptr(), tensor.numel() * tensor.element_size())
-        root = job.members()[0]
-        job.operate("connecting", lambda: job.communicator.broadcast(*place, job.rank_of(root), tensor), *place)
+    def _from(self, rank: int) -> Callable[[torch.Tensor], None]:
+        """What gives all ranks that rank's values."""
+        job, root = self._job, self._job.members()[rank]
+
+        def send(tensor: torch.Tensor) -> None:
+            place = (tensor.data_ptr(), tensor.numel() * tensor.element_size())
+            job.operate("connecting", lambda: job.communicator.broadcast(*place, job.rank_of(root), tensor), *place)
+
+        return send
 
     def _spread(self, send: Callable[[torch.Tensor], None], is_root: bool, takes: bool = True) -> None:
         """Gives the root's weights and what its optimizer remembers to those that take them; send() is an operation of all
@@ -101,7 +108,10 @@ class Sums(Exchange):
     # Backward, and its end.
 
     def begin(self) -> None:
-        self.core.say(self._agreement.number())
+        if self._has_joined:
+            self.core.say_joined()
+        else:
+            self.core.say(self._agreement.number())
         self.core.begin_step(0.0)
 
     def note_change(self) -> None:
@@ -164,6 +174,7 @@ class Sums(Exchange):
             if self.core.differing() >= 0:
                 self._job.group.agree(f"{self._name}/{self.step}", self._agreement.texts(with_last=True))
                 raise RuntimeError(f"rank {self.core.differing()} has other rates or options than this one")
+            self._job.joined = tuple(self.core.joined())
             return stats
         return None
 
@@ -211,11 +222,54 @@ class Sums(Exchange):
             self._optimizer.load_state_dict(state_dict)
             self._on_loaded()
             return
-        self._job.operate("load_state_dict()", lambda: self._job.communicator.barrier())
+        are_all = come_together(self._job, "load_state_dict()", loads=True)
+        self._load(state_dict)
+        if are_all:
+            self._spread(self._from(0), self._job.rank == 0)
+
+    def _load(self, state_dict: dict) -> None:
         self._optimizer.load_state_dict(state_dict)
         self._on_loaded()
         self._update.load()
-        self._spread(self._broadcast, self._job.rank == 0)
+
+    def spread_state(self, send: Callable[[torch.Tensor], None], is_root: bool) -> None:
+        """Gives all ranks the root's weights, what its optimizer remembers, and its rates."""
+        for parameter in self.parameters:
+            send(parameter.detach())
+            if not is_root:
+                written(parameter)
+        state = broadcast_value(send, self.state_dict() if is_root else None, is_root)
+        if not is_root:
+            self._load(state)
+        self._agreement.last = broadcast_value(send, self._agreement.last, is_root)
+
+    # Ranks with different numbers of batches.
+
+    def join(self) -> int:
+        """Gives zeros in the steps of ranks that have more batches, until all have come to this. Returns the last that has,
+        whose weights and optimizer's state all have then."""
+        job = self._job
+        if self._is_elastic:
+            raise ValueError("join() in an elastic job: let a sampler, such as ElasticSampler, give each rank as many batches")
+        if self.has_begun:
+            raise RuntimeError("join() between backward() and step(): call it after the last step()")
+        self._has_joined = True
+        try:
+            before: Tuple[int, ...] = ()
+            while len(job.joined) < job.size:
+                before = job.joined
+                for parameter in self.parameters:
+                    parameter.grad = None
+                self.finish()
+        finally:
+            self._has_joined = self._is_current = self._has_update_due = False
+            job.joined, self._stats = (), None
+        for parameter in self.parameters:
+            parameter.grad = None
+        last = max(set(range(job.size)).difference(before))
+        if before:
+            self.spread_state(self._from(last), job.rank == last)
+        return last
 
     # In an elastic job, where ranks have been lost.
 

@@ -61,6 +61,14 @@ class ExchangedWeights:
                     f"True): move and load the model before DistributedOptimizer(), and copy into it afterwards"
                 )
 
+    def are_others(self, exchange: Any) -> bool:
+        """Whether this rank has other weights than the exchange."""
+        try:
+            self.check(exchange)
+        except RuntimeError:
+            return True
+        return False
+
     def _check_unwritten(self, joined: List[torch.Tensor]) -> None:
         for name, parameter, values in zip(self._names, self._parameters, joined):
             if not torch.equal(parameter.detach().view(-1), values):

@@ -36,9 +36,9 @@ def broadcasts(rank):
     if rank == 1:
         optimizer.step()
     assert not same_everywhere(model[0].weight.detach())
-    sy.broadcast_parameters(model, root=1)
-    sy.broadcast_buffers(model, root=1)
-    sy.broadcast_optimizer_state(optimizer, root=1)
+    sy.broadcast_parameters(model, root_rank=1)
+    sy.broadcast_buffers(model, root_rank=1)
+    sy.broadcast_optimizer_state(optimizer, root_rank=1)
     assert same_everywhere(model[0].weight.detach())
     assert torch.equal(model[1].running_mean, torch.ones(4))
     assert int(model[1].num_batches_tracked) == 6
