@@ -1,10 +1,11 @@
-"""What a script for Horovod does around DistributedOptimizer: horovod_training.py PART KEY=VALUE ... Each rank prints its
-weights, after what PART prints."""
+"""What a script for Horovod does around DistributedOptimizer: horovod_training.py PART+PART KEY=VALUE ... Each part is a job of
+its own, after which each rank prints its weights."""
 
 import copy
 import os
 import signal
 import sys
+import time
 
 import torch
 
@@ -244,17 +245,30 @@ def restored(**options):
     return model
 
 
-def main(part, *options):
+def left(**options):
+    """Nobody calls shutdown(), and rank 0, which has the servers, is at its end long before the others are."""
+    model = made_model()
+    optimizer = hvd.DistributedOptimizer(made_optimizer(model), model.named_parameters(), **options)
+    for step in range(3 + 20 * hvd.rank()):
+        loss_of(model, hvd.rank(), step).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        time.sleep(0.05 * hvd.rank())
+    print("ends")
+    sys.exit(0)
+
+
+def main(parts, *options):
     torch.set_num_threads(1)
     options = dict(option.split("=") for option in options)
     timeout = float(options.pop("timeout", 30))
-    hvd.init(elastic=part == "elastic", timeout=timeout)
     options = {name: int(value) if value.isdigit() else value for name, value in options.items()}
-    model = globals()[part](**options)
-    if model is not None:
+    for part in parts.split("+"):
+        hvd.init(elastic=part == "elastic", timeout=timeout)
+        model = globals()[part](**options)
         bits = hash(tuple(x for p in model.parameters() for x in p.detach().flatten().tolist()))
-        print(f"bits {bits} sum {sum(p.detach().double().sum().item() for p in model.parameters()):.6f}")
-    hvd.shutdown()
+        print(f"{part} bits {bits} sum {sum(p.detach().double().sum().item() for p in model.parameters()):.6f}", flush=True)
+        hvd.shutdown()
 
 
 if __name__ == "__main__":
