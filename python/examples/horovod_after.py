@@ -1,14 +1,13 @@
-"""horovod_before.py with Syncopate in Horovod's place. Lines that changed end with "# <-".
+"""horovod_before.py with Syncopate in Horovod's place: one line changed, which ends with "# <-".
 
     torchrun --nproc-per-node=2 horovod_after.py
 """
 
 import argparse
 
+import syncopate.torch as hvd  # <-
 import torch
 from torch import nn
-
-import syncopate.torch as sy  # <-
 
 
 def make_data(count, seed):
@@ -26,19 +25,19 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--samples", type=int, default=4096)
     options = parser.parse_args()
-    sy.init()  # <-
+    hvd.init()
     torch.set_num_threads(1)
-    torch.manual_seed(sy.seed())  # <-
+    torch.manual_seed(1)
     train = torch.utils.data.TensorDataset(*make_data(options.samples, seed=1))
-    x_test, y_test = make_data(1024, seed=2 + sy.rank())  # <-
-    sampler = torch.utils.data.distributed.DistributedSampler(train, num_replicas=sy.size(), rank=sy.rank())  # <-
+    x_test, y_test = make_data(1024, seed=2 + hvd.rank())
+    sampler = torch.utils.data.distributed.DistributedSampler(train, num_replicas=hvd.size(), rank=hvd.rank())
     loader = torch.utils.data.DataLoader(train, batch_size=32, sampler=sampler)
 
     model = nn.Sequential(nn.Conv2d(1, 8, 5), nn.ReLU(), nn.MaxPool2d(4), nn.Flatten(), nn.Linear(72, 2))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02 * sy.size(), momentum=0.9)  # <-
-    sy.broadcast_parameters(model.state_dict())  # <-
-    sy.broadcast_optimizer_state(optimizer)  # <-
-    optimizer = sy.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())  # <-
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02 * hvd.size(), momentum=0.9)
+    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
 
     for epoch in range(3):
         sampler.set_epoch(epoch)
@@ -49,11 +48,10 @@ def main():
             optimizer.step()
         with torch.no_grad():
             accuracy = (model(x_test).argmax(1) == y_test).float().mean()
-        accuracy = sy.allreduce(accuracy)  # <-
-        sy.log(accuracy=accuracy, epoch=epoch + 1)  # <-
-        if sy.rank() == 0:  # <-
+        accuracy = hvd.allreduce(accuracy)
+        if hvd.rank() == 0:
             print(f"epoch {epoch + 1}: test accuracy {accuracy.item():.4f}")
-    sy.shutdown()  # <-
+    hvd.shutdown()
 
 
 if __name__ == "__main__":
