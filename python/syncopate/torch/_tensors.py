@@ -23,7 +23,10 @@ def check_floats(tensor: torch.Tensor, what: str) -> None:
 def check_dense(tensor: torch.Tensor, what: str) -> None:
     """Raises ValueError unless `tensor`, of any type, is one that `what` can move."""
     if tensor.layout is not torch.strided or tensor.device.type != "cpu":
-        raise ValueError(f"{what} of a tensor that is {tensor.layout} on {tensor.device}: must be dense, on the CPU; use .to_dense(), or use .cpu()")
+        raise ValueError(
+            f"{what} of a tensor that is {tensor.layout} on {tensor.device}: must be dense, on the CPU; use .to_dense(), or use "
+            f".cpu()"
+        )
 
 
 def written(tensor: torch.Tensor) -> None:
