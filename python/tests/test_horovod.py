@@ -1,14 +1,18 @@
 """`import syncopate.torch as hvd`: what scripts for Horovod call, and what is refused of it."""
 
+import pathlib
 import re
 import signal
+import subprocess
+import sys
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import syncopate.torch as hvd  # noqa: E402
-from ranks import run, start, wait  # noqa: E402
+import run_experiment  # noqa: E402
+from ranks import DEADLINE, SCRIPTS, run, start, wait  # noqa: E402
 from scripts import horovod_training  # noqa: E402
 
 
@@ -84,6 +88,26 @@ def test_elastic_training_goes_on_with_the_samples_that_are_left(way):
 def test_a_rank_that_ends_without_shutdown_waits_for_those_that_need_its_servers():
     for each in run("horovod_training.py", 2, "left", "mode=ps", "consistency=async"):
         assert each.out == "ends\n" and not each.err
+
+
+def launched(folder, code, *words):
+    """What run_experiment prints, and its workers."""
+    command = [run_experiment.PROGRAM, f"--output={folder / 'run'}", "--workers=2", *map(str, words)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
+
+
+@pytest.mark.skipif(run_experiment.PROGRAM is None, reason=run_experiment.WHY)
+def test_run_experiment_gives_the_mode(tmp_path):
+    script = [sys.executable, pathlib.Path(SCRIPTS).parents[1] / "examples" / "horovod_after.py", "--samples=512"]
+    printed = []
+    for name, mode in (("allreduce", ["--mode=allreduce"]), ("ps", ["--mode=ps", "--consistency=sync"])):
+        text = launched(tmp_path / name, 0, *mode, "--", *script)
+        printed.append(re.findall(r"epoch \d: test accuracy [\d.]+", text))
+    assert printed[0] == printed[1] and len(printed[0]) == 3
+    training = [sys.executable, SCRIPTS / "horovod_training.py"]
+    assert "scale the rate" in launched(tmp_path / "summed", 2, "--mode=ps", "--", *training, "summed")
 
 
 @pytest.fixture(scope="module", autouse=True)
