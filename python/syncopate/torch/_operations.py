@@ -150,7 +150,7 @@ def _scaled(tensor: torch.Tensor, factor: float) -> None:
 def _reduced(values: Sequence[torch.Tensor], op: Operation) -> torch.Tensor:
     """Of all ranks' values, in the order of ranks, so that all come to the same bits."""
     dtype = values[0].dtype
-    is_short = dtype.is_floating_point and dtype.itemsize < 4
+    is_short = dtype in (torch.float16, torch.bfloat16)
     total = values[0].float() if is_short else values[0].clone()
     for each in values[1:]:
         if op is Min:
