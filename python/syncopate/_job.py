@@ -273,7 +273,7 @@ def shutdown() -> None:
 def _all_end(job: Job) -> bool:
     """Whether all ranks come to their ends, too, within a moment: then none takes that of another for a loss."""
     store = getattr(job.rendezvous, "store", None)
-    if store is None or hasattr(sys, "last_value"):  # it has failed
+    if store is None or _ranks.link() is not None or hasattr(sys, "last_value"):  # simulated, or it has failed
         return False
     with contextlib.suppress(RuntimeError):  # the store may be gone
         store.set(f"ended/{job.members()[job.rank]}", "")
@@ -292,8 +292,9 @@ def _drop() -> None:
     global _job
     if _job is not None and _job.pid == os.getpid():
         if _all_end(_job):
-            shutdown()
-            return
+            with contextlib.suppress(SyncopateError):  # another may have given up waiting
+                shutdown()
+                return
         _job.at_end()
         _job.closers.clear()
         _job = None

@@ -191,6 +191,12 @@ class SimulatedExchange:
     def say(self, number: int) -> None:
         pass
 
+    def say_joined(self) -> None:
+        raise _refused("join()")
+
+    def joined(self) -> List[int]:
+        return []
+
     def differing(self) -> int:
         return -1
 

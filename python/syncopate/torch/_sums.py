@@ -68,8 +68,10 @@ class Sums(Exchange):
         )
 
     def _simulated(self) -> Any:
-        from syncopate.torch._simulated import SimulatedExchange
+        from syncopate.torch._simulated import SimulatedExchange, _refused
 
+        if not self._averages:
+            raise _refused("op=Sum")
         options = {"bucket_bytes": str(self._bucket_bytes), "compress": self._compress}
         exchange = SimulatedExchange(_ranks.link(), self._tensors, options, takes_means=True)
         exchange.join()
