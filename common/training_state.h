@@ -22,8 +22,8 @@ namespace syncopate {
 // The names under which strategies and shards store their parts.
 namespace state_part {
 inline constexpr const char* kWeights = "weights";
-// The optimizer state per weight, as in OptimizerState: none, the first, or both.
-inline constexpr const char* kOptimizer[] = {"optimizer.first", "optimizer.second"};
+// The optimizer state per weight, as in OptimizerState: as many of these, from the first on, as the rule remembers.
+inline constexpr const char* kOptimizer[] = {"optimizer.first", "optimizer.second", "optimizer.third"};
 // The residual of error feedback, and the local state of a worker's model, by worker.
 inline std::string residual_of(int worker) { return "residual.worker" + std::to_string(worker); }
 inline std::string local_state_of(int worker) { return "local_state.worker" + std::to_string(worker); }

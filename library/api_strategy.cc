@@ -24,6 +24,7 @@ library::OptionTexts texts_of(const StrategyOptions& options) {
   set(texts, "momentum", options.optimizer.momentum);
   set(texts, "beta1", options.optimizer.beta1);
   set(texts, "beta2", options.optimizer.beta2);
+  set(texts, "rho", options.optimizer.rho);
   set(texts, "epsilon", options.optimizer.epsilon);
   set(texts, "weight_decay", options.optimizer.weight_decay);
   set(texts, "initial_accumulator", options.optimizer.initial_accumulator);

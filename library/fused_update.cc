@@ -9,15 +9,21 @@ FusedUpdate::FusedUpdate(const std::vector<std::size_t>& groups, const std::vect
       sizes_(sizes),
       rules_(groups.empty() ? 0 : 1 + *std::ranges::max_element(groups)),
       updates_(sizes.size()) {
-  for (const std::size_t size : sizes) states_.emplace_back(OptimizerKind::kSgd, size);
+  for (const std::size_t size : sizes) states_.emplace_back(OptimizerConfig(), size);
 }
 
 void FusedUpdate::set_rule(std::size_t group, const OptimizerConfig& rule) {
   rules_[group].emplace(rule);
-  const std::size_t needed = state_floats(rule.kind) * sizeof(float);
+  const std::size_t needed = state_floats(rule) * sizeof(float);
   for (std::size_t tensor = 0; tensor < states_.size(); ++tensor) {
-    const bool is_there = needed == 0 || states_[tensor].bytes() == needed * sizes_[tensor];
-    if (groups_[tensor] == group && !is_there) states_[tensor] = OptimizerState(rule.kind, sizes_[tensor]);
+    const bool is_there = states_[tensor].bytes() >= needed * sizes_[tensor];
+    if (groups_[tensor] != group || is_there) continue;
+    OptimizerState larger(rule, sizes_[tensor]);
+    for (std::size_t memory = 0; memory < kMostMemories; ++memory) {
+      const std::span<float> before = states_[tensor].memories()[memory], after = larger.memories()[memory];
+      if (before.size() == after.size()) std::ranges::copy(before, after.begin());
+    }
+    states_[tensor] = std::move(larger);
   }
 }
 

@@ -20,7 +20,7 @@ class FusedUpdate {
   FusedUpdate& operator=(const FusedUpdate&) = delete;
 
   // Before the first update, and whenever it changes. What the optimizer remembers stays, also beside a rule that
-  // remembers nothing, unless the rule remembers more.
+  // remembers less.
   void set_rule(std::size_t group, const OptimizerConfig& rule);
   // Updates the tensor's weights, of whose size the gradient is.
   void apply(std::size_t tensor, std::span<float> weights, std::span<const float> gradient, double learning_rate);

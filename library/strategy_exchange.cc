@@ -14,7 +14,6 @@
 #include "ps/client/ps_strategy.h"
 
 namespace syncopate::library {
-
 Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_ptr<Group> group,
                                                                     const std::string& name, const ParamLayout& layout,
                                                                     const TrainingOptions& options,
@@ -60,14 +59,15 @@ Status StrategyExchange::connect_servers(const std::string& name, const Training
   Tracer* const tracer = group_->take_server_tracer();
   const ps::PsGroup members{.workers = group_->size(), .servers = options.servers};
   SYNCOPATE_ASSIGN_OR_RETURN(connected_.transport, group_->connect_servers(name, members.size()));
-  auto servers =
-      std::make_unique<ps::PsStrategy>(ps::PsStrategyOptions{.group = members,
-                                                             .sharding = {.chunk_bytes = options.bucket_bytes},
-                                                             .answers_in_backward = false,
-                                                             .compression = {.codec = options.codec},
-                                                             .timeout = group_->timeout(),
-                                                             .tracer = tracer},
-                                       *connected_.transport, group_->clock(), nullptr);
+  const ps::Sharding cut{.chunk_bytes = options.bucket_bytes};
+  auto servers = std::make_unique<ps::PsStrategy>(
+      ps::PsStrategyOptions{.group = members,
+                            .sharding = is_layerwise(options.optimizer.kind) ? ps::kWholeTensors : cut,
+                            .answers_in_backward = false,
+                            .compression = {.codec = options.codec},
+                            .timeout = group_->timeout(),
+                            .tracer = tracer},
+      *connected_.transport, group_->clock(), nullptr);
   if (!options.consistency.pushes_weights()) {
     servers_ = servers.get();
     strategy_ = std::move(servers);

@@ -53,7 +53,14 @@ Status read_rule_number(const RuleNumber& number, std::string_view text, Optimiz
                   number.is_below_one ? "at least 0 and below 1" : "finite and at least 0"));
 }
 
-// Fails for numbers that were given and that the rule does not know.
+Status read_rule_flag(const RuleFlag& flag, std::string_view text, OptimizerConfig& config) {
+  if (text != "0" && text != "1")
+    return Status::invalid_argument(fmt::format("{}={}: must be 0 or 1", flag.name, text));
+  config.*flag.member = text == "1";
+  return Status();
+}
+
+// Fails for numbers and variants that were given and that the rule does not know.
 Status check_numbers(const OptionTexts& texts, const UpdateRule& rule) {
   for (const RuleNumber* number : kRuleNumbers) {
     const auto given = texts.find(std::string(number->name));
@@ -65,13 +72,17 @@ Status check_numbers(const OptionTexts& texts, const UpdateRule& rule) {
     return Status::invalid_argument(fmt::format("{}={} means nothing to {}, which has {}: leave it out", number->name,
                                                 given->second, rule.name, fmt::join(known, ", ")));
   }
+  for (const RuleFlag& flag : kRuleFlags) {
+    if (!texts.contains(std::string(flag.name)) || flag.is_of(rule.kind)) continue;
+    return Status::invalid_argument(fmt::format("{} means nothing to {}: leave it out", flag.name, rule.name));
+  }
   return Status();
 }
 
-// One group, for read_groups: its four numbers.
+// One group, for read_groups: its four numbers, and "plain" if it does not adapt.
 Result<UpdateGroup> read_group(std::string_view text) {
   UpdateGroup group;
-  std::array<std::string_view, 4> fields;
+  std::array<std::string_view, 5> fields;
   for (std::string_view& field : fields) {
     const std::size_t end = std::min(text.find(':'), text.size());
     field = text.substr(0, end);
@@ -81,6 +92,7 @@ Result<UpdateGroup> read_group(std::string_view text) {
   SYNCOPATE_RETURN_IF_ERROR(read("groups", fields[1], group.range.end));
   SYNCOPATE_RETURN_IF_ERROR(read("groups", fields[2], group.rate_factor));
   SYNCOPATE_RETURN_IF_ERROR(read("groups", fields[3], group.weight_decay));
+  group.adapt = fields[4] != "plain";
   return group;
 }
 
@@ -112,6 +124,9 @@ Status read_option(const std::string& name, const std::string& text, TrainingOpt
   for (const RuleNumber* number : kRuleNumbers) {
     if (name == number->name) return read_rule_number(*number, text, optimizer);
   }
+  for (const RuleFlag& flag : kRuleFlags) {
+    if (name == flag.name) return read_rule_flag(flag, text, optimizer);
+  }
   if (name == "groups") return read_groups(text, optimizer);
   if (name == "consistency") {
     SYNCOPATE_ASSIGN_OR_RETURN(options.consistency, ps::Consistency::parse(text));
@@ -128,13 +143,14 @@ Status read_option(const std::string& name, const std::string& text, TrainingOpt
 
 Result<TrainingOptions> TrainingOptions::parse(const OptionTexts& texts, int workers) {
   TrainingOptions options;
-  options.optimizer.decay_all = true;  // as torch.optim's do
   for (const auto& [name, text] : texts) SYNCOPATE_RETURN_IF_ERROR(read_option(name, text, options));
   if (options.servers < 0 || options.servers > kMostServers) {
     return Status::invalid_argument(
         fmt::format("servers={}: parameter servers must be 1 to {}", options.servers, kMostServers));
   }
   SYNCOPATE_RETURN_IF_ERROR(check_numbers(texts, rule_of(options.optimizer)));
+  // As torch.optim's do.
+  options.optimizer.decay_all = !is_layerwise(options.optimizer.kind);
   if (options.servers == 0) {
     const auto given = texts.find("consistency");
     if (given == texts.end() || given->second == "sync") return options;
@@ -158,11 +174,14 @@ OptionTexts TrainingOptions::texts() const {
   for (const RuleNumber* number : kRuleNumbers) {
     if (number->is_of(rule.kind)) texts[std::string(number->name)] = fmt::format("{}", optimizer.*number->member);
   }
+  for (const RuleFlag& flag : kRuleFlags) {
+    if (flag.is_of(rule.kind)) texts[std::string(flag.name)] = optimizer.*flag.member ? "1" : "0";
+  }
   if (optimizer.groups != nullptr) {
     std::string& groups = texts["groups"];
     for (const UpdateGroup& group : *optimizer.groups) {
-      groups += fmt::format("{}{}:{}:{}:{}", groups.empty() ? "" : ",", group.range.begin, group.range.end,
-                            group.rate_factor, group.weight_decay);
+      groups += fmt::format("{}{}:{}:{}:{}{}", groups.empty() ? "" : ",", group.range.begin, group.range.end,
+                            group.rate_factor, group.weight_decay, group.adapt ? "" : ":plain");
     }
   }
   if (servers == 0) return texts;

@@ -11,7 +11,7 @@ Result<ParamArenas> LocalStrategy::allocate(const ParamLayout& layout) {
   weights_ = AlignedBuffer(layout.size());
   gradients_ = AlignedBuffer(layout.size());
   optimizer_ = Optimizer(optimizer_.config(), layout, layout.dense());
-  state_.emplace(optimizer_.config().kind, layout.dense().size());
+  state_.emplace(optimizer_.config(), layout.dense().size());
   tables_ = row_tables_of(layout, seed_, optimizer_.config());
   return ParamArenas{weights_.span(), gradients_.span()};
 }

@@ -22,7 +22,7 @@ Result<ParamArenas> AsyncGossipStrategy::allocate(const ParamLayout& layout) {
   weights_ = AlignedBuffer(layout.size());
   gradients_ = AlignedBuffer(layout.size());
   optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
-  state_.emplace(options_.optimizer.kind, layout.size());
+  state_.emplace(options_.optimizer, layout.size());
   return ParamArenas{weights_.span(), gradients_.span()};
 }
 

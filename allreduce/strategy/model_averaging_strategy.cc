@@ -16,6 +16,8 @@ namespace {
 
 // In TrainingState::counts: workers, steps since the last meeting, meetings.
 constexpr const char* kCounts = "averaging";
+// What an outer momentum goes on from.
+constexpr const char *kAnchor = "outer.anchor", *kVelocity = "outer.velocity";
 constexpr std::int64_t kMostMeetings = std::int64_t{1} << 53;
 
 void divide(std::span<float> sum, int count) {
@@ -43,7 +45,7 @@ std::vector<int> gossip_pairs(std::uint64_t seed, std::int64_t round, int size) 
 ModelAveragingStrategy::ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options,
                                                const Clock& clock)
     : collective_(collective), options_(options), optimizer_(options.optimizer), clock_(clock) {
-  assert(options.period >= 1);
+  assert(options.period >= 1 && !(options.outer && options.gossip_seed));
 }
 
 Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) {
@@ -52,7 +54,14 @@ Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) 
   SYNCOPATE_ASSIGN_OR_RETURN(weights_, collective_.allocate(layout.size()));
   gradients_ = AlignedBuffer(layout.size());
   optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
-  state_.emplace(options_.optimizer.kind, layout.size());
+  state_.emplace(options_.optimizer, layout.size());
+  if (options_.outer) {
+    const OptimizerConfig outer{
+        .kind = OptimizerKind::kMomentum, .momentum = options_.outer->momentum, .nesterov = options_.outer->nesterov};
+    outer_.emplace(outer);
+    outer_state_.emplace(outer, layout.size());
+    anchor_ = AlignedBuffer(layout.size());
+  }
   return ParamArenas{weights_, gradients_.span()};
 }
 
@@ -72,6 +81,10 @@ Status ModelAveragingStrategy::restore(const TrainingState& state) {
   const Range all{0, weights_.size()};
   SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, all, weights_));
   SYNCOPATE_RETURN_IF_ERROR(state_->restore(all, 0, state));
+  if (outer_) {
+    SYNCOPATE_RETURN_IF_ERROR(state.read(kAnchor, all, anchor_.span()));
+    SYNCOPATE_RETURN_IF_ERROR(state.read(kVelocity, all, outer_state_->memories()[0]));
+  }
   steps_alone_ = steps_alone;
   meetings_ = meetings;
   restored_ = true;
@@ -87,6 +100,10 @@ Status ModelAveragingStrategy::save(TrainingState& state) const {
   state.step = steps_done_;
   state.put(state_part::kWeights, 0, weights_);
   state_->save({0, weights_.size()}, 0, state);
+  if (outer_) {
+    state.put(kAnchor, 0, anchor_.span());
+    state.put(kVelocity, 0, outer_state_->memories()[0]);
+  }
   state.counts[kCounts] = {collective_.size(), steps_alone_, meetings_};
   return Status();
 }
@@ -116,6 +133,7 @@ Result<std::vector<Range>> ModelAveragingStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(watched(options_.activity, clock_,
                                     {.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes},
                                     [&] { return collective_.broadcast(weights_, 0, deadline()); }));
+  if (outer_) std::ranges::copy(weights_, anchor_.span().begin());
   return std::vector<Range>{{0, layout_.size()}};
 }
 
@@ -157,7 +175,11 @@ Status ModelAveragingStrategy::leave() {
 Status ModelAveragingStrategy::meet() {
   steps_alone_ = 0;
   const std::int64_t meeting = meetings_++;
-  if (!options_.gossip_seed) return average_with_all(Stage::kTraining);
+  if (!options_.gossip_seed) {
+    SYNCOPATE_RETURN_IF_ERROR(average_with_all(Stage::kTraining));
+    if (outer_) step_outwards();
+    return {};
+  }
   const int rank = collective_.rank();
   const int partner = gossip_pairs(*options_.gossip_seed, meeting, collective_.size())[static_cast<std::size_t>(rank)];
   if (partner == rank) return {};
@@ -168,6 +190,18 @@ Status ModelAveragingStrategy::meet() {
   SYNCOPATE_RETURN_IF_ERROR(collective_.reduce_pair(weights_, partner, deadline()));
   divide(weights_, 2);
   return {};
+}
+
+void ModelAveragingStrategy::step_outwards() {
+  const std::span<float> anchor = anchor_.span();
+  for (std::size_t i = 0; i < anchor.size(); ++i) weights_[i] = anchor[i] - weights_[i];
+  const auto own = static_cast<float>(step_.learning_rate);
+  const float inner = options_.outer->nesterov || own == 0 ? 1 : own;
+  outer_->apply(anchor, weights_, *outer_state_, 0,
+                {.learning_rate = options_.outer->rate * static_cast<double>(inner),
+                 .gradient_scale = 1 / inner,
+                 .number = meetings_});
+  std::ranges::copy(anchor, weights_.begin());
 }
 
 Status ModelAveragingStrategy::average_with_all(Stage stage) {

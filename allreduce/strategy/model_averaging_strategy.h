@@ -12,6 +12,9 @@
 // al. 2018, "Asynchronous decentralized parallel stochastic gradient descent"), in which nobody waits, is another
 // algorithm.
 //
+// With an outer momentum (outer_momentum.h), a meeting of all is an update itself. The last meeting, of leave(), is a
+// mean.
+//
 // The optimizer's state stays with its worker, and so do the weights between meetings: each worker saves and restores
 // its own, and a job goes on with as many workers as it was saved with, all of them from the same step. leave() is the
 // last meeting, of all (Zinkevich et al. 2010, "Parallelized stochastic gradient descent", has only that one); after it
@@ -24,6 +27,7 @@
 
 #include "allreduce/collective.h"
 #include "allreduce/collective/collective_activity.h"
+#include "allreduce/strategy/outer_momentum.h"
 #include "common/optimizer/optimizer.h"
 #include "common/os/aligned_buffer.h"
 #include "common/sync_strategy.h"
@@ -41,6 +45,7 @@ struct ModelAveragingOptions {
   OptimizerConfig optimizer;
   std::int64_t period = 1;                      // steps from one meeting to the next; at least 1
   std::optional<std::uint64_t> gossip_seed;     // seeds the pairs of meetings; empty: meetings are of all
+  std::optional<OuterMomentum> outer;           // of meetings of all; empty: these are means
   Duration timeout = std::chrono::seconds(30);  // for each wait
   CollectiveActivity* activity = nullptr;       // records the operations of all ranks; may be null, must outlive it
 };
@@ -82,6 +87,8 @@ class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
   Status agree();
   Status meet();
   Status average_with_all(Stage stage);
+  // Makes the outer update, from the mean that the weights are.
+  void step_outwards();
 
   Collective& collective_;
   const ModelAveragingOptions options_;
@@ -91,6 +98,9 @@ class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
   std::span<float> weights_;  // the collective's memory
   AlignedBuffer gradients_;
   std::optional<OptimizerState> state_;
+  std::optional<Optimizer> outer_;
+  AlignedBuffer anchor_;  // the weights that the last meeting left, if there is an outer momentum
+  std::optional<OptimizerState> outer_state_;
   StepContext step_;
   std::int64_t steps_alone_ = 0;  // since the last meeting
   std::int64_t meetings_ = 0;

@@ -36,7 +36,7 @@ void ReplicaState::allocate(const ParamLayout& layout, std::span<float> weights)
   layout_ = layout;
   weights_ = weights;
   optimizer_ = Optimizer(optimizer_.config(), layout, layout.dense());
-  remembered_.emplace(optimizer_.config().kind, layout.dense().size());
+  remembered_.emplace(optimizer_.config(), layout.dense().size());
   tables_.allocate(layout);
 }
 

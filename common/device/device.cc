@@ -7,11 +7,10 @@ Result<std::span<float>> allocate_floats(Device& device, std::size_t elements) {
   return std::span<float>(reinterpret_cast<float*>(memory.data()), elements);
 }
 
-Result<DeviceOptimizerState> allocate_state(Device& device, OptimizerKind rule, std::size_t elements) {
+Result<DeviceOptimizerState> allocate_state(Device& device, const OptimizerConfig& rule, std::size_t elements) {
   DeviceOptimizerState state;
-  std::span<float>* const parts[] = {&state.first, &state.second};
-  for (std::span<float>* part : std::span(parts).first(state_floats(rule))) {
-    SYNCOPATE_ASSIGN_OR_RETURN(*part, allocate_floats(device, elements));
+  for (std::span<float>& memory : std::span(state.memories).first(state_floats(rule))) {
+    SYNCOPATE_ASSIGN_OR_RETURN(memory, allocate_floats(device, elements));
   }
   return state;
 }

@@ -8,6 +8,7 @@
 // use accelerators only through this interface. Tests run the same code on tests/support/shadow_device.h.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -33,8 +34,7 @@ class Event {
 
 // The optimizer state of a range of weights on a device, like OptimizerState on the host. Unused parts are empty.
 struct DeviceOptimizerState {
-  std::span<float> first;
-  std::span<float> second;
+  std::array<std::span<float>, kMostMemories> memories;
 };
 
 // One update of a range of weights. All of it lies on the device.
@@ -139,6 +139,6 @@ class Device {
 // Returns memory for `elements` floats.
 Result<std::span<float>> allocate_floats(Device& device, std::size_t elements);
 // Returns the state of `rule` for `elements` weights, as zeros.
-Result<DeviceOptimizerState> allocate_state(Device& device, OptimizerKind rule, std::size_t elements);
+Result<DeviceOptimizerState> allocate_state(Device& device, const OptimizerConfig& rule, std::size_t elements);
 
 }  // namespace syncopate

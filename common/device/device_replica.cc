@@ -49,7 +49,7 @@ Result<ParamArenas> DeviceReplica::allocate(const ParamLayout& layout) {
       *arena = {memory.data(), size, element_};
     }
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(state_, allocate_state(device_, optimizer_.kind, size));
+  SYNCOPATE_ASSIGN_OR_RETURN(state_, allocate_state(device_, optimizer_, size));
   if (optimizer_.weight_decay != 0 && !optimizer_.decay_all) undecayed_ = undecayed_ranges(layout);
   for (Turn& turn : turns_) {
     SYNCOPATE_ASSIGN_OR_RETURN(turn.host_constants, device_.allocate_pinned(sizeof(StepConstants)));
@@ -87,8 +87,7 @@ Status DeviceReplica::save(TrainingState& state, TimePoint deadline) const {
     device_.compute().copy_to_host(std::as_bytes(values), std::as_writable_bytes(host));
   };
   copy(state_part::kWeights, arenas_.weights);
-  copy(state_part::kOptimizer[0], state_.first);
-  copy(state_part::kOptimizer[1], state_.second);
+  for (std::size_t i = 0; i < kMostMemories; ++i) copy(state_part::kOptimizer[i], state_.memories[i]);
   if (is_loss_scaled()) {
     state.counts[kLossScale] = {static_cast<std::int64_t>(last_scale_.factor), last_scale_.good_steps,
                                 last_scale_.skipped_steps};
@@ -113,8 +112,9 @@ Status DeviceReplica::restore(const TrainingState& state, TimePoint deadline) {
     return {};
   };
   Status status = copy(state_part::kWeights, arenas_.weights);
-  if (status.ok()) status = copy(state_part::kOptimizer[0], state_.first);
-  if (status.ok()) status = copy(state_part::kOptimizer[1], state_.second);
+  for (std::size_t i = 0; i < kMostMemories && status.ok(); ++i) {
+    status = copy(state_part::kOptimizer[i], state_.memories[i]);
+  }
   // Also where one has failed: copies that were given still read their buffers.
   const Status copied = wait_for_copies(device_, deadline).in("restore: to the device");
   return status.ok() ? copied : status;
@@ -146,9 +146,11 @@ void DeviceReplica::update(Range range) {
   const auto& constants = *reinterpret_cast<const StepConstants*>(turns_[turn_of(step_)].constants.data());
   for_each_decay_part(undecayed_, range, [&](Range part, bool decays) {
     const auto of = [part](auto memory) { return memory.empty() ? memory : slice(memory, part); };
+    DeviceOptimizerState remembered = state_;
+    for (std::span<float>& memory : remembered.memories) memory = of(memory);
     device_.compute().update(optimizer_, {.weights = slice(arenas_.weights, part),
                                           .gradient = slice(arenas_.model_gradients(), part),
-                                          .state = {of(state_.first), of(state_.second)},
+                                          .state = remembered,
                                           .constants = constants[decays ? 0 : 1].data(),
                                           .rounded_weights = of(arenas_.rounded_weights),
                                           .loss_scale = loss_scale()});

@@ -23,6 +23,7 @@ struct UpdateGroup {
   Range range;
   double rate_factor = 1;  // of the learning rate
   float weight_decay = 0;
+  bool adapt = true;  // under rules that go by layer: whether its tensors have trust ratios
 
   bool operator==(const UpdateGroup&) const = default;
 };

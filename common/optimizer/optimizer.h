@@ -24,16 +24,40 @@ enum class OptimizerKind {
   kAdamW,
   kAdagrad,
   kFtrl,
+  kRmsprop,
+  kAdadelta,
+  kAdamax,
+  kRadam,
+  kLars,
+  kLamb,
   kMean,  // makes no update: leaves the mean gradient in place of the weights, for whoever makes it elsewhere
 };
 
+// Whether a rule multiplies the change of each tensor by a trust ratio, which it works out from norms of the whole
+// tensor. As in the authors' code, tensors of one dimension (biases, norms) have none, and do not decay: under lars
+// they are trained by plain momentum, under lamb by adam.
+constexpr bool is_layerwise(OptimizerKind kind) { return kind == OptimizerKind::kLars || kind == OptimizerKind::kLamb; }
+
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kSgd;
-  float momentum = 0.9f;  // momentum only, in [0, 1)
+  float momentum = 0.9f;  // momentum, rmsprop, lars, in [0, 1)
   bool nesterov = false;  // momentum only (Sutskever 2013, section 2, in the form that PyTorch documents)
-  float beta1 = 0.9f;     // adam, adamw (Kingma and Ba 2015, algorithm 1)
-  float beta2 = 0.999f;   // adam, adamw
-  float epsilon = 1e-8f;  // adam, adamw, adagrad
+  float dampening = 0;    // momentum only: from the second update on, a velocity takes 1 - dampening of the gradient
+  // adam, adamw (Kingma and Ba 2015, algorithm 1), adamax (the same, algorithm 2), radam (Liu and others 2020,
+  // algorithm 2), lamb (You and others 2020, algorithm 2, with phi(x) = x)
+  float beta1 = 0.9f;
+  float beta2 = 0.999f;
+  float epsilon = 1e-8f;  // also of adagrad, rmsprop, adadelta
+  bool amsgrad =
+      false;  // adam, adamw: divides by the largest second moment so far (Reddi and others 2018, algorithm 2)
+  // rmsprop (Tieleman and Hinton 2012, lecture 6.5), adadelta (Zeiler 2012, algorithm 1): what means of squares keep in
+  // each update
+  float rho = 0.9f;
+  bool centered = false;  // rmsprop: divides by the deviation (Graves 2013, equations 38 to 40, in PyTorch's form)
+  // lars (You, Gitman and Ginsburg 2017, algorithm 1, whose eta this is).
+  float trust_coefficient = 0.001f;
+  bool adapt = true;      // lars, lamb: without trust ratios where this is false
+  bool maximize = false;  // goes up: takes the gradient with the other sign
   // For tensors of more than one dimension (decay_parts.h). Added to the gradient; in adamw it is decoupled from it: w
   // -= rate · decay · w, as in PyTorch. Loshchilov and Hutter 2019, algorithm 2, decay by schedule multiplier · decay,
   // without the base rate: their decay is ours times the base rate.
@@ -46,8 +70,10 @@ struct OptimizerConfig {
   // which own_momentum() has made of gradients. That is the second stage of 1-bit Adam (Tang et al. 2021, algorithm 1),
   // where the moment travels compressed. Rows of tables are updated from gradients as ever.
   bool takes_momentum = false;
-  // adagrad (Duchi, Hazan and Singer 2011, figure 1, diagonal): the initial value of the sums of squares.
+  // adagrad (Duchi, Hazan and Singer 2011, figure 1, diagonal): the initial value of the sums of squares, and what
+  // divides the rate of update n: 1 + (n - 1) · lr_decay.
   float initial_accumulator = 0.0f;
+  float lr_decay = 0.0f;
   // ftrl (McMahan and others 2013, algorithm 1, whose alpha is the learning rate, which must be the same in all
   // updates). A weight that has had no gradient keeps its initial value; the paper's begin with zero. The only weight
   // decay is l2.
@@ -55,7 +81,7 @@ struct OptimizerConfig {
   float l1 = 0.0f;
   float l2 = 0.0f;
   // Parts of the whole arena, ascending and disjoint, with rates and decays of their own, which rows of tables and
-  // updates on devices do not know. Requires decay_all. Null: none.
+  // updates on devices do not know. Requires decay_all, or a rule that goes by layer. Null: none.
   std::shared_ptr<const std::vector<UpdateGroup>> groups = {};
 };
 
@@ -63,31 +89,35 @@ struct OptimizerConfig {
 struct UpdateStep {
   double learning_rate = 0;  // what an element is updated with is a float
   float gradient_scale = 1;  // multiplies the gradient first: 1/W turns a sum over W workers into their mean
-  std::int64_t number = 1;   // 1 for the first update of these weights; used by adam's bias correction
+  std::int64_t number = 1;   // 1 for the first update of these weights, by which bias corrections count
 };
 
-// Returns the floats of optimizer state per weight: 0, 1 or 2.
-std::size_t state_floats(OptimizerKind kind);
+// The most that a rule remembers of a weight.
+inline constexpr std::size_t kMostMemories = std::size(state_part::kOptimizer);
+
+// Returns the floats of optimizer state per weight: 0 to kMostMemories.
+std::size_t state_floats(const OptimizerConfig& config);
 
 // The optimizer state of a range of weights: zeros at first.
 class OptimizerState {
  public:
-  OptimizerState(OptimizerKind kind, std::size_t elements);
+  OptimizerState(const OptimizerConfig& config, std::size_t elements);
 
-  std::size_t bytes() const { return (first_.size() + second_.size()) * sizeof(float); }
+  std::size_t bytes() const;
 
   // save adds the state of `range` to `state`, in which this object's first element has place `offset` of the arena.
   // restore reads it back, and fails with data loss if something is missing.
   void save(Range range, std::size_t offset, TrainingState& state) const;
   Status restore(Range range, std::size_t offset, const TrainingState& state);
 
-  // The state of all weights, empty where there is none. It may be read and set between updates.
-  std::array<std::span<float>, 2> memories() { return {first_.span(), second_.span()}; }
+  // The state of all weights, empty where there is none, in the order that each rule says (update_rule.h). It may be
+  // read and set between updates.
+  std::array<std::span<float>, kMostMemories> memories();
+  std::array<std::span<const float>, kMostMemories> memories() const;
 
  private:
   friend class Optimizer;
-  AlignedBuffer first_;   // momentum's velocity, adam's m, adagrad's sum of squares, ftrl's z
-  AlignedBuffer second_;  // adam's v, ftrl's n
+  std::array<AlignedBuffer, kMostMemories> memories_;
 };
 
 class Optimizer {
@@ -105,7 +135,8 @@ class Optimizer {
   void set_momentum(float momentum) { config_.momentum = momentum; }
 
   // Updates `weights` in place from `gradient` (same length), which is a moment if takes_momentum_in(step.number).
-  // `offset` is the place of the first element in `state`, so that a range may be updated in parts, in any order.
+  // `offset` is the place of the first element in `state`, so that a range may be updated in parts, in any order. A
+  // rule that goes by layer must be given whole tensors, and one alone where the optimizer was made without a layout.
   // Allocates nothing. Thread-compatible: one caller at a time for one range of one state.
   void apply(std::span<float> weights, std::span<const float> gradient, OptimizerState& state, std::size_t offset,
              const UpdateStep& step) const;
@@ -125,7 +156,7 @@ class Optimizer {
                     std::size_t offset) const;
 
   // Updates rows that need not be adjacent: each of `rows` points to `width` weights, followed by their optimizer
-  // state: `width` floats, or twice as many, as state_floats says. `gradients` is (rows, width). Each element gets the
+  // state: `width` floats as often as state_floats says. `gradients` is (rows, width). Each element gets the
   // same result as from apply, with weight decay, since rows are of tables, which have two dimensions.
   void apply_rows(std::span<float* const> rows, std::span<const float> gradients, std::size_t width,
                   const UpdateStep& step) const;
@@ -137,6 +168,7 @@ class Optimizer {
 
   OptimizerConfig config_;
   std::vector<UpdateGroup> groups_;  // of the state
+  std::vector<Range> layers_;        // of the state: tensors, under a rule that goes by layer, if there is a layout
 };
 
 }  // namespace syncopate

@@ -22,7 +22,7 @@ constexpr std::size_t kAhead = 16;
 RowTable::RowTable(const RowTableOptions& options)
     : options_(options),
       optimizer_(options.optimizer),
-      row_floats_(options.width * (1 + state_floats(options.optimizer.kind))),
+      row_floats_(options.width * (1 + state_floats(options.optimizer))),
       slab_shift_(static_cast<int>(std::bit_width(kSlabBytes / (row_floats_ * sizeof(float)) | 1)) - 1) {
   assert(options.width >= 1);
 }

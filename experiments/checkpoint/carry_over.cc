@@ -186,7 +186,7 @@ void rescale_rows(const OptimizerConfig& optimizer, std::int64_t steps, std::int
 void drop_foreign_parts(const ResolvedRun& config, TrainingState& state) {
   TrainingState kept;
   kept.step = state.step;
-  const std::size_t memories = state_floats(optimizer_of(config).kind);
+  const std::size_t memories = state_floats(optimizer_of(config));
   std::vector<std::string> names{state_part::kWeights};
   for (std::size_t i = 0; i < memories; ++i) names.emplace_back(state_part::kOptimizer[i]);
   for (const std::string& name : names) {
@@ -299,10 +299,12 @@ Result<std::string> carry_over(const Checkpoint& from, const StateForms& forms, 
   SYNCOPATE_RETURN_IF_ERROR(from.read(forms, {}, state));
   drop_foreign_parts(config, state);
   const ps::ChunkCounts counts = counts_at(plan.step, config);
-  if (has_moments(traits_of(config.optimizer))) {
+  if (has(traits_of(config.optimizer), rule_number::kBeta1)) {
     const std::int64_t after = has_servers(config) ? counts.version : plan.step;
     const OptimizerConfig optimizer = optimizer_of(config);
-    for (std::size_t i = 0; i < std::size(state_part::kOptimizer); ++i) {
+    // The norm of adamax has no bias.
+    const std::size_t biased = optimizer.kind == OptimizerKind::kAdamax ? 1 : 2;
+    for (std::size_t i = 0; i < biased; ++i) {
       const char* const name = state_part::kOptimizer[i];
       for (const Range& piece : state.pieces(name)) {
         rescale(state.within(name, piece), i == 0 ? optimizer.beta1 : optimizer.beta2,

@@ -188,6 +188,7 @@ std::int64_t reference_samples(const RunRequest& base) {
   RunRequest synchronous = base;
   synchronous.mode = Mode::kAllreduce;
   synchronous.sync_every = 1;
+  synchronous.outer_momentum = 0;
   synchronous.gossip = Gossip::kOff;
   return samples_an_update(synchronous);
 }

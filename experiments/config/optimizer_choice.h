@@ -14,7 +14,21 @@
 
 namespace syncopate::experiments {
 
-enum class OptimizerChoice { kSgd, kMomentum, kNesterov, kAdam, kAdamW, kAdagrad, kFtrl };
+enum class OptimizerChoice {
+  kSgd,
+  kMomentum,
+  kNesterov,
+  kAdam,
+  kAdamW,
+  kAdagrad,
+  kFtrl,
+  kRmsprop,
+  kAdadelta,
+  kAdamax,
+  kRadam,
+  kLars,
+  kLamb
+};
 
 struct OptimizerTraits : UpdateRule {
   OptimizerChoice choice;
@@ -24,8 +38,10 @@ struct OptimizerTraits : UpdateRule {
   double equality_rate = 0;
 };
 
-// In the order of kUpdateRules. The usual rate of adam and adamw is that of Kingma and Ba 2015, section 2. The steps of
-// adam, adamw and adagrad do not shrink with the gradient: a tenth of the usual rate is right for the equality check.
+// In the order of kUpdateRules. The usual rates of adam, adamw and adamax are those of Kingma and Ba 2015, sections 2
+// and 7.1. The steps of these, adagrad, rmsprop, adadelta and radam do not shrink with the gradient: a tenth of the
+// usual rate is right for the equality check. Those of lars and lamb are in proportion to the weights: at these rates a
+// step of one worker's usual batch moves a tensor by about 1 % of its norm.
 inline constexpr OptimizerTraits kOptimizers[] = {
     {kUpdateRules[0], OptimizerChoice::kSgd, 0.1, 0.1},
     {kUpdateRules[1], OptimizerChoice::kMomentum, 0.01, 0.03},
@@ -34,6 +50,12 @@ inline constexpr OptimizerTraits kOptimizers[] = {
     {kUpdateRules[4], OptimizerChoice::kAdamW, 0.001, 0.001 / 10},
     {kUpdateRules[5], OptimizerChoice::kAdagrad, 0.01, 0.01 / 10},
     {kUpdateRules[6], OptimizerChoice::kFtrl, 0.1, 0.2},
+    {kUpdateRules[7], OptimizerChoice::kRmsprop, 0.001, 0.001 / 10},
+    {kUpdateRules[8], OptimizerChoice::kAdadelta, 1, 1.0 / 10},
+    {kUpdateRules[9], OptimizerChoice::kAdamax, 0.002, 0.002 / 10},
+    {kUpdateRules[10], OptimizerChoice::kRadam, 0.001, 0.001 / 10},
+    {kUpdateRules[11], OptimizerChoice::kLars, 1, 1.0 / 10},
+    {kUpdateRules[12], OptimizerChoice::kLamb, 0.01, 0.01 / 10},
 };
 static_assert(std::size(kOptimizers) == std::size(kUpdateRules));
 
@@ -49,9 +71,14 @@ inline std::optional<OptimizerChoice> optimizer_named(std::string_view name) {
 
 // Whether a number means something to the rule.
 constexpr bool has(const OptimizerTraits& traits, const RuleNumber& number) { return number.is_of(traits.kind); }
-constexpr bool has_momentum(const OptimizerTraits& traits) { return has(traits, rule_number::kMomentum); }
-// First and second moments of the gradient.
-constexpr bool has_moments(const OptimizerTraits& traits) { return has(traits, rule_number::kBeta1); }
+// Plain momentum, which codecs and stale gradients can be corrected for.
+constexpr bool has_momentum(const OptimizerTraits& traits) { return traits.kind == OptimizerKind::kMomentum; }
+// Whether it needs whole tensors.
+constexpr bool goes_by_layer(const OptimizerTraits& traits) { return is_layerwise(traits.kind); }
+// First and second moments of the gradient, of which the second can be frozen.
+constexpr bool has_moments(const OptimizerTraits& traits) {
+  return traits.kind == OptimizerKind::kAdam || traits.kind == OptimizerKind::kAdamW;
+}
 
 // Returns the names of the rows for which `holds`, in order.
 inline std::vector<std::string> optimizer_names(const std::function<bool(const OptimizerTraits&)>& holds) {

@@ -79,6 +79,9 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   if (runs_command(config) && has_servers(config) && config.transport == TransportKind::kSockets) {
     config.transport = TransportKind::kTcp;
   }
+  const bool whole_tensors = goes_by_layer(traits_of(config.optimizer));
+  config.sharding =
+      request.sharding.value_or(whole_tensors ? ps::ShardingPolicy::kWhole : ps::ShardingPolicy::kBalanced);
   config.chunk_bytes = request.chunk_bytes.value_or(usual_chunk_bytes(config.transport));
   config.collective = request.collective.value_or(collective_of(config));
   if (is_simulated) settle_times(request, config);

@@ -210,6 +210,8 @@ OptimizerConfig optimizer_of(const ResolvedRun& config) {
   optimizer.momentum = static_cast<float>(config.momentum);
   optimizer.beta1 = static_cast<float>(config.beta1);
   optimizer.beta2 = static_cast<float>(config.beta2);
+  optimizer.trust_coefficient = static_cast<float>(config.trust_coefficient);
+  optimizer.rho = static_cast<float>(config.rho);
   optimizer.epsilon = static_cast<float>(config.epsilon);
   optimizer.weight_decay = static_cast<float>(config.weight_decay);
   optimizer.decay_all = config.decay_all;
@@ -227,7 +229,9 @@ std::size_t shards_of(const RunSettings& config) {
 }
 
 ps::Sharding sharding_of(const ResolvedRun& config) {
-  return {.policy = config.sharding, .chunk_bytes = static_cast<std::size_t>(config.chunk_bytes)};
+  const bool whole_tensors = goes_by_layer(traits_of(config.optimizer));
+  return {.policy = config.sharding,
+          .chunk_bytes = whole_tensors ? ps::kUncut : static_cast<std::size_t>(config.chunk_bytes)};
 }
 
 bool sums_among_replicas(const RunSettings& config) { return sums_among_workers(config) && replicates_state(config); }
@@ -236,7 +240,16 @@ bool averages_weights(const RunSettings& config) {
   return sums_among_replicas(config) && (config.sync_every > 1 || config.gossip != Gossip::kOff);
 }
 
+std::optional<allreduce::OuterMomentum> outer_momentum_of(const ResolvedRun& config) {
+  if (!meets_all(config) || config.outer_momentum == 0) return std::nullopt;
+  return allreduce::OuterMomentum{.momentum = static_cast<float>(config.outer_momentum),
+                                  .rate = config.outer_rate,
+                                  .nesterov = config.outer_nesterov};
+}
+
 bool sums_gradients(const RunSettings& config) { return sums_among_replicas(config) && !averages_weights(config); }
+
+bool meets_all(const RunSettings& config) { return averages_weights(config) && config.gossip == Gossip::kOff; }
 
 std::string averaging_of(const RunSettings& config) {
   const char* how = config.gossip == Gossip::kAsync    ? "gossip-async"

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "allreduce/strategy/outer_momentum.h"
 #include "common/optimizer/optimizer.h"
 #include "common/param_layout.h"
 #include "common/trace/trace_plan.h"
@@ -33,6 +34,7 @@ struct ResolvedRun : RunSettings {
   LinkShape inside = usual_link_inside();  // in a simulated cluster, where hosts have several processes
   ComputeModel compute;                    // this and the next: in a simulated cluster
   ProcessingModel processing;
+  ps::ShardingPolicy sharding = ps::ShardingPolicy::kBalanced;
   std::int64_t chunk_bytes = 256 * 1024;
   CollectiveKind collective = CollectiveKind::kBySize;
   double learning_rate = 0.001;
@@ -141,10 +143,14 @@ OptimizerConfig optimizer_of(const ResolvedRun& config);
 // Return over how many shards the weights are divided under ps, and how.
 std::size_t shards_of(const RunSettings& config);
 ps::Sharding sharding_of(const ResolvedRun& config);
+// Returns what makes meetings of all more than means; empty if nothing does.
+std::optional<allreduce::OuterMomentum> outer_momentum_of(const ResolvedRun& config);
 // Returns whether workers sum among themselves, and each makes every update.
 bool sums_among_replicas(const RunSettings& config);
 // Returns whether such workers make updates of their own, and average weights instead of gradients; or sum gradients.
 bool averages_weights(const RunSettings& config);
+// Returns whether they go on from the mean of all, and not of pairs.
+bool meets_all(const RunSettings& config);
 bool sums_gradients(const RunSettings& config);
 // Returns whether such workers never agree on common weights before the end.
 inline bool has_replicas_of_their_own(const RunSettings& config) {

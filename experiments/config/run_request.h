@@ -20,6 +20,7 @@ struct RunRequest : RunSettings {
   std::optional<LinkShape> inside;              // that of the described cluster, or usual_link_inside()
   std::optional<ComputeModel> compute;          // that of the described cluster, or a profile's own times, or solo
   std::optional<ProcessingModel> processing;    // that of the described cluster; else solo if computing is, or none
+  std::optional<ps::ShardingPolicy> sharding;   // whole tensors if the optimizer needs these, else balanced
   std::optional<std::int64_t> chunk_bytes;      // usual_chunk_bytes(transport)
   std::optional<CollectiveKind> collective;     // NCCL on GPUs, direct in shared memory, else by size
   std::optional<double> learning_rate;          // the usual one of the optimizer

@@ -140,7 +140,6 @@ struct RunSettings {
   StalenessRate staleness_lr = StalenessRate::kKeep;  // this and the next two: used where stale gradients are applied
   ps::DelayCompensation delay_compensation;
   bool momentum_correction = false;
-  ps::ShardingPolicy sharding = ps::ShardingPolicy::kBalanced;
   int pipeline_depth = 0;
   bool overlap_forward = false;
   ps::PushOrder push_order = ps::PushOrder::kFifo;
@@ -152,6 +151,9 @@ struct RunSettings {
   bool overlap = true;
   bool measure_wire = false;    // though its speed is known from an earlier run
   std::int64_t sync_every = 1;  // steps; 1: gradients are summed in each
+  double outer_momentum = 0;    // of meetings of all; 0: these are means
+  double outer_rate = 1;
+  bool outer_nesterov = false;
   Gossip gossip = Gossip::kOff;
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
@@ -188,6 +190,8 @@ struct RunSettings {
   OptimizerChoice optimizer = OptimizerChoice::kAdam;
   LearningRateSchedule lr_schedule;
   double momentum = 0.9;
+  double rho = 0.9;
+  double trust_coefficient = 0.001;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;

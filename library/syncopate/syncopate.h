@@ -110,10 +110,12 @@ enum class Mode { kAllReduce, kParameterServers };
 
 // An update rule, and its numbers, each with its usual value where none is given; none that the rule does not have.
 struct Optimizer {
-  std::string rule = "sgd";  // sgd, momentum, nesterov, adam, adamw, adagrad, ftrl
+  // sgd, momentum, nesterov, adam, adamw, adagrad, ftrl, rmsprop, adadelta, adamax, radam
+  std::string rule = "sgd";
   std::optional<double> momentum = {};
   std::optional<double> beta1 = {};
   std::optional<double> beta2 = {};
+  std::optional<double> rho = {};  // of rmsprop and adadelta: what means of squares keep
   std::optional<double> epsilon = {};
   std::optional<double> weight_decay = {};
   std::optional<double> initial_accumulator = {};

@@ -37,7 +37,7 @@ LocalStepsStrategy::LocalStepsStrategy(const LocalStepsOptions& options, std::un
       servers_(std::move(servers)),
       clock_(clock),
       worker_(worker),
-      state_(options.optimizer.kind, 0) {
+      state_(options.optimizer, 0) {
   assert(options.period >= 1);
   assert(!options.elastic_rate || (*options.elastic_rate > 0 && *options.elastic_rate < 1));
 }
@@ -49,7 +49,7 @@ Result<ParamArenas> LocalStepsStrategy::allocate(const ParamLayout& layout) {
   SYNCOPATE_ASSIGN_OR_RETURN(link_, servers_->allocate(layout));
   weights_ = AlignedBuffer(layout.size());
   optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
-  state_ = OptimizerState(options_.optimizer.kind, layout.size());
+  state_ = OptimizerState(options_.optimizer, layout.size());
   return ParamArenas{weights_.span(), link_.gradients};
 }
 
@@ -178,6 +178,12 @@ Result<SyncStats> LocalStepsStrategy::finish_step() {
 void LocalStepsStrategy::update(bool keeps) {
   const UpdateStep step{step_.learning_rate, 1.0f, step_.step + 1};
   if (!keeps) return optimizer_.apply(weights_.span(), link_.gradients, state_, 0, step);
+  if (is_layerwise(options_.optimizer.kind)) {  // needs whole tensors
+    const std::vector<float> before(weights_.span().begin(), weights_.span().end());
+    optimizer_.apply(weights_.span(), link_.gradients, state_, 0, step);
+    std::ranges::copy(before, link_.gradients.begin());
+    return;
+  }
   std::array<float, kBlock> before;
   for (std::size_t begin = 0; begin < weights_.size(); begin += kBlock) {
     const Range block{begin, std::min(begin + kBlock, weights_.size())};

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -41,10 +42,16 @@ const char* name_of(ShardingPolicy value);
 // Returns the policy of this name. An error says what is wrong and what would be right.
 Result<ShardingPolicy> parse_sharding_policy(std::string_view text);
 
+// The size of chunks that hold a whole tensor each, whatever its size.
+inline constexpr std::size_t kUncut = std::numeric_limits<std::size_t>::max();
+
 struct Sharding {
   ShardingPolicy policy = ShardingPolicy::kBalanced;
   std::size_t chunk_bytes = 256 * 1024;  // the most that a chunk holds; at least one cache line
 };
+
+// For updates that need whole tensors: each is one chunk.
+inline constexpr Sharding kWholeTensors{.policy = ShardingPolicy::kWhole, .chunk_bytes = kUncut};
 
 // The chunks of each shard: ranges of the arena in ascending order, none empty. All together they cover the arena's
 // dense part without overlap; each begins at a multiple of kAlignment. A chunk is pushed, applied and pulled as a

@@ -82,7 +82,7 @@ std::span<const float> sum_of_host(Gradients gradients, Range block, std::span<f
 
 // Room for the sums of one block, within the nearest caches.
 struct SumRoom {
-  std::span<float, kBlock> of_all, of_host;
+  std::span<float> of_all, of_host;
 };
 
 // The sum within `block`, host by host: in `room`, unless there is but one gradient.
@@ -100,7 +100,7 @@ std::span<const float> sum_of(const GradientSum& gradients, Range block, const S
       add(further.data(), room.of_all.data(), total.size());
     } else {
       add_two(total.data(), further.data(), room.of_all.data(), total.size());
-      total = std::span<const float>(room.of_all).first(total.size());
+      total = room.of_all.first(total.size());
     }
   }
   return total;
@@ -125,7 +125,7 @@ ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensa
     : optimizer_(optimizer),
       compensation_(compensation),
       pool_(pool),
-      state_(optimizer.kind, 0),
+      state_(optimizer, 0),
       reads_current_(static_cast<std::size_t>(workers), false),
       kept_(compensation.enabled() ? static_cast<std::size_t>(workers) : 0) {}
 
@@ -137,7 +137,8 @@ Status ChunkWeights::take_memory(std::size_t size) {
   assert(!created());
   SYNCOPATE_ASSIGN_OR_RETURN(current_, pool_.acquire(size));
   size_ = size;
-  state_ = OptimizerState(optimizer_.config().kind, size_);
+  state_ = OptimizerState(optimizer_.config(), size_);
+  if (is_layerwise(optimizer_.config().kind)) whole_ = AlignedBuffer(2 * size_);
   if (compensation_.enabled() && compensation_.adaptive) mean_square_ = AlignedBuffer(size_);
   return Status();
 }
@@ -172,8 +173,9 @@ void ChunkWeights::save(std::size_t begin, TrainingState& state) const {
 Status ChunkWeights::update(const GradientSum& gradients, double learning_rate) {
   const FlushDenormals flush;
   const UpdateStep step = next_step(learning_rate, 1.0f / static_cast<float>(gradients.workers));
-  alignas(64) std::array<float, kBlock> of_all, of_host;
-  const SumRoom room{of_all, of_host};
+  alignas(64) std::array<float, 2 * kBlock> near;
+  const std::span<float> both = whole_.size() > 0 ? whole_.span() : near;
+  const SumRoom room{both.first(block()), both.subspan(block())};
   return update_blocks([&](Range block, std::span<float> weights) {
     optimizer_.apply(weights, sum_of(gradients, block, room), state_, block.begin, step);
   });
@@ -182,7 +184,8 @@ Status ChunkWeights::update(const GradientSum& gradients, double learning_rate) 
 Status ChunkWeights::update(const StaleGradient& gradient, double learning_rate, float scale) {
   const UpdateStep step = next_step(learning_rate, scale);
   const std::span<const float> pulled = take_pulled(gradient);
-  alignas(64) std::array<float, kBlock> room;
+  alignas(64) std::array<float, kBlock> near;
+  const std::span<float> room = whole_.size() > 0 ? whole_.span() : near;
   const Status status = update_blocks([&](Range block, std::span<float> weights) {
     const std::span<const float> values = compensated(gradient, block, pulled, weights, room);
     optimizer_.apply(weights, values, state_, block.begin, step);
@@ -217,6 +220,9 @@ Status ChunkWeights::move_towards(std::span<const float> values, float rate) {
     move(slice(values, block).data(), rate, weights.data(), weights.size());
   });
 }
+
+// A rule that goes by layer needs a whole one.
+std::size_t ChunkWeights::block() const { return whole_.size() > 0 ? size_ : kBlock; }
 
 PendingSends* ChunkWeights::lend(int worker) {
   reads_current_[static_cast<std::size_t>(worker)] = true;
@@ -253,8 +259,9 @@ Status ChunkWeights::update_blocks(Change&& change) {
   const std::span<const float> from = current();
   SYNCOPATE_RETURN_IF_ERROR(make_writable());
   const std::span<float> to = current_->memory.first(size_);
-  for (std::size_t begin = 0; begin < size_; begin += kBlock) {
-    const Range block{begin, std::min(begin + kBlock, size_)};
+  const std::size_t largest = block();
+  for (std::size_t begin = 0; begin < size_; begin += largest) {
+    const Range block{begin, std::min(begin + largest, size_)};
     const std::span<float> weights = slice(to, block);
     if (to.data() != from.data()) {
       const std::span<const float> old = slice(from, block);

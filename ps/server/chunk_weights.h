@@ -109,6 +109,8 @@ class ChunkWeights {
   // Makes one update: calls `change` with each block and its previous weights.
   template <typename Change>
   Status update_blocks(Change&& change);
+  // The most that is updated at once.
+  std::size_t block() const;
   UpdateStep next_step(double learning_rate, float gradient_scale) const;
 
   // Returns the weights that the gradient was computed from, if it is to be compensated. Otherwise returns nothing, and
@@ -124,6 +126,7 @@ class ChunkWeights {
   WeightsPool& pool_;
   OptimizerState state_;
   AlignedBuffer sum_;          // allocated by the first accumulate()
+  AlignedBuffer whole_;        // room for sums of a whole chunk, under rules that go by layer
   AlignedBuffer mean_square_;  // of gradients; adaptive compensation only
   WeightsPool::Buffer* current_ = nullptr;
   std::size_t size_ = 0;

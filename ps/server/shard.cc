@@ -132,7 +132,7 @@ Status Shard::begin_with(std::size_t chunk, Range range, std::span<const float> 
     return chunks_[chunk].create(weights);
   }
   bool is_whole = updates > 0 && updates <= kMostUpdates && !options_.consistency.pushes_weights();
-  for (std::size_t memory = 0; memory < state_floats(options_.optimizer.kind); ++memory) {
+  for (std::size_t memory = 0; memory < state_floats(options_.optimizer); ++memory) {
     is_whole = is_whole && brought_.covers(state_part::kOptimizer[memory], range);
   }
   if (!is_whole) {

@@ -49,8 +49,9 @@ def test_hook_and_torchs_update_have_the_bits_of_ddp(tmp_path, model):
     assert any(not torch.equal(one, other) for one, other in zip(moved[0].values(), moved[1].values()))
 
 
-RULES = ("sgd", "momentum", "nesterov", "adam", "adamw", "adagrad")
-GROUPED = tuple(f"groups, {rule}" for rule in ("nesterov", "adam", "adamw", "adagrad"))
+RULES = ("sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "sgd, up", "amsgrad", "amsgrad, decoupled")
+RULES += ("adagrad, slower", "rmsprop", "rmsprop, centered", "rmsprop, momentum", "adadelta", "adamax", "radam", "lars", "lamb")
+GROUPED = tuple(f"groups, {rule}" for rule in ("nesterov", "adam", "adamw", "adagrad", "rmsprop"))
 
 
 def test_servers_under_sync_have_the_bits_of_our_update_under_allreduce(tmp_path):

@@ -68,7 +68,7 @@ BENCHMARK_CAPTURE(train_steps, gpt, "gpt:4-4-128", kText)->Arg(8)->UseRealTime()
 void optimizer(benchmark::State& state, OptimizerKind kind) {
   const std::size_t elements = static_cast<std::size_t>(state.range(0));
   const Optimizer rule({.kind = kind});
-  OptimizerState memory(kind, elements);
+  OptimizerState memory({.kind = kind}, elements);
   AlignedBuffer weights(elements), gradient(elements);
   Random random(1);
   for (float& value : gradient.span()) value = static_cast<float>(random.normal());

@@ -92,7 +92,7 @@ void read_rows(benchmark::State& state) {
 // Reads and writes a row and what is remembered of it, and reads its gradient.
 template <OptimizerKind kKind>
 void update_rows(benchmark::State& state) {
-  const std::size_t floats = kWidth * (2 * (1 + state_floats(kKind)) + 1);
+  const std::size_t floats = kWidth * (2 * (1 + state_floats({.kind = kKind})) + 1);
   run(state, kKind, floats * sizeof(float), [](RowTable& table, RowKeys keys, std::span<const float> gradients) {
     return table.update(keys, gradients, {.learning_rate = 1e-3f});
   });

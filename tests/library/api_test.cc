@@ -64,7 +64,7 @@ TEST_P(ApiStrategyTest, HasEachRuleThatARunHas) {
     ASSERT_TRUE(strategy.ok()) << strategy.status().message();
     ASSERT_TRUE(strategy->join().ok());
     const ::syncopate::Optimizer optimizer({.kind = rule.kind, .nesterov = rule.nesterov});
-    OptimizerState state(rule.kind, 1);
+    OptimizerState state({.kind = rule.kind}, 1);
     float weight = 0;
     const float gradient = 0.5f;
     for (int step = 1; step <= 3; ++step) {
@@ -187,7 +187,8 @@ TEST(ApiStrategy, RefusesOptionsThatNoJobCanHave) {
   empty.add("empty", {4, 0});
   EXPECT_THAT(refusal(empty, {}), HasSubstr("'empty' has a dimension of 0: each must be at least 1"));
   EXPECT_THAT(refusal(small_layout(), {.optimizer = {.rule = "lion"}}),
-              HasSubstr("optimizer='lion': must be sgd, momentum, nesterov, adam, adamw, adagrad or ftrl"));
+              HasSubstr("optimizer='lion': must be sgd, momentum, nesterov, adam, adamw, adagrad, ftrl, rmsprop, "
+                        "adadelta, adamax, radam, lars or lamb"));
   EXPECT_THAT(refusal(small_layout(), {.compress = "zip"}), HasSubstr("zip"));
   EXPECT_THAT(refusal(small_layout(), {.on_nan = "skip"}), HasSubstr("on_nan='skip': must be stop or go-on"));
   EXPECT_THAT(refusal(small_layout(), {.mode = kServers, .servers = 0}), HasSubstr("must be 1 to 1024"));

@@ -95,7 +95,7 @@ std::vector<float> train_in_plain_loops(const OptimizerConfig& optimizer, int st
                                         const std::function<void(std::vector<float>& gradients)>& reduce) {
   const ParamLayout layout = small_layout();
   std::vector<float> weights = initial_weights(layout), gradients(layout.size());
-  OptimizerState state(optimizer.kind, layout.size());
+  OptimizerState state(optimizer, layout.size());
   for (int step = 0; step < steps; ++step) {
     for (const TensorSpec& tensor : layout.tensors()) {
       for (std::size_t i = tensor.range.begin; i < tensor.range.end; ++i) {

@@ -68,7 +68,8 @@ class ShadowDevice::ShadowStream final : public Stream {
   }
   void update(const OptimizerConfig& rule, const DeviceUpdate& update) override {
     const std::span<const float> gradient = update.gradient;
-    const std::span<const float> parts[] = {update.weights, gradient, update.state.first, update.state.second};
+    const auto& [first, second, third] = update.state.memories;
+    const std::span<const float> parts[] = {update.weights, gradient, first, second, third};
     for (const std::span<const float> part : parts) {
       if (!device_.is_device(std::as_bytes(part))) ADD_FAILURE() << "an update of what is not device memory";
     }

@@ -157,7 +157,8 @@ std::vector<float> train_ps_sync(const TrainingJob& job, int servers) {
   run_ranks(group.size(), [&](int rank) {
     Transport& endpoint = *endpoints[static_cast<std::size_t>(rank)];
     if (group.is_worker(rank)) {
-      ps::PsStrategy strategy({.group = group, .timeout = kTimeout}, endpoint, clock, nullptr);
+      const ps::Sharding sharding = is_layerwise(job.optimizer.kind) ? ps::kWholeTensors : ps::Sharding();
+      ps::PsStrategy strategy({.group = group, .sharding = sharding, .timeout = kTimeout}, endpoint, clock, nullptr);
       weights[static_cast<std::size_t>(rank)] = train_faulty_worker(job, rank, strategy);
       return;
     }
@@ -186,7 +187,7 @@ std::vector<float> train_in_turns(const TrainingJob& job, SumOrder order) {
   std::vector<AlignedBuffer> gradients;
   for (int rank = 0; rank < job.workers; ++rank) gradients.emplace_back(size);
   model->initialize(job.seed, weights.span());
-  OptimizerState state(job.optimizer.kind, size);
+  OptimizerState state(job.optimizer, size);
   for (std::int64_t step = 0; step < job.steps; ++step) {
     for (std::size_t rank = 0; rank < batches.size(); ++rank) {
       model->forward(weights.span(), batches[rank]->next());

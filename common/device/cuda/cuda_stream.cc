@@ -1,5 +1,6 @@
 #include "common/device/cuda/cuda_stream.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "common/device/cuda/cuda_handles.h"
@@ -65,8 +66,8 @@ void CudaStream::give(const char* what, Launch launch) {
 void CudaStream::update(const OptimizerConfig& rule, const DeviceUpdate& update) {
   const std::size_t count = update.weights.size();
   assert(update.gradient.size() == count);
-  assert(state_floats(rule.kind) < 1 || update.state.first.size() >= count);
-  assert(state_floats(rule.kind) < 2 || update.state.second.size() >= count);
+  assert(std::ranges::all_of(std::span(update.state.memories).first(state_floats(rule)),
+                             [&](std::span<float> memory) { return memory.size() >= count; }));
   assert(update.rounded_weights.empty() ||
          (update.rounded_weights.size() == count && update.rounded_weights.type() == update.gradient.type()));
   if (count > 0) give("the optimizer's update", [&] { return launch_update(rule, update, stream_); });

@@ -141,7 +141,7 @@ double measure_update(const OptimizerConfig& config, std::size_t elements) {
   AlignedBuffer weights(elements), gradients(elements);
   fill_with_noise(gradients.span());
   const Optimizer optimizer(config);
-  OptimizerState state(config.kind, elements);
+  OptimizerState state(config, elements);
   std::int64_t number = 0;
   return seconds_per_byte(elements * sizeof(float), [&] {
     optimizer.apply(weights.span(), gradients.span(), state, 0,

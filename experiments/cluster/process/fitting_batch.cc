@@ -19,7 +19,7 @@ std::string bytes_text(std::size_t bytes) { return format_bytes(static_cast<doub
 // Returns the bytes that a strategy keeps on the device for each weight (ParamArenas).
 std::size_t bytes_a_weight(const ResolvedRun& config) {
   const bool is_float = worker::element_type_of(config.precision) == ElementType::kFloat32;
-  const std::size_t state = is_staged(config) ? 0 : state_floats(optimizer_of(config).kind);
+  const std::size_t state = is_staged(config) ? 0 : state_floats(optimizer_of(config));
   const std::size_t floats = 1 + state + (is_float || is_staged(config) ? 1 : 0);
   return floats * sizeof(float) + (is_float ? 0 : 2 * size_of(worker::element_type_of(config.precision)));
 }

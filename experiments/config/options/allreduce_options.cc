@@ -113,6 +113,28 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                    .unit = "steps"},
                   &C::sync_every, "steps between meetings", std::int64_t{1}, kMostSyncEvery),
            conditions::kReplicates));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "outer-momentum",
+                   .of_mode = true,
+                   .placeholder = "X",
+                   .sentence = "Makes the average after --sync-every steps the gradient of a momentum's update of the "
+                               "weights that all had before them, with this decay of the velocity (SlowMo)."},
+                  &C::outer_momentum, "outer momentum", 0.0, 0.9999),
+           conditions::kMeetsAll));
+  table.push_back(only(number({.group = group,
+                               .name = "outer-rate",
+                               .of_mode = true,
+                               .placeholder = "X",
+                               .sentence = "Rate of that update; at 1, without a velocity, it leads to the average."},
+                              &C::outer_rate, "outer rate", 1e-6, 100.0),
+                       conditions::kOuterMomentum));
+  table.push_back(only(flag({.group = group,
+                             .name = "outer-nesterov",
+                             .of_mode = true,
+                             .sentence = "Gives that update Nesterov's form (DiLoCo, with --outer-rate=0.7)."},
+                            &C::outer_nesterov),
+                       conditions::kOuterMomentum));
   table.push_back(only(gossip(), conditions::kReplicates));
   table.push_back(only(
       number({.group = group,

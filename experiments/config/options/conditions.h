@@ -118,6 +118,10 @@ inline const Condition kReplicates{kReplicatingModes, [](const Run& r) { return 
 inline const Condition kGoesOnWithout{
     kReplicatingModes + ", or a program of your own (--command) under " + kPs.words,
     [](const Run& r) { return sums_among_replicas(r) || (has_servers(r) && runs_command(r)); }};
+inline const Condition kMeetsAll{kReplicatingModes + ", with --sync-every and without --gossip",
+                                 [](const Run& r) { return meets_all(r); }};
+inline const Condition kOuterMomentum{"--sync-every and an --outer-momentum above 0",
+                                      [](const Run& r) { return kMeetsAll.holds(r) && r.outer_momentum > 0; }};
 inline const Condition kSumsGradients{kReplicatingModes + ", and without --sync-every and --gossip",
                                       [](const Run& r) { return sums_gradients(r); }};
 inline const Condition kSumsRows{kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse",
@@ -174,9 +178,16 @@ Condition of_rules() {
           [](const Run& r) { return has(traits_of(r.optimizer), number); }};
 }
 inline const Condition kMomentum = of_rules<rule_number::kMomentum>();
-inline const Condition kStaleMomentum{kStale.words + " and " + kMomentum.words,
-                                      [](const Run& r) { return kStale.holds(r) && kMomentum.holds(r); }};
+inline const Condition kStaleMomentum{kStale.words + " and " + optimizers(has_momentum), [](const Run& r) {
+                                        return kStale.holds(r) && has_momentum(traits_of(r.optimizer));
+                                      }};
 inline const Condition kMoments = of_rules<rule_number::kBeta1>();
+inline const Condition kVariance{optimizers(has_moments),
+                                 [](const Run& r) { return has_moments(traits_of(r.optimizer)); }};
+inline const Condition kTrust = of_rules<rule_number::kTrustCoefficient>();
+inline const Condition kCutChunks{kPs.words + " and any --optimizer but lars and lamb, whose chunks are whole tensors",
+                                  [](const Run& r) { return kPs.holds(r) && !goes_by_layer(traits_of(r.optimizer)); }};
+inline const Condition kRho = of_rules<rule_number::kRho>();
 inline const Condition kAdagrad = of_rules<rule_number::kInitialAccumulator>();
 inline const Condition kFtrl = of_rules<rule_number::kL1>();
 inline const Condition kEpsilon = of_rules<rule_number::kEpsilon>();

@@ -230,15 +230,27 @@ void add_update_rule(std::vector<OptionSpec>& table) {
                    &C::beta1, "beta1", 0.0, 0.9999));
   adam_only(number({.group = group, .name = "beta2", .placeholder = "X", .sentence = "Decay of the second moment."},
                    &C::beta2, "beta2", 0.0, 0.999999));
-  adam_only(number({.group = group,
-                    .name = "adam-freeze-variance",
-                    .placeholder = "N",
-                    .sentence = "Keeps the second moment as it is after so many updates, so that later "
-                                "gradients enter the first moment alone. With --compress this is 1-bit "
-                                "Adam: nothing is compressed before, and the first moment is afterwards.",
-                    .unit = "updates",
-                    .usual = "never"},
-                   &C::adam_freeze_variance, "updates", std::int64_t{1}, std::int64_t{1000000000}));
+  table.push_back(only(number({.group = group,
+                               .name = "adam-freeze-variance",
+                               .placeholder = "N",
+                               .sentence = "Keeps the second moment as it is after so many updates, so that later "
+                                           "gradients enter the first moment alone. With --compress this is 1-bit "
+                                           "Adam: nothing is compressed before, and the first moment is afterwards.",
+                               .unit = "updates",
+                               .usual = "never"},
+                              &C::adam_freeze_variance, "updates", std::int64_t{1}, std::int64_t{1000000000}),
+                       conditions::kVariance));
+  table.push_back(only(
+      number(
+          {.group = group, .name = "rho", .placeholder = "X", .sentence = "What means of squares keep in each update."},
+          &C::rho, "rho", 0.0, 0.999999),
+      conditions::kRho));
+  table.push_back(only(number({.group = group,
+                               .name = "trust-coefficient",
+                               .placeholder = "X",
+                               .sentence = "Multiplies the ratio of a tensor's norm to that of its gradient."},
+                              &C::trust_coefficient, "trust coefficient", 1e-9, 1e3),
+                       conditions::kTrust));
   table.push_back(
       only(number({.group = group, .name = "epsilon", .placeholder = "X", .sentence = "Keeps the division finite."},
                   &C::epsilon, "epsilon", 1e-16, 1.0),

@@ -104,7 +104,7 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
                    .name = "staleness-lr",
                    .placeholder = "HOW",
                    .sentence = "What staleness does to a gradient; divide: gradient / staleness before it enters the "
-                               "update, under adam, adamw and adagrad rate / staleness."},
+                               "update, under all rules but sgd and momentum rate / staleness."},
                   &C::staleness_lr, "staleness rate", {StalenessRate::kKeep, StalenessRate::kDivide}),
            conditions::kStale));
   table.push_back(only(delay_compensation(), conditions::kStale));
@@ -136,21 +136,24 @@ void add_ps_options(std::vector<OptionSpec>& table) {
   is_ps_only(consistency());
   add_consistency_details(table);
   table.push_back(
-      only(choice({.group = "Parameter servers",
-                   .name = "sharding",
-                   .placeholder = "POLICY",
-                   .sentence = "Which shard gets what: equal ranges, whole tensors in turns, chunks by a hash "
-                               "of their key, chunks to the least loaded, or whole tensors to the least loaded."},
-                  &C::sharding, "sharding", {std::begin(ps::kShardingPolicies), std::end(ps::kShardingPolicies)}),
+      only(choice_or_auto<ps::ShardingPolicy>(
+               {.group = "Parameter servers",
+                .name = "sharding",
+                .placeholder = "POLICY",
+                .sentence = "Which shard gets what: equal ranges, whole tensors in turns, chunks by a hash of their "
+                            "key, chunks to the least loaded, or whole tensors to the least loaded. auto: balanced, "
+                            "and whole with --optimizer=lars or lamb, which need whole tensors."},
+               &C::sharding, &ResolvedRun::sharding, "sharding",
+               {std::begin(ps::kShardingPolicies), std::end(ps::kShardingPolicies)}),
            conditions::kSeveralShards));
-  is_ps_only(number({.group = "Parameter servers",
-                     .name = "chunk-bytes",
-                     .placeholder = "BYTES",
-                     .sentence = "The most that is pushed, applied and pulled as one.",
-                     .unit = "bytes",
-                     .usual = "262144 over shared memory, else 1048576"},
-                    &C::chunk_bytes, &ResolvedRun::chunk_bytes, "chunk size", std::int64_t{4096},
-                    std::int64_t{1} << 30));
+  const auto cut_only = [&](OptionSpec option) { table.push_back(only(std::move(option), conditions::kCutChunks)); };
+  cut_only(number({.group = "Parameter servers",
+                   .name = "chunk-bytes",
+                   .placeholder = "BYTES",
+                   .sentence = "The most that is pushed, applied and pulled as one.",
+                   .unit = "bytes",
+                   .usual = "262144 over shared memory, else 1048576"},
+                  &C::chunk_bytes, &ResolvedRun::chunk_bytes, "chunk size", std::int64_t{4096}, std::int64_t{1} << 30));
   table.push_back(only(number({.group = "Parameter servers",
                                .name = "pipeline-depth",
                                .placeholder = "D",

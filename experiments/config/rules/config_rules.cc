@@ -396,6 +396,30 @@ Status validate_ftrl(const ResolvedRun& config) {
   return {};
 }
 
+// A trust ratio is of a whole tensor: its rows on servers have none, and neither do kernels.
+Status validate_layerwise(const ResolvedRun& config) {
+  if (!goes_by_layer(traits_of(config.optimizer))) return {};
+  const std::string option = fmt::format("--optimizer={}", name_of(config.optimizer));
+  if (has_servers(config) && config.sharding != ps::ShardingPolicy::kWhole &&
+      config.sharding != ps::ShardingPolicy::kTensor) {
+    return Status::invalid_argument(fmt::format(
+        "--sharding={}: must be whole or tensor with {}, which needs whole tensors", name_of(config.sharding), option));
+  }
+  if (is_recommender(config) && config.embeddings != worker::EmbeddingKind::kDense) {
+    return Status::invalid_argument(
+        fmt::format("{}: needs the norm of a whole table, of which a step has some rows; use another, as adam, or "
+                    "--embeddings=dense",
+                    option));
+  }
+  if (config.device == DeviceKind::kCuda && !is_staged(config)) {
+    return Status::invalid_argument(
+        fmt::format("{}: GPUs make no updates that go by layer; use another, as adam or momentum, or --mode=ps, whose "
+                    "servers make them",
+                    option));
+  }
+  return {};
+}
+
 // Returns whether the codec changes the values of a gradient relative to each other: it sends few large ones, or gives
 // all values of a chunk the same magnitude. After 150 steps of lenet under adam (allreduce, two workers): none 0.983,
 // sign 0.960, topk:0.01 0.942, randomk:0.01 0.546; int8 0.982, powersgd:4 0.976. With 1-bit Adam they cost far less:
@@ -427,6 +451,7 @@ Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_stall_warning(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_schedule(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_ftrl(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_layerwise(config));
   return validate_faults(config, config.steps.value_or(0));
 }
 

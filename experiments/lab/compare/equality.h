@@ -44,7 +44,7 @@ EqualityGap equality_gap(const ParamLayout& layout, std::span<const float> initi
 // Returns the job that the check runs in place of `base`: a few steps at a rate at which every tensor moves by far more
 // than rounding, whatever the job's own rate is. It drops settings that change no weight (stragglers, an emulated link)
 // or change it on purpose (backup workers, a codec, bf16). It raises a weight decay so far that leaving it out would
-// show. It also raises the epsilon of adam, adamw and adagrad, which otherwise divide a gradient that is only rounding
+// show. It also raises the epsilon of adam and its kin, which otherwise divide a gradient that is only rounding
 // by its own size. Requires a request that
 // check() accepts.
 RunRequest equality_job(const RunRequest& base);

@@ -40,7 +40,7 @@ Result<prediction::Goal> goal_in(const std::string& text, const std::optional<pr
 Result<int> state_floats_in(const std::string& text) {
   std::vector<std::string> names;
   for (const OptimizerTraits& traits : kOptimizers) {
-    if (text == traits.name) return static_cast<int>(state_floats(traits.kind));
+    if (text == traits.name) return static_cast<int>(state_floats({.kind = traits.kind}));
     names.emplace_back(traits.name);
   }
   return Status::invalid_argument(fmt::format("--optimizer={}: must be {}", text, list_text(names, "or")));

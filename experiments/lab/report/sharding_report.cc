@@ -27,7 +27,8 @@ std::string name_of_shard(const ShardingReport& report, std::size_t shard) {
 }  // namespace
 
 ShardingReport report_sharding(const ResolvedRun& config, const ParamLayout& layout) {
-  const ps::Sharding sharding = sharding_of(config);
+  ps::Sharding sharding = sharding_of(config);
+  sharding.chunk_bytes = std::min(sharding.chunk_bytes, layout.dense().size() * sizeof(float));
   return {.sharding = sharding,
           .shards_per_server = static_cast<std::size_t>(config.shards_per_server),
           .loads = ps::loads_of(ps::shard_map(layout, shards_of(config), sharding))};

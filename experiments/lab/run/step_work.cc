@@ -29,7 +29,7 @@ Result<StepWork> step_work(const ResolvedRun& config) {
                              worker::count_step(model_spec(config), form, config.batch_size, type));
   constexpr double kFloat = sizeof(float);
   const auto weights = static_cast<double>(step.weights), gradient = static_cast<double>(size_of(type));
-  const double state = kFloat * static_cast<double>(state_floats(optimizer_of(config).kind));
+  const double state = kFloat * static_cast<double>(state_floats(optimizer_of(config)));
   // The model's own, beside those that updates are added to (ParamArenas).
   const double rounded = type == ElementType::kFloat32 ? 0 : static_cast<double>(size_of(type));
   // Beside the update itself: the search for overflows reads all gradients, and a kernel settles the loss scale.

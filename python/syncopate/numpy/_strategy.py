@@ -29,15 +29,16 @@ class Strategy:
     shapes and options, and steps at the same rates: ranks that differ are told so.
 
     weights        float32 arrays by name; rank 0's values count
-    optimizer      "sgd", "momentum", "nesterov", "adam", "adamw", "adagrad" or "ftrl"
+    optimizer      "sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "ftrl", "rmsprop", "adadelta", "adamax" or
+                   "radam"
     mode           "allreduce": each rank makes the update with the mean of all ranks' gradients. "ps": parameter servers
                    make updates, as `consistency` says
     consistency    under ps: "sync", "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
     servers        under ps: how many; the lowest rank of each host starts its part of them, and they end with it
     compress       a codec for gradients on their way: "fp16", "int8", "topk:0.01" and others
     bucket_mb      gradients travel in buckets of about so many MB; None: 1, and under ps 0.25
-    settings       of the optimizer, those that mean something to it: momentum, beta1, beta2, epsilon, weight_decay,
-                   initial_accumulator, l1, l2, beta
+    settings       of the optimizer, those that mean something to it: momentum, dampening, beta1, beta2, rho,
+                   epsilon, weight_decay, lr_decay, initial_accumulator, l1, l2, beta
 
     Raises ValueError, in one line that says what would be right, for what cannot work.
     """

@@ -42,6 +42,7 @@ from syncopate.torch._horovod import (
     stop_timeline,
 )
 from syncopate.torch._launch import seed
+from syncopate.torch._layerwise import LAMB, LARS
 from syncopate.torch._operations import (
     Adasum,
     Average,
@@ -90,3 +91,28 @@ HorovodInternalError = PeerLost
 _register()
 
 __all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [
+    "DistributedOptimizer",
+    "HookState",
+    "LAMB",
+    "LARS",
+    "PeerLost",
+    "SyncopateError",
+    "allreduce",
+    "allreduce_hook",
+    "broadcast_buffers",
+    "broadcast_optimizer_state",
+    "broadcast_parameters",
+    "gloo_figures",
+    "init",
+    "is_initialized",
+    "local_rank",
+    "load_checkpoint",
+    "log",
+    "profile",
+    "rank",
+    "save_checkpoint",
+    "seed",
+    "shutdown",
+    "size",
+]

@@ -7,13 +7,7 @@ from typing import Any, Dict, Iterator, List, Sequence
 
 import torch
 
-# Their names in torch's state. Those of Adam and Adagrad have the number of updates beside them.
-_NAMES = {
-    torch.optim.SGD: ("momentum_buffer",),
-    torch.optim.Adam: ("exp_avg", "exp_avg_sq"),
-    torch.optim.AdamW: ("exp_avg", "exp_avg_sq"),
-    torch.optim.Adagrad: ("sum",),
-}
+from syncopate.torch._rules import counts_updates, memories_of
 
 
 class Memories:
@@ -22,30 +16,32 @@ class Memories:
     def __init__(self, optimizer: torch.optim.Optimizer, parameters: Sequence[torch.Tensor]) -> None:
         self._optimizer = optimizer
         self._parameters = parameters
-        kind, group = type(optimizer), optimizer.param_groups[0]
-        self._counts = kind is not torch.optim.SGD
-        remembers = self._counts or any(group["momentum"] for group in optimizer.param_groups)
-        self._names = _NAMES[kind] if remembers else ()
-        self._initial = group.get("initial_accumulator_value", 0.0)  # the core's sums begin with zero and leave it out
+        self._counts = counts_updates(optimizer)
+        group_of = {id(parameter): group for group in optimizer.param_groups for parameter in group["params"]}
+        groups = [group_of[id(parameter)] for parameter in parameters]
+        self._names = [memories_of(optimizer, group) for group in groups]  # by parameter
+        # The core's sums begin with zero and leave it out.
+        self._initial = [group.get("initial_accumulator_value", 0.0) for group in groups]
+        most = max(map(len, self._names), default=0)
         self._values = [
-            [torch.zeros(p.shape, dtype=torch.float32) for p in parameters] for _ in self._names
+            [torch.zeros(p.shape, dtype=torch.float32) for p in parameters] for _ in range(most)
         ]
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._values)
 
     def addresses(self) -> List[List[int]]:
         return [[value.data_ptr() for value in values] for values in self._values]
 
     def read(self) -> List[int]:
         """Copies the optimizer's, and returns how many updates have made them, by parameter; 0: none."""
-        state = self._optimizer.state
-        updates = [self._updates_of(state[p]) if p in state and self._names else 0 for p in self._parameters]
-        for name, values in zip(self._names, self._values):
-            for parameter, value in zip(self._parameters, values):
-                there = state[parameter].get(name) if parameter in state else None
-                if there is not None:
-                    value.copy_(there - self._initial if self._initial else there)
+        state, updates = self._optimizer.state, [0] * len(self._parameters)
+        for index, parameter in enumerate(self._parameters):
+            there = state.get(parameter, {}) if self._names[index] else {}
+            updates[index] = self._updates_of(there)
+            for name, values in zip(self._names[index], self._values):
+                if there.get(name) is not None:
+                    values[index].copy_(there[name] - self._initial[index] if self._initial[index] else there[name])
         return updates
 
     def read_one(self) -> int:
@@ -70,12 +66,12 @@ class Memories:
         """In this context the optimizer has them, as made by so many updates of each parameter."""
         state = self._optimizer.state
         before = dict(state)
-        for index, parameter in enumerate(self._parameters if self._names else ()):
-            if not updates[index]:
+        for index, parameter in enumerate(self._parameters):
+            if not updates[index] or not self._names[index]:
                 continue
-            known = {name: values[index] for name, values in zip(self._names, self._values)}
-            if self._initial:
-                known = {name: value + self._initial for name, value in known.items()}
+            known = {name: values[index] for name, values in zip(self._names[index], self._values)}
+            if self._initial[index]:
+                known = {name: value + self._initial[index] for name, value in known.items()}
             state[parameter] = {"step": torch.tensor(float(updates[index])), **known} if self._counts else known
         try:
             yield

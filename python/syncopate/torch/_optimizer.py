@@ -39,7 +39,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
                       None: what run_experiment asks for, if it has started the script, else "allreduce"; the same
                       holds of the other options that are None
     update            under allreduce: "own": Syncopate makes the update, in one pass over the weights (SGD, Adam, AdamW,
-                      Adagrad). "torch": `optimizer` itself does
+                      Adagrad, RMSprop, Adadelta, Adamax, RAdam, sy.LARS, sy.LAMB). "torch": `optimizer` itself does
     consistency       under ps: "sync" (None), "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
     servers           under ps: the number of servers, which the lowest rank of each host starts in turn, and which end with
                       it; None: 1

@@ -10,57 +10,11 @@ import torch
 from syncopate import _core
 from syncopate.torch._agreement import LastGroups
 from syncopate.torch._memories import Memories
+from syncopate.torch._rules import TORCHS, goes_by_layer, rule_of
 from syncopate.torch._tensors import check_floats, written
 
-_TORCHS = "use update='torch' (mode='allreduce'), where the optimizer itself makes the update"
 # What a step reads; the rate may change from step to step.
 _IGNORED = ("params", "lr", "initial_lr", "foreach", "fused", "capturable", "differentiable", "max_lr", "min_lr")
-
-
-def _rule_of(optimizer: torch.optim.Optimizer, group: Dict[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """Options of the rule, and options of the group that must be as given here."""
-    kind = type(optimizer)
-    decay = group.get("weight_decay", 0)
-    if kind is torch.optim.SGD:
-        if not group["momentum"]:
-            return {"optimizer": "sgd", "weight_decay": decay}, {"nesterov": False}
-        name = "nesterov" if group["nesterov"] else "momentum"
-        return {"optimizer": name, "momentum": group["momentum"], "weight_decay": decay}, {"dampening": 0}
-    if kind in (torch.optim.Adam, torch.optim.AdamW):
-        is_decoupled = kind is torch.optim.AdamW or group.get("decoupled_weight_decay", False)
-        beta1, beta2 = (float(beta) for beta in group["betas"])
-        rule = {
-            "optimizer": "adamw" if is_decoupled else "adam",
-            "beta1": beta1,
-            "beta2": beta2,
-            "epsilon": group["eps"],
-            "weight_decay": decay,
-        }
-        return rule, {"amsgrad": False}
-    if kind is torch.optim.Adagrad:
-        rule = {
-            "optimizer": "adagrad",
-            "epsilon": group["eps"],
-            "weight_decay": decay,
-            "initial_accumulator": group["initial_accumulator_value"],
-        }
-        return rule, {"lr_decay": 0}
-    raise ValueError(
-        f"update='own' makes the updates of SGD, Adam, AdamW and Adagrad, and not of {kind.__name__}: {_TORCHS}"
-    )
-
-
-def _texts(rule: Dict[str, Any]) -> Dict[str, str]:
-    return {name: value if isinstance(value, str) else repr(float(value)) for name, value in rule.items()}
-
-
-def _checked_rule_of(optimizer: torch.optim.Optimizer, group: Dict[str, Any]) -> Dict[str, Any]:
-    """Options of the rule. Raises ValueError, saying what would be right, for one that the core does not have."""
-    rule, due = _rule_of(optimizer, group)
-    for name, value in {**due, "maximize": False}.items():
-        if group.get(name, value) != value:
-            raise ValueError(f"update='own' knows no {name}={group[name]}: {_TORCHS}")
-    return rule
 
 
 def _constants_of(group: Dict[str, Any]) -> Dict[str, Any]:
@@ -110,7 +64,7 @@ class OwnUpdate:
         for number, group in enumerate(groups):
             constants = _constants_of(group)
             if constants != self._known[number] and self._members[number]:
-                self._core.set_rule(number, _texts(_checked_rule_of(self._optimizer, group)))
+                self._core.set_rule(number, rule_of(self._optimizer, group))
             self._known[number] = constants
         self._last_seen.keep(groups)
 
@@ -132,7 +86,7 @@ class OwnUpdate:
             check_floats(parameter, f"parameter {self._names[index]}")
             check_floats(gradient, f"the gradient of {self._names[index]}")
         if not parameter.is_contiguous():
-            raise RuntimeError(f"parameter {self._names[index]} is not contiguous any more: {_TORCHS}")
+            raise RuntimeError(f"parameter {self._names[index]} is not contiguous any more: {TORCHS}")
         return gradient.contiguous()
 
     def load(self) -> None:
@@ -156,18 +110,20 @@ class Rule:
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         groups = optimizer.param_groups
-        rule = _checked_rule_of(optimizer, groups[0])
+        rule = rule_of(optimizer, groups[0])
         for group in groups:
-            other = _checked_rule_of(optimizer, group)
+            other = rule_of(optimizer, group)
             for name in {**rule, **other}:
-                if other.get(name) != rule.get(name) and name != "weight_decay":
+                if other.get(name) != rule.get(name) and name not in ("weight_decay", "adapt"):
                     raise ValueError(
                         f"groups have {name} {rule.get(name)} and {other.get(name)}: with mode='ps' they may differ in lr "
-                        f"and weight_decay; {_TORCHS}"
+                        f"and weight_decay; {TORCHS}"
                     )
-        self._options = _texts(rule)
+        self._options = rule
         self._groups = [[id(parameter) for parameter in group["params"]] for group in groups]
         self._decays = [float(group.get("weight_decay", 0)) for group in groups]
+        self._by_layer = goes_by_layer(optimizer)
+        self._plain = [self._by_layer and not group["adapt"] for group in groups]
         self._constants = [_constants_of(group) for group in groups]
         # A scheduler may have set the rates of the first step to zero.
         rates = [float(group.get("initial_lr", group["lr"])) for group in groups]
@@ -176,17 +132,22 @@ class Rule:
 
     def options(self, parameters: Sequence[torch.Tensor], ranges: Sequence[Tuple[int, int]]) -> Dict[str, str]:
         """Options of the core, where the parameters lie in these ranges of its arena."""
-        if all((decay, factor) == (self._decays[0], 1.0) for decay, factor in zip(self._decays, self._factors)):
+        alike = all((decay, factor) == (self._decays[0], 1.0) for decay, factor in zip(self._decays, self._factors))
+        if alike and not self._by_layer:
             return self._options
         number = {each: group for group, members in enumerate(self._groups) for each in members}
-        merged: List[List[float]] = []  # begin, end, factor, decay
+        merged: List[List[Any]] = []  # begin, end, factor, decay, whether it has no trust ratios
         for parameter, (begin, end) in zip(parameters, ranges):
             group = number[id(parameter)]
-            if merged and merged[-1][2:] == [self._factors[group], self._decays[group]]:
+            way = [self._factors[group], self._decays[group], self._plain[group]]
+            if merged and merged[-1][2:] == way:
                 merged[-1][1] = end
             else:
-                merged.append([begin, end, self._factors[group], self._decays[group]])
-        texts = (f"{begin}:{end}:{factor!r}:{decay!r}" for begin, end, factor, decay in merged)
+                merged.append([begin, end, *way])
+        texts = (
+            f"{begin}:{end}:{factor!r}:{decay!r}{':plain' if is_plain else ''}"
+            for begin, end, factor, decay, is_plain in merged
+        )
         return {**self._options, "groups": ",".join(texts)}
 
     def rate(self, groups: Sequence[Dict[str, Any]]) -> float:

@@ -14,6 +14,16 @@ RULES = {
     "adam": lambda p: torch.optim.Adam(p, lr=0.002, weight_decay=1e-2),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.002),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01),
+    "dampened": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, dampening=0.5),
+    "amsgrad": lambda p: torch.optim.Adam(p, lr=0.002, amsgrad=True),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.002),
+    "rmsprop, centered": lambda p: torch.optim.RMSprop(p, lr=0.002, eps=1e-3, momentum=0.9, centered=True),
+    "rmsprop, momentum": lambda p: torch.optim.RMSprop(p, lr=0.002, momentum=0.9),
+    "adadelta": lambda p: torch.optim.Adadelta(p),
+    "adamax": lambda p: torch.optim.Adamax(p, lr=0.002),
+    "radam": lambda p: torch.optim.RAdam(p, lr=0.002),
+    "lars": lambda p: sy.LARS(p, lr=0.05, weight_decay=1e-2, trust_coefficient=0.05),
+    "lamb": lambda p: sy.LAMB(p, lr=0.002, weight_decay=1e-2),
     "adagrad, from 0.1": lambda p: torch.optim.Adagrad(p, lr=0.01, initial_accumulator_value=0.1),
 }
 

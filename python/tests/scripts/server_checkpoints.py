@@ -11,6 +11,10 @@ RULES = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=1e-3),
     "adam": lambda p: torch.optim.Adam(p, lr=0.002, weight_decay=1e-2),
+    "dampened": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, dampening=0.5),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.002, eps=1e-3, momentum=0.9, centered=True),
+    "amsgrad": lambda p: torch.optim.AdamW(p, lr=0.002, amsgrad=True),
+    "lamb": lambda p: sy.LAMB(p, lr=0.002, weight_decay=1e-2),
     "adagrad, from 0.1": lambda p: torch.optim.Adagrad(p, lr=0.01, initial_accumulator_value=0.1),
 }
 SERVERS = {"mode": "ps", "servers": 2, "bucket_mb": 0.0002}

@@ -132,7 +132,7 @@ struct Replica {
   }();
   Weights copy = weights;
   Optimizer optimizer{kMomentum};
-  OptimizerState state{OptimizerKind::kMomentum, layout().size()};
+  OptimizerState state{{.kind = OptimizerKind::kMomentum}, layout().size()};
   std::int64_t steps = 0;
   std::int64_t met = 0;  // since its last step
 };

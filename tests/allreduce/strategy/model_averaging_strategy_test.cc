@@ -52,7 +52,7 @@ struct Replica {
     return initial;
   }();
   Optimizer optimizer;
-  OptimizerState state{optimizer.config().kind, layout_with(9).size()};
+  OptimizerState state{optimizer.config(), layout_with(9).size()};
 };
 
 Weights mean_of(const std::vector<Replica>& replicas) {
@@ -171,6 +171,43 @@ TEST_P(ModelAveragingOverEveryWire, GossipsInPairsAndKeepsTheMeanOfAllWeights) {
   }
 }
 
+// SlowMo (Wang et al. 2020, algorithm 1) and DiLoCo (Douillard et al. 2023, algorithm 1), line by line, with numbers
+// whose products are exact.
+TEST(ModelAveraging, MakesAnOuterUpdateOfWhatWorkersComeToByThemselves) {
+  constexpr std::int64_t kSteps = 7, kPeriod = 2;
+  for (const bool nesterov : {false, true}) {
+    const OuterMomentum outer{.momentum = 0.5f, .rate = 0.5, .nesterov = nesterov};
+    std::vector<Replica> replicas(2);
+    Weights anchor = replicas[0].weights, velocity(anchor.size());
+    std::vector<std::vector<Weights>> expected;
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      for (int rank = 0; rank < 2; ++rank) replicas[static_cast<std::size_t>(rank)].step(rank, step);
+      if ((step + 1) % kPeriod == 0) {
+        const Weights mean = mean_of(replicas);
+        for (std::size_t i = 0; i < mean.size(); ++i) {
+          if (nesterov) {
+            velocity[i] = 0.5f * velocity[i] + (anchor[i] - mean[i]);
+            anchor[i] -= 0.5f * (anchor[i] - mean[i] + 0.5f * velocity[i]);
+          } else {
+            velocity[i] = 0.5f * velocity[i] + (anchor[i] - mean[i]) / static_cast<float>(kRate);
+            anchor[i] -= 0.5f * static_cast<float>(kRate) * velocity[i];
+          }
+        }
+        for (Replica& replica : replicas) replica.weights = anchor;
+      }
+      expected.emplace_back();
+      for (const Replica& replica : replicas) expected.back().push_back(replica.weights);
+    }
+    const std::vector<Weights> final_weights =
+        train("inproc", 2, kSteps, {.optimizer = kMomentum, .period = kPeriod, .outer = outer, .timeout = kTimeout},
+              [&](int rank, std::int64_t step, const SyncStats&, std::span<const float> weights) {
+                const Weights& own = expected[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)];
+                for (std::size_t i = 0; i < own.size(); ++i) EXPECT_NEAR(weights[i], own[i], 1e-4) << step;
+              });
+    EXPECT_EQ(final_weights[0], final_weights[1]);
+  }
+}
+
 TEST(ModelAveraging, OfOneWorkerIsPlainTraining) {
   const OptimizerConfig adam{.kind = OptimizerKind::kAdam};
   Replica replica(adam);
@@ -240,9 +277,10 @@ std::vector<TrainingState> train_on(const ModelAveragingOptions& options, int si
 }
 
 TEST(ModelAveraging, GoesOnFromWhatAllHaveSavedAlsoBetweenMeetings) {
-  for (const bool gossip : {false, true}) {
+  for (const char* way : {"mean", "gossip", "outer momentum"}) {
     ModelAveragingOptions options{.optimizer = kMomentum, .period = 3, .timeout = kTimeout};
-    if (gossip) options.gossip_seed = 5;
+    if (way == std::string("gossip")) options.gossip_seed = 5;
+    if (way == std::string("outer momentum")) options.outer = OuterMomentum{.momentum = 0.5f};
     const std::vector<TrainingState> unbroken = train_on(options, 4, 0, 11, nullptr);
     const std::vector<TrainingState> broken = train_on(options, 4, 0, 5, nullptr);
     const std::vector<TrainingState> resumed = train_on(options, 4, 5, 11, &broken);

@@ -26,6 +26,16 @@ const Rule kRules[] = {
     {"adagrad", {.kind = OptimizerKind::kAdagrad, .weight_decay = 0.013f, .initial_accumulator = 0.1f}},
     {"ftrl", {.kind = OptimizerKind::kFtrl, .l1 = 0.01f, .l2 = 0.1f}},
     {"adamw", {.kind = OptimizerKind::kAdamW}},
+    {"momentum with dampening", {.kind = OptimizerKind::kMomentum, .dampening = 0.3f, .maximize = true}},
+    {"amsgrad with decay", {.kind = OptimizerKind::kAdam, .amsgrad = true, .weight_decay = 0.01f}},
+    {"adagrad that slows down", {.kind = OptimizerKind::kAdagrad, .lr_decay = 0.1f}},
+    {"rmsprop", {.kind = OptimizerKind::kRmsprop, .momentum = 0, .weight_decay = 0.01f}},
+    {"rmsprop with momentum", {.kind = OptimizerKind::kRmsprop, .weight_decay = 0.01f}},
+    {"centered rmsprop", {.kind = OptimizerKind::kRmsprop, .momentum = 0, .centered = true}},
+    {"centered rmsprop with momentum", {.kind = OptimizerKind::kRmsprop, .centered = true, .weight_decay = 0.01f}},
+    {"adadelta", {.kind = OptimizerKind::kAdadelta, .weight_decay = 0.01f}},
+    {"adamax", {.kind = OptimizerKind::kAdamax, .weight_decay = 0.01f}},
+    {"radam", {.kind = OptimizerKind::kRadam, .weight_decay = 0.01f}},
     {"adamw with decay", {.kind = OptimizerKind::kAdamW, .epsilon = 1e-6f, .weight_decay = 0.013f}},
 };
 
@@ -55,7 +65,7 @@ UpdateStep step_number(std::int64_t number) {
 
 class CudaUpdate : public testing_support::GpuTest {
  protected:
-  DeviceOptimizerState state(OptimizerKind rule, std::size_t elements) {
+  DeviceOptimizerState state(const OptimizerConfig& rule, std::size_t elements) {
     return *allocate_state(device(), rule, elements);
   }
 
@@ -88,9 +98,9 @@ TEST_F(CudaUpdate, GivesTheSameBitsAsTheOptimizer) {
     for (const auto& [name, rule] : kRules) {
       SCOPED_TRACE(testing::Message() << name << ", " << size << " weights");
       std::vector<float> expected = drawn[0];
-      OptimizerState expected_state(rule.kind, size);
+      OptimizerState expected_state(rule, size);
       const std::span<float> weights = upload(expected), gradient = upload(expected);
-      const DeviceOptimizerState remembered = state(rule.kind, size);
+      const DeviceOptimizerState remembered = state(rule, size);
       for (std::int64_t number = 1; number <= updates; ++number) {
         const std::vector<float>& host_gradient = drawn[static_cast<std::size_t>(number)];
         Optimizer(rule).apply(expected, host_gradient, expected_state, 0, step_number(number));
@@ -117,16 +127,16 @@ TEST_F(CudaUpdate, UpdatesARangeAndNothingElse) {
     SCOPED_TRACE(name);
     std::vector<float> expected = values(kSize, 1);
     const std::vector<float> host_gradient = values(kSize, 2);
-    OptimizerState expected_state(rule.kind, kSize);
+    OptimizerState expected_state(rule, kSize);
     const std::span<float> weights = upload(expected), gradient = upload(host_gradient);
-    const DeviceOptimizerState whole = state(rule.kind, kSize);
+    const DeviceOptimizerState whole = state(rule, kSize);
     const auto part = [](std::span<float> all) { return all.empty() ? all : all.subspan(kBegin, kLength); };
     for (std::int64_t number = 1; number <= 3; ++number) {
       Optimizer(rule).apply(part(expected), std::span(host_gradient).subspan(kBegin, kLength), expected_state, kBegin,
                             step_number(number));
       compute().update(rule, {part(weights),
                               part(gradient),
-                              {part(whole.first), part(whole.second)},
+                              {{part(whole.memories[0]), part(whole.memories[1]), part(whole.memories[2])}},
                               constants(rule, step_number(number))});
     }
     EXPECT_EQ(bits_that_differ(download(std::span<const float>(weights)), expected), 0u);

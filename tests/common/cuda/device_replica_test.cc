@@ -82,7 +82,7 @@ TEST_F(DeviceReplicas, AddToFloatsWhatTheirModelsReadInSixteenBits) {
   for (const ElementType element : {ElementType::kBfloat16, ElementType::kFloat16}) {
     DeviceReplica replica = make(element);
     std::vector<float> expected(kWeights);
-    OptimizerState state(kAdam.kind, kWeights);
+    OptimizerState state(kAdam, kWeights);
     for (std::int64_t step = 0; step < 5; ++step) {
       const std::vector<float> gradients = rounded(element, random_values(static_cast<std::uint64_t>(step), 0.5));
       give(replica, step, gradients);
@@ -100,7 +100,7 @@ TEST_F(DeviceReplicas, AddToFloatsWhatTheirModelsReadInSixteenBits) {
 TEST_F(DeviceReplicas, SkipAStepWhoseGradientsOverflowAndCountOnlyUpdates) {
   DeviceReplica replica = make(ElementType::kFloat16);
   std::vector<float> expected(kWeights);
-  OptimizerState state(kAdam.kind, kWeights);
+  OptimizerState state(kAdam, kWeights);
   std::int64_t updates = 0, skipped = 0;
   std::int64_t scale = static_cast<std::int64_t>(LossScale::kFirst);
   for (std::int64_t step = 0; step < 12; ++step) {

@@ -121,10 +121,10 @@ TEST(ShadowDevice, UpdatesLikeTheOptimizerBitByBit) {
       ShadowDevice device;
       const std::span<float> weights = *allocate_floats(device, kElements);
       const std::span<float> gradient = *allocate_floats(device, kElements);
-      const DeviceOptimizerState state = *allocate_state(device, kind, kElements);
+      const DeviceOptimizerState state = *allocate_state(device, {.kind = kind}, kElements);
       const std::span<std::byte> memory = *device.allocate(sizeof(update_rule::UpdateConstants));
       auto* const constants = reinterpret_cast<update_rule::UpdateConstants*>(memory.data());
-      OptimizerState expected_state(kind, kElements);
+      OptimizerState expected_state({.kind = kind}, kElements);
       std::vector<float> expected(kElements);
       for (int step = 1; step <= 3; ++step) {
         for (float& value : gradient) value = static_cast<float>(random.uniform(-1, 1));

@@ -26,6 +26,16 @@ const OptimizerConfig kAllRules[] = {
     {.kind = OptimizerKind::kAdamW, .weight_decay = 0.01f},
     {.kind = OptimizerKind::kAdagrad, .weight_decay = 0.01f, .initial_accumulator = 0.1f},
     {.kind = OptimizerKind::kFtrl, .l1 = 0.01f, .l2 = 0.1f},
+    {.kind = OptimizerKind::kMomentum, .dampening = 0.3f, .maximize = true},
+    {.kind = OptimizerKind::kAdam, .amsgrad = true, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kAdagrad, .lr_decay = 0.1f},
+    {.kind = OptimizerKind::kRmsprop, .momentum = 0, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kRmsprop, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kRmsprop, .momentum = 0, .centered = true},
+    {.kind = OptimizerKind::kRmsprop, .centered = true, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kAdadelta, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kAdamax, .weight_decay = 0.01f},
+    {.kind = OptimizerKind::kRadam, .weight_decay = 0.01f},
 };
 
 RowTableOptions options_with(const OptimizerConfig& rule) {
@@ -75,7 +85,7 @@ TEST(RowTable, AnUpdateOfEveryRowGivesTheBitsOfTheDenseUpdate) {
   for (const OptimizerConfig& rule : kAllRules) {
     RowTable table(options_with(rule));
     std::vector<float> dense = rows_of(table, keys);
-    OptimizerState state(rule.kind, dense.size());
+    OptimizerState state(rule, dense.size());
     for (std::int64_t number = 1; number <= 5; ++number) {
       const std::vector<float> gradient = random_values(dense.size(), static_cast<std::uint64_t>(number));
       const UpdateStep step{.learning_rate = 0.01f, .gradient_scale = 0.3f, .number = number};

@@ -66,7 +66,7 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
             "--delay-compensation=much: delay compensation must be LAMBDA or adaptive:LAMBDA with LAMBDA from 0 (none) "
             "to 1000");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=2", "--sharding=even"}),
-            "--sharding=even: sharding must be balanced, tensor, hash, least-loaded or whole");
+            "--sharding=even: sharding must be auto, balanced, tensor, hash, least-loaded or whole");
   EXPECT_EQ(refusal({"--mode=ps", "--chunk-bytes=1024"}),
             "--chunk-bytes=1024: chunk size must be 4096 to 1073741824 (bytes, or with B, kB, MB, GB, TB, KiB, MiB, "
             "GiB or TiB)");
@@ -185,7 +185,8 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
               HasSubstr("only with --transport=ipc or --transport=tcp"));
   EXPECT_EQ(refusal({"--mode=ps", "--transport=tcp", "--connections=17"}),
             "--connections=17: connections must be 1 to 16");
-  EXPECT_THAT(refusal({"--optimizer=sgd", "--beta1=0.8"}), HasSubstr("only with --optimizer=adam or adamw"));
+  EXPECT_THAT(refusal({"--optimizer=sgd", "--beta1=0.8"}),
+              HasSubstr("only with --optimizer=adam, adamw, adamax, radam or lamb"));
   EXPECT_THAT(refusal({"--workers=2"}), StartsWith("--workers=2: --mode=local trains in one process"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--collective=mpi"}),
               StartsWith("--collective=mpi needs --launcher=mpirun: "));

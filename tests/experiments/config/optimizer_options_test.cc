@@ -31,6 +31,36 @@ TEST(OptimizerOptions, GiveAdagradItsFigures) {
   EXPECT_THAT(refusal({"--optimizer=adam", "--initial-accumulator=0.1"}), HasSubstr("only with --optimizer=adagrad"));
 }
 
+TEST(OptimizerOptions, GiveRmspropItsFigures) {
+  const OptimizerConfig rule = rule_of({"--optimizer=rmsprop", "--rho=0.5", "--momentum=0.25", "--epsilon=1e-4"});
+  EXPECT_EQ(rule.kind, OptimizerKind::kRmsprop);
+  EXPECT_EQ(rule.rho, 0.5f);
+  EXPECT_EQ(rule.momentum, 0.25f);
+  EXPECT_EQ(rule.epsilon, 1e-4f);
+  EXPECT_THAT(refusal({"--optimizer=adam", "--rho=0.5"}), HasSubstr("only with --optimizer=rmsprop or adadelta"));
+  EXPECT_THAT(refusal({"--optimizer=radam", "--adam-freeze-variance=5"}), HasSubstr("only with --optimizer=adam"));
+}
+
+TEST(OptimizerOptions, PlaceWholeTensorsWhereTheRuleNeedsThem) {
+  const OptimizerConfig rule = rule_of({"--optimizer=lars", "--trust-coefficient=0.5", "--momentum=0.25"});
+  EXPECT_EQ(rule.kind, OptimizerKind::kLars);
+  EXPECT_EQ(rule.trust_coefficient, 0.5f);
+  EXPECT_EQ(rule.momentum, 0.25f);
+  for (const char* optimizer : {"--optimizer=lars", "--optimizer=lamb"}) {
+    const Result<CommandLine> line = parse({"--mode=ps", "--servers=2", optimizer});
+    ASSERT_TRUE(line.ok()) << line.status().message();
+    const ps::Sharding sharding = sharding_of(presumed(line->config));
+    EXPECT_EQ(sharding.policy, ps::ShardingPolicy::kWhole);
+    EXPECT_EQ(sharding.chunk_bytes, ps::kUncut);
+    EXPECT_EQ(refusal({"--mode=ps", "--servers=2", optimizer, "--sharding=tensor"}), "accepted");
+    EXPECT_THAT(refusal({"--mode=ps", "--servers=2", optimizer, "--sharding=balanced"}),
+                StartsWith("--sharding=balanced: must be whole or tensor with --optimizer=la"));
+    EXPECT_THAT(refusal({"--mode=ps", optimizer, "--chunk-bytes=65536"}), HasSubstr("whose chunks are whole tensors"));
+    EXPECT_THAT(refusal({"--model=ncf", "--dataset=ratings", optimizer}), HasSubstr("or --embeddings=dense"));
+  }
+  EXPECT_THAT(refusal({"--optimizer=lamb", "--trust-coefficient=0.5"}), HasSubstr("only with --optimizer=lars"));
+}
+
 TEST(OptimizerOptions, GiveFtrlItsFigures) {
   const OptimizerConfig rule = rule_of({"--optimizer=ftrl", "--l1=0.5", "--l2=0.25", "--ftrl-beta=2"});
   EXPECT_EQ(rule.kind, OptimizerKind::kFtrl);

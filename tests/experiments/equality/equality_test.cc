@@ -44,6 +44,7 @@ std::vector<Case> all_cases() {
       for (int workers = 1; workers <= 4; ++workers) cases.push_back({model, optimizer, workers});
     }
   }
+  for (const char* optimizer : {"rmsprop", "lars", "lamb"}) cases.push_back({"mlp", optimizer, 3});
   return cases;
 }
 

@@ -113,7 +113,7 @@ TEST(OptimizerStateOfServers, IsReadWithItsWeightsWhileOthersPush) {
         const std::span<const float> sum = state.within(state_part::kOptimizer[0], chunk);
         ASSERT_EQ(sum.size(), chunk.size());
         std::vector<float> expected(1), squares(1);
-        OptimizerState memory(OptimizerKind::kAdagrad, 1);
+        OptimizerState memory({.kind = OptimizerKind::kAdagrad}, 1);
         const std::vector<float> gradient(1, 1.0f);
         for (std::int64_t update = 1; update <= static_cast<std::int64_t>(sum[0]); ++update) {
           Optimizer(options.optimizer)

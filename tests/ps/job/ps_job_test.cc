@@ -26,7 +26,7 @@ std::vector<float> initial_weights(std::size_t size) {
 // What `steps` synchronous steps of `workers` come to, without any network.
 std::vector<float> oracle(const OptimizerConfig& config, int workers, std::int64_t steps, std::size_t size) {
   std::vector<float> weights = initial_weights(size), sum(size), gradient(size);
-  OptimizerState state(config.kind, size);
+  OptimizerState state(config, size);
   for (std::int64_t i = 0; i < steps; ++i) {
     make_gradient(0, i, sum);
     for (int rank = 1; rank < workers; ++rank) {

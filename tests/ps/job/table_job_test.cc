@@ -64,7 +64,7 @@ class Reference {
         optimizer_(optimizer),
         workers_(workers),
         dense(layout.dense().size()),
-        state_(optimizer.kind, layout.dense().size()) {
+        state_(optimizer, layout.dense().size()) {
     make_gradient(1000, 0, dense);
     for (std::size_t i = 0; i < layout.tables().size(); ++i) {
       const TensorSpec& spec = layout.tables()[i];
@@ -297,7 +297,7 @@ TEST(TableJob, SparseEqualsDenseForSgdBitByBit) {
           sum[rows.views[table][at / spec.width()] * spec.width() + at % spec.width()] += values[at];
         }
       }
-      OptimizerState state(sgd.kind, sum.size());
+      OptimizerState state(sgd, sum.size());
       Optimizer(sgd).apply(dense[table], sum, state, 0, {0.1f, 1.0f / kWorkers, i + 1});
     }
   }

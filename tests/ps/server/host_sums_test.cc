@@ -75,7 +75,7 @@ std::vector<float> expected_of(const Gradients& gradients, const Hosts& hosts) {
   const Gradients sums = sums_by_host(gradients, hosts);
   const std::vector<float> sum = sum_of(sums, 0, static_cast<int>(sums.size()));
   std::vector<float> weights(sum.size(), 0.0f);
-  OptimizerState state(OptimizerKind::kSgd, sum.size());
+  OptimizerState state({.kind = OptimizerKind::kSgd}, sum.size());
   Optimizer({.kind = OptimizerKind::kSgd})
       .apply(weights, sum, state, 0,
              {.learning_rate = kRate, .gradient_scale = 1.0f / static_cast<float>(workers_of(hosts)), .number = 1});

@@ -136,7 +136,7 @@ TEST(Shard, UpdatesInSyncAsTheOptimizerWouldFromTheSum) {
   ShardHarness job(3, "sync", kElements, config);
   job.join_all();
   AlignedBuffer weights(kElements), sum(kElements);
-  OptimizerState state(config.kind, kElements);
+  OptimizerState state(config, kElements);
   Random random(7);
   for (std::int64_t number = 1; number <= 3; ++number) {
     std::vector<std::vector<float>> gradients;
@@ -156,7 +156,7 @@ TEST(Shard, CountsAdamsBiasCorrectionByTheShardsUpdatesWhenPushesAreAppliedSingl
   ShardHarness job(2, "async", 16, config);
   job.join_all();
   AlignedBuffer weights(16), gradient(16);
-  OptimizerState state(config.kind, 16);
+  OptimizerState state(config, 16);
   for (const int rank : {0, 1, 1}) {
     const float value = static_cast<float>(rank) + 0.5f;
     std::fill(gradient.span().begin(), gradient.span().end(), value);

@@ -67,11 +67,13 @@ void codecs() {
 }
 
 void optimizers() {
-  const OptimizerKind kinds[] = {OptimizerKind::kSgd,   OptimizerKind::kMomentum, OptimizerKind::kAdam,
-                                 OptimizerKind::kAdamW, OptimizerKind::kAdagrad,  OptimizerKind::kFtrl};
+  const OptimizerKind kinds[] = {OptimizerKind::kSgd,     OptimizerKind::kMomentum, OptimizerKind::kAdam,
+                                 OptimizerKind::kAdamW,   OptimizerKind::kAdagrad,  OptimizerKind::kFtrl,
+                                 OptimizerKind::kRmsprop, OptimizerKind::kAdadelta, OptimizerKind::kAdamax,
+                                 OptimizerKind::kLars,    OptimizerKind::kLamb};
   for (const OptimizerKind kind : kinds) {
     const Optimizer optimizer(OptimizerConfig{.kind = kind, .weight_decay = kind == OptimizerKind::kFtrl ? 0 : 0.01f});
-    OptimizerState state(kind, kCount);
+    OptimizerState state({.kind = kind}, kCount);
     std::vector<float> weights = drawn(4);
     for (int step = 1; step <= 3; ++step) {
       optimizer.apply(weights, drawn(4 + static_cast<std::uint32_t>(step)), state, 0,

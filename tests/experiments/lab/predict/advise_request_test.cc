@@ -65,7 +65,8 @@ TEST(AdviseRequest, SaysWhatIsWrong) {
   EXPECT_EQ(refused_advice({"--servers=1,,2"}), "--servers=1,,2: must be 1 to 64 values with commas between them");
   EXPECT_EQ(refused_advice({"--sharding=even,odd"}), "--sharding=odd: must be even or whole");
   EXPECT_EQ(refused_advice({"--optimizer=lion"}),
-            "--optimizer=lion: must be sgd, momentum, nesterov, adam, adamw, adagrad or ftrl");
+            "--optimizer=lion: must be sgd, momentum, nesterov, adam, adamw, adagrad, ftrl, rmsprop, adadelta, adamax, "
+            "radam, lars or lamb");
   for (const char* size : {"16G", "0", "-1GB", "nan", "GiB", "1e300GB"}) {
     EXPECT_EQ(refused_advice({fmt::format("--memory={}", size)}),
               fmt::format("--memory={}: must be 1MB to 1000000GB, as 16GiB or 64GB", size));
