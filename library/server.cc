@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sodium.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <csignal>
+#include <iostream>
 #include <istream>
 #include <memory>
 #include <mutex>
@@ -12,6 +16,8 @@
 #include <thread>
 
 #include "common/os/core_wait.h"
+#include "common/os/signal_actions.h"
+#include "common/text/log.h"
 #include "common/transport/patient_transport.h"
 #include "ps/server/shard_server.h"
 
@@ -122,7 +128,12 @@ Result<std::vector<std::string>> ParentRendezvous::exchange(const std::string& g
   return values;
 }
 
-Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& others, std::istream& orders, ToldTrace& traced) {
+Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& others, std::istream& orders, ToldTrace& traced,
+                         const ps::UpdateFunction* function) {
+  if (plan.options.python != (function != nullptr)) {
+    return Status::invalid_argument(
+        "a server is to run an optimizer of Python's, and is another program, or is not to");
+  }
   ProvenRendezvous rendezvous(others, plan.keys);
   const SteadyClock clock;
   const std::unique_ptr<Tracer> tracer = plan.trace ? plan.trace->make_tracer(clock) : nullptr;
@@ -149,6 +160,7 @@ Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& others, std::istrea
                           .compression = {.codec = plan.options.codec},
                           .agrees_on_rates = true,
                           .timeout = plan.timeout,
+                          .function = function,
                           .tracer = tracer.get()},
                          transport, clock);
   Orders listening(orders, server, plan.workers);
@@ -164,6 +176,27 @@ Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& others, std::istrea
                         .figures = ps::figures_of(server.counters(), transport.counters(), waited)};
   listening.wait_for_end();
   return told;
+}
+
+int run_server(const ps::UpdateFunction* function) {
+  // It ends with the rank that has started it, however that ends, and not by Ctrl-C, which a terminal sends to both.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGINT, SIG_IGN);
+  let_writes_fail();
+  Result<ServerPlan> plan = ServerPlan::read(std::cin);
+  Status status = plan.status();
+  if (status.ok()) {
+    start_log(fmt::format("server {}", plan->server), "syncopate %n: %v");
+    if (getppid() != plan->parent) return 1;  // it was gone before
+    ParentRendezvous rendezvous(std::cin, std::cout);
+    ToldTrace traced;
+    const Result<ToldServer> told = serve(*plan, rendezvous, std::cin, traced, function);
+    status = told.status();
+    if (told.ok() && plan->tells) std::cout << traced_lines(traced) << served_line(*told) << std::flush;
+  }
+  if (status.ok()) return 0;
+  log_error("{}", status.message());
+  return 1;
 }
 
 std::string served_line(const ToldServer& told) {

@@ -19,6 +19,7 @@
 #include "common/transport/run_keys.h"
 #include "library/group.h"
 #include "library/training_options.h"
+#include "ps/server/chunk_weights.h"
 
 namespace syncopate::library {
 
@@ -57,7 +58,13 @@ class ParentRendezvous final : public Rendezvous {
 // returns what that took. A worker that ends before is the ranks' matter: they raise, and whoever has started this
 // server ends; or they say that they go on.
 // What it has traced, if anything, is left in `traced`.
-Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders, ToldTrace& traced);
+// If there is a function, it makes the updates.
+Result<ToldServer> serve(const ServerPlan& plan, Rendezvous& rendezvous, std::istream& orders, ToldTrace& traced,
+                         const ps::UpdateFunction* function = nullptr);
+
+// The whole of such a process: is told by its standard input, serves, and returns its exit code. What has failed is on
+// standard error.
+int run_server(const ps::UpdateFunction* function = nullptr);
 
 // "served", the server's number and bits_of() its figures.
 std::string served_line(const ToldServer& told);

@@ -62,7 +62,7 @@ Status StrategyExchange::connect_servers(const std::string& name, const Training
   const ps::Sharding cut{.chunk_bytes = options.bucket_bytes};
   auto servers = std::make_unique<ps::PsStrategy>(
       ps::PsStrategyOptions{.group = members,
-                            .sharding = is_layerwise(options.optimizer.kind) ? ps::kWholeTensors : cut,
+                            .sharding = options.needs_whole_tensors() ? ps::kWholeTensors : cut,
                             .answers_in_backward = false,
                             .compression = {.codec = options.codec},
                             .timeout = group_->timeout(),

@@ -128,6 +128,10 @@ Status read_option(const std::string& name, const std::string& text, TrainingOpt
     if (name == flag.name) return read_rule_flag(flag, text, optimizer);
   }
   if (name == "groups") return read_groups(text, optimizer);
+  if (name == "python") {
+    options.python = text == "1";
+    return Status();
+  }
   if (name == "consistency") {
     SYNCOPATE_ASSIGN_OR_RETURN(options.consistency, ps::Consistency::parse(text));
     return Status();
@@ -162,6 +166,12 @@ Result<TrainingOptions> TrainingOptions::parse(const OptionTexts& texts, int wor
         "compress='powersgd' needs rounds between workers, which parameter servers do not have: use mode='allreduce', "
         "or int8 or topk:0.01");
   }
+  if (options.python && options.consistency.pushes_weights()) {
+    return Status::invalid_argument(fmt::format(
+        "consistency='{}' with servers that run an optimizer of Python's: they get weights then, and each rank makes "
+        "updates of its own; use sync, async, bounded:4 or softsync:2",
+        options.consistency.to_string()));
+  }
   SYNCOPATE_RETURN_IF_ERROR(options.consistency.check_workers(workers));
   return options;
 }
@@ -187,6 +197,7 @@ OptionTexts TrainingOptions::texts() const {
   if (servers == 0) return texts;
   texts["servers"] = std::to_string(servers);
   texts["consistency"] = consistency.to_string();
+  if (python) texts["python"] = "1";
   return texts;
 }
 

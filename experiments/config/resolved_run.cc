@@ -229,6 +229,7 @@ std::size_t shards_of(const RunSettings& config) {
 }
 
 ps::Sharding sharding_of(const ResolvedRun& config) {
+  if (config.script != nullptr && is_layerwise(config.script->update.kind)) return ps::kWholeTensors;
   const bool whole_tensors = goes_by_layer(traits_of(config.optimizer));
   return {.policy = config.sharding,
           .chunk_bytes = whole_tensors ? ps::kUncut : static_cast<std::size_t>(config.chunk_bytes)};

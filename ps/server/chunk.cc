@@ -23,7 +23,7 @@ OptimizerConfig applied_optimizer(const ChunkOptions& options) {
 Chunk::Chunk(const ChunkOptions& options, const Membership& members, WeightsPool& pool)
     : options_(options),
       members_(members),
-      weights_(members.workers(), applied_optimizer(options), options.staleness.compensation, pool),
+      weights_(members.workers(), applied_optimizer(options), options.staleness.compensation, pool, options.function),
       rule_(options.consistency, members),
       workers_(static_cast<std::size_t>(members.workers())) {
   assert(options.consistency.applies_stale_gradients() || !options.staleness.compensation.enabled());
@@ -128,6 +128,7 @@ Status Chunk::update_from_sum() {
 }
 
 bool Chunk::scales_gradients() const {
+  if (options_.function != nullptr) return false;
   return options_.optimizer.kind == OptimizerKind::kSgd || options_.optimizer.kind == OptimizerKind::kMomentum;
 }
 

@@ -52,6 +52,7 @@ struct ChunkOptions {
   StalenessOptions staleness;  // if stale gradients are applied
   HostGroups hosts;            // if updates are made together: how these are summed
   bool leaves_out = false;     // a marked gradient (common/left_out_step.h) makes no update, nor any beside it
+  const UpdateFunction* function = nullptr;  // makes updates instead of the optimizer, if set
 };
 
 struct ChunkCounters {

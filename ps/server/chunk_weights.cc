@@ -121,8 +121,10 @@ void GradientSum::add(std::span<const float> gradient, int host, int workers_in_
   workers += workers_in_push;
 }
 
-ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool)
+ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool,
+                           const UpdateFunction* function)
     : optimizer_(optimizer),
+      function_(function),
       compensation_(compensation),
       pool_(pool),
       state_(optimizer, 0),
@@ -130,6 +132,7 @@ ChunkWeights::ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensa
       kept_(compensation.enabled() ? static_cast<std::size_t>(workers) : 0) {}
 
 void ChunkWeights::place(Range range, std::span<const Range> undecayed) {
+  place_ = range;
   optimizer_ = Optimizer(optimizer_.config(), undecayed, range);
 }
 
@@ -138,7 +141,7 @@ Status ChunkWeights::take_memory(std::size_t size) {
   SYNCOPATE_ASSIGN_OR_RETURN(current_, pool_.acquire(size));
   size_ = size;
   state_ = OptimizerState(optimizer_.config(), size_);
-  if (is_layerwise(optimizer_.config().kind)) whole_ = AlignedBuffer(2 * size_);
+  if (function_ != nullptr || is_layerwise(optimizer_.config().kind)) whole_ = AlignedBuffer(2 * size_);
   if (compensation_.enabled() && compensation_.adaptive) mean_square_ = AlignedBuffer(size_);
   return Status();
 }
@@ -177,7 +180,7 @@ Status ChunkWeights::update(const GradientSum& gradients, double learning_rate) 
   const std::span<float> both = whole_.size() > 0 ? whole_.span() : near;
   const SumRoom room{both.first(block()), both.subspan(block())};
   return update_blocks([&](Range block, std::span<float> weights) {
-    optimizer_.apply(weights, sum_of(gradients, block, room), state_, block.begin, step);
+    apply(weights, sum_of(gradients, block, room), block.begin, step);
   });
 }
 
@@ -188,7 +191,7 @@ Status ChunkWeights::update(const StaleGradient& gradient, double learning_rate,
   const std::span<float> room = whole_.size() > 0 ? whole_.span() : near;
   const Status status = update_blocks([&](Range block, std::span<float> weights) {
     const std::span<const float> values = compensated(gradient, block, pulled, weights, room);
-    optimizer_.apply(weights, values, state_, block.begin, step);
+    apply(weights, values, block.begin, step);
   });
   release(gradient.worker);
   return status;
@@ -210,7 +213,7 @@ Status ChunkWeights::update_from_sum(float divisor, double learning_rate) {
   const UpdateStep step = next_step(learning_rate, 1 / divisor);
   return update_blocks([&](Range block, std::span<float> weights) {
     const std::span<float> sum = slice(sum_.span(), block);
-    optimizer_.apply(weights, sum, state_, block.begin, step);
+    apply(weights, sum, block.begin, step);
     std::fill(sum.begin(), sum.end(), 0.0f);
   });
 }
@@ -221,7 +224,13 @@ Status ChunkWeights::move_towards(std::span<const float> values, float rate) {
   });
 }
 
-// A rule that goes by layer needs a whole one.
+void ChunkWeights::apply(std::span<float> weights, std::span<const float> gradient, std::size_t begin,
+                         const UpdateStep& step) {
+  if (function_ == nullptr) return optimizer_.apply(weights, gradient, state_, begin, step);
+  (*function_)(place_, weights, gradient, step.gradient_scale, step.learning_rate);
+}
+
+// A rule that goes by layer needs a whole one, and so does a function.
 std::size_t ChunkWeights::block() const { return whole_.size() > 0 ? size_ : kBlock; }
 
 PendingSends* ChunkWeights::lend(int worker) {

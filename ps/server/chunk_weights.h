@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -30,11 +31,18 @@ struct GradientSum {
   void add(std::span<const float> gradient, int host, int workers_in_push = 1);
 };
 
+// Makes the update of a chunk in place of the optimizer's rule, from the gradient times `scale`. `place`: where in the
+// arena these weights lie.
+using UpdateFunction = std::function<void(Range place, std::span<float> weights, std::span<const float> gradient,
+                                          float scale, double learning_rate)>;
+
 class ChunkWeights {
  public:
   // `pool` must outlive this object. With delay compensation, the weights that were on loan to a worker are kept until
   // release(worker): at most one buffer per worker.
-  ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool);
+  // If there is a function it makes all updates; it must outlive this object.
+  ChunkWeights(int workers, OptimizerConfig optimizer, DelayCompensation compensation, WeightsPool& pool,
+               const UpdateFunction* function = nullptr);
 
   // Says where in the arena these weights lie, and which ranges of them weight decay leaves out. Call it before create
   // or restore.
@@ -111,6 +119,7 @@ class ChunkWeights {
   Status update_blocks(Change&& change);
   // The most that is updated at once.
   std::size_t block() const;
+  void apply(std::span<float> weights, std::span<const float> gradient, std::size_t begin, const UpdateStep& step);
   UpdateStep next_step(double learning_rate, float gradient_scale) const;
 
   // Returns the weights that the gradient was computed from, if it is to be compensated. Otherwise returns nothing, and
@@ -122,11 +131,13 @@ class ChunkWeights {
                                      std::span<const float> now, std::span<float> room);
 
   Optimizer optimizer_;
+  const UpdateFunction* const function_;
+  Range place_;
   DelayCompensation compensation_;
   WeightsPool& pool_;
   OptimizerState state_;
   AlignedBuffer sum_;          // allocated by the first accumulate()
-  AlignedBuffer whole_;        // room for sums of a whole chunk, under rules that go by layer
+  AlignedBuffer whole_;        // room for sums of a whole chunk, under rules that go by layer, and for a function
   AlignedBuffer mean_square_;  // of gradients; adaptive compensation only
   WeightsPool::Buffer* current_ = nullptr;
   std::size_t size_ = 0;

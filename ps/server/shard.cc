@@ -55,9 +55,9 @@ Status Shard::lay_out(const ArenaClaim& claim) {
   claim_ = claim;
   if (claim.tables > 0) members_.object(objection_to_tables(options_));
   for (std::uint64_t i = 0; i < claim.chunks; ++i) {
-    chunks_.emplace_back(
-        ChunkOptions{options_.consistency, options_.optimizer, options_.staleness, options_.hosts, options_.leaves_out},
-        members_, pool_);
+    chunks_.emplace_back(ChunkOptions{options_.consistency, options_.optimizer, options_.staleness, options_.hosts,
+                                      options_.leaves_out, options_.function},
+                         members_, pool_);
   }
   return pool_.reserve(claim.shard_size);
 }

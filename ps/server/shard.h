@@ -44,7 +44,8 @@ struct ShardOptions {
   // How gradients of chunks are summed where updates are made together. Where hosts are aggregated, those who push are
   // alone in the job. Rows of tables, which are not aggregated, are summed in the order of ranks.
   HostGroups hosts = {};
-  bool leaves_out = false;  // see ChunkOptions; without tables
+  bool leaves_out = false;                   // see ChunkOptions; without tables
+  const UpdateFunction* function = nullptr;  // see ChunkOptions; without tables
   // The state that the shard goes on from, of one shard or merged from several; it must outlive the start of the job.
   // Null: the chief, the lowest worker present, brings the initial weights.
   const TrainingState* restored = nullptr;

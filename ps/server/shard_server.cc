@@ -65,6 +65,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                    .agrees_on_rates = options_.agrees_on_rates,
                    .hosts = options_.hosts,
                    .leaves_out = options_.leaves_out,
+                   .function = options_.function,
                    .restored = restored},
       [this](std::size_t elements) { return allocate_floats(transport_, elements); },
       [this](const PendingSends& pending) { return transport_.wait(pending, clock_.now() + options_.timeout); });

@@ -49,6 +49,7 @@ struct ShardServerOptions {
                                                 // ones
   bool leaves_out = false;                      // as ShardOptions has it; so has the next
   HostGroups hosts = {};                        // as ShardOptions has it
+  const UpdateFunction* function = nullptr;     // as ShardOptions has it; must outlive this object
   // The following describe one membership epoch of a job; the defaults are for a job that begins.
   std::vector<bool> there = {};  // by worker; empty: all. A worker that is not there counts as lost
   // The state from save() of the last membership epoch, or from a checkpoint. It must outlive this object, and only

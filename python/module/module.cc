@@ -19,6 +19,7 @@
 #include "library/fused_update.h"
 #include "library/option_agreement.h"
 #include "library/rendezvous_server.h"
+#include "library/server.h"
 #include "library/socket_address.h"
 #include "library/strategy_exchange.h"
 #include "library/sum_exchange.h"
@@ -269,6 +270,23 @@ NB_MODULE(_core, module) {
   module.def(
       "check_learning_rate", [](double rate) { check(check_learning_rate(rate)); }, "rate"_a,
       "Raises ValueError unless a step can be made at this rate.");
+
+  module.def(
+      "run_server",
+      [](nb::callable update) {
+        const ps::UpdateFunction function = [&update](Range place, std::span<float> weights,
+                                                      std::span<const float> gradient, float scale, double rate) {
+          const nb::gil_scoped_acquire lock;
+          update(place.begin, reinterpret_cast<Address>(weights.data()), reinterpret_cast<Address>(gradient.data()),
+                 scale, rate);
+        };
+        const nb::gil_scoped_release unlocked;
+        return run_server(&function);
+      },
+      "update"_a,
+      "The whole of a parameter server's process, whose updates the function makes: of the tensor that begins there in "
+      "the arena, at the addresses of weights and gradient, with the gradient's scale and the rate. Returns its exit "
+      "code. The function must raise nothing.");
 
   nb::class_<RendezvousServer>(module, "RendezvousServer", "Where ranks meet, in rank 0's process.")
       .def_static("start", &start_server, "address"_a, "Listens at \"HOST:PORT\"; port 0 is any that is free.")

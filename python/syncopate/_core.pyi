@@ -122,6 +122,8 @@ class FusedUpdate:
     def restore(self, updates: Sequence[int], memories: Sequence[Sequence[int]]) -> None: ...
     def save(self, memories: Sequence[Sequence[int]]) -> List[int]: ...  # updates
 
+def run_server(update: Callable[[int, int, int, float, float], None]) -> int: ...
+
 class StrategyExchange(GradientExchange):
     @staticmethod
     def connect(

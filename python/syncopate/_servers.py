@@ -6,7 +6,7 @@ import os
 import pathlib
 import subprocess
 import threading
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import syncopate
 from syncopate.errors import SyncopateError
@@ -17,12 +17,14 @@ _ENDING = 10.0
 
 class Servers:
     """Those of one optimizer's `count` servers that this rank starts: none on most ranks. Made on all, before they
-    connect with the servers under the name `group`."""
+    connect with the servers under the name `group`. `program`: the command of each, in place of the core's own."""
 
-    def __init__(self, job: Any, group: str, count: int, options: Dict[str, str]) -> None:
-        program = pathlib.Path(syncopate.__file__).parent / "syncopate-server"
-        if not program.exists():
-            raise SyncopateError(f"{program} is missing: install the package again, with pip install .")
+    def __init__(
+        self, job: Any, group: str, count: int, options: Dict[str, str], program: Optional[Sequence[str]] = None
+    ) -> None:
+        own = pathlib.Path(syncopate.__file__).parent / "syncopate-server"
+        if not own.exists():
+            raise SyncopateError(f"{own} is missing: install the package again, with pip install .")
         self._processes: Dict[int, subprocess.Popen] = {}
         self._meeting: Dict[int, threading.Thread] = {}
         # Of each that has ended well: its number, and the core's ServerFigures as it says them.
@@ -33,7 +35,7 @@ class Servers:
         trace, job.trace = job.trace, None
         try:
             for server in job.group.servers_to_start(count):
-                process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                process = subprocess.Popen(program or [str(own)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
                 self._processes[server] = process
                 job.group.give_secret(process.stdin.fileno())
                 plan = {

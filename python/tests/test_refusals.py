@@ -63,7 +63,7 @@ def test_options():
     model = linear()
     refused("'allreduce' or 'ps'", wrap, model, mode="gossip")
     refused("'own' or 'torch'", wrap, model, update="mine")
-    refused("use update='own'", wrap, model, mode="ps", update="torch")
+    refused("get weights then", wrap, model, mode="ps", update="torch", consistency="easgd:4")
     refused("is for mode='ps'", wrap, model, consistency="async")
     refused("is for mode='ps'", wrap, model, push="step")
     refused("leave it out, or use mode='ps'", wrap, model, mode="allreduce", servers=2)

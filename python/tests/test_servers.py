@@ -61,6 +61,18 @@ def test_checkpoints_go_on_bit_for_bit():
     assert all(each.out == "all go on\n" for each in run("server_checkpoints.py", 2))
 
 
+def test_servers_that_run_torchs_optimizer_have_the_bits_of_ranks_that_do():
+    for each in wait(start("servers_in_python.py", 2), 600):
+        assert (each.code, each.out) == (0, "the same\n"), each.err
+
+
+def test_an_optimizer_that_fails_on_a_server_is_shown_and_ends_all_ranks():
+    ended = wait(start("servers_in_python.py", 2, "fails"), 120)
+    assert "this optimizer fails" in ended[0].err, ended[0].err  # where the server's standard error goes
+    for each in ended:
+        assert each.code != 0 and "server 0 (pid" in each.err, each.err
+
+
 @pytest.mark.parametrize("mode", ["allreduce", "ps"])
 def test_who_loads_alone_is_told_within_the_deadline(mode):
     ended = wait(start("loading_alone.py", 2, mode), 60)

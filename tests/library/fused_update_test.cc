@@ -24,7 +24,7 @@ TEST(FusedUpdate, MakesTheUpdatesOfEachTensorsOwnRule) {
   update.set_rule(1, momentum);
   Floats weights[] = {Floats(100, 1.0f), Floats(7, 2.0f)}, right[] = {weights[0], weights[1]};
   const Optimizer rules[] = {Optimizer(adam), Optimizer(momentum)};
-  OptimizerState states[] = {{adam.kind, 100}, {momentum.kind, 7}};
+  OptimizerState states[] = {{adam, 100}, {momentum, 7}};
   std::int64_t updates[] = {0, 0};
   for (int step = 0; step < 5; ++step) {
     for (const std::size_t tensor : {0u, 1u}) {

@@ -30,8 +30,6 @@ def check_options(
         raise ValueError(f"mode='{mode}': must be {' or '.join(map(repr, _MODES))}")
     if update not in _UPDATES:
         raise ValueError(f"update='{update}': must be {' or '.join(map(repr, _UPDATES))}")
-    if mode == "ps" and update == "torch":
-        raise ValueError("mode='ps' with update='torch': parameter servers make the update themselves; use update='own'")
     if mode == "ps" and servers < 1:
         raise ValueError(f"servers={servers}: must be at least 1 under mode='ps'")
     if mode == "allreduce" and consistency != "sync":

@@ -38,8 +38,9 @@ class DistributedOptimizer(torch.optim.Optimizer):
                       "ps": parameter servers hold the weights and make updates; see `consistency` and `push`.
                       None: what run_experiment asks for, if it has started the script, else "allreduce"; the same
                       holds of the other options that are None
-    update            under allreduce: "own": Syncopate makes the update, in one pass over the weights (SGD, Adam, AdamW,
-                      Adagrad, RMSprop, Adadelta, Adamax, RAdam, sy.LARS, sy.LAMB). "torch": `optimizer` itself does
+    update            "own": Syncopate makes the update, in one pass over the weights (SGD, Adam, AdamW,
+                      Adagrad, RMSprop, Adadelta, Adamax, RAdam, sy.LARS, sy.LAMB). "torch": `optimizer` itself does;
+                      under ps in servers that are Python processes, tensor by tensor
     consistency       under ps: "sync" (None), "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
     servers           under ps: the number of servers, which the lowest rank of each host starts in turn, and which end with
                       it; None: 1
@@ -131,6 +132,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         self._exchange: Union[Sums, Pushes]
         if mode == "ps":
             options.update(servers=str(servers), consistency=consistency)
+            if update == "torch":
+                options["python"] = "1"
             self._exchange = Pushes(
                 job, optimizer, names, parameters, backward_passes_per_step, push, options, on_loaded
             )

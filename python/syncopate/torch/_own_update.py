@@ -105,13 +105,14 @@ class OwnUpdate:
 
 
 class Rule:
-    """The rule of an optimizer for parameter servers, whose groups may differ in rate and weight decay. Raises ValueError,
-    saying what would be right, for one that they do not have."""
+    """The rule of an optimizer for parameter servers, whose groups may differ in rate and weight decay; or where servers run
+    the optimizer itself (`by_torch`), in anything. Raises ValueError, saying what would be right, for one that they do not
+    have."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, optimizer: torch.optim.Optimizer, by_torch: bool = False) -> None:
         groups = optimizer.param_groups
-        rule = rule_of(optimizer, groups[0])
-        for group in groups:
+        rule: Dict[str, str] = {} if by_torch else rule_of(optimizer, groups[0])
+        for group in groups if not by_torch else ():
             other = rule_of(optimizer, group)
             for name in {**rule, **other}:
                 if other.get(name) != rule.get(name) and name not in ("weight_decay", "adapt"):
@@ -122,24 +123,25 @@ class Rule:
         self._options = rule
         self._groups = [[id(parameter) for parameter in group["params"]] for group in groups]
         self._decays = [float(group.get("weight_decay", 0)) for group in groups]
-        self._by_layer = goes_by_layer(optimizer)
+        self._by_torch = by_torch
+        self._by_layer = not by_torch and goes_by_layer(optimizer)
         self._plain = [self._by_layer and not group["adapt"] for group in groups]
         self._constants = [_constants_of(group) for group in groups]
         # A scheduler may have set the rates of the first step to zero.
         rates = [float(group.get("initial_lr", group["lr"])) for group in groups]
         self._first = rates.index(max(rates))  # the group whose rate the core is told
-        self._factors = [rate / rates[self._first] if rates[self._first] else 1.0 for rate in rates]
+        self.factors = [rate / rates[self._first] if rates[self._first] else 1.0 for rate in rates]
 
     def options(self, parameters: Sequence[torch.Tensor], ranges: Sequence[Tuple[int, int]]) -> Dict[str, str]:
         """Options of the core, where the parameters lie in these ranges of its arena."""
-        alike = all((decay, factor) == (self._decays[0], 1.0) for decay, factor in zip(self._decays, self._factors))
-        if alike and not self._by_layer:
+        alike = all((decay, factor) == (self._decays[0], 1.0) for decay, factor in zip(self._decays, self.factors))
+        if self._by_torch or (alike and not self._by_layer):
             return self._options
         number = {each: group for group, members in enumerate(self._groups) for each in members}
         merged: List[List[Any]] = []  # begin, end, factor, decay, whether it has no trust ratios
         for parameter, (begin, end) in zip(parameters, ranges):
             group = number[id(parameter)]
-            way = [self._factors[group], self._decays[group], self._plain[group]]
+            way = [self.factors[group], self._decays[group], self._plain[group]]
             if merged and merged[-1][2:] == way:
                 merged[-1][1] = end
             else:
@@ -155,7 +157,7 @@ class Rule:
         if any(_constants_of(group) != known for group, known in zip(groups, self._constants)):
             raise RuntimeError("an option other than lr was changed, which servers do not know: use mode='allreduce' to vary it")
         rate = float(groups[self._first]["lr"])
-        for group, factor in zip(groups, self._factors):
+        for group, factor in zip(groups, self.factors):
             if abs(float(group["lr"]) - rate * factor) > 1e-6 * rate:
                 raise RuntimeError(
                     f"the rates of groups, {rate} and {group['lr']}, were in another proportion at first, which "

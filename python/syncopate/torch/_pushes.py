@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import torch
 
@@ -14,6 +14,7 @@ from syncopate.torch._collectives import broadcast_value, come_together
 from syncopate.torch._exchange import Exchange
 from syncopate.torch._memories import Memories
 from syncopate.torch._own_update import Rule
+from syncopate.torch._server import command_of
 from syncopate.torch._weights import ExchangedWeights
 
 _OTHERWISE = "use mode='allreduce', or push='step', by which each rank's gradients go to the servers as they are in step()"
@@ -37,6 +38,12 @@ class Pushes(Exchange):
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(names, parameters)]
         self._agreement = Agreement(optimizer)
         self._push = push
+        self._by_torch = options.get("python") == "1"  # whose servers run the optimizer itself
+        if self._by_torch and any(optimizer.state.values()):
+            raise ValueError(
+                "mode='ps' with update='torch' begins with a new optimizer, and this one remembers something: make it anew, or "
+                "use mode='allreduce'"
+            )
         self._rates: List[float] = []  # of the groups, in the step that has begun
         self._servers: Any = None
         self._has_loaded = False  # this rank, a state that servers do not have
@@ -52,15 +59,21 @@ class Pushes(Exchange):
         """Has the weights in the core's memory from now on, with rank 0's values, and goes on from what rank 0's
         optimizer remembers."""
         name = self._job.new_name("optimizer")
-        rule = Rule(self._optimizer)
-        options = {**rule.options(self.parameters, _core.ranges_of(self._tensors)), **self._options}
-        memories = Memories(self._optimizer, self.parameters)
-        steps = memories.read_one()
+        ranges = _core.ranges_of(self._tensors)
+        rule = Rule(self._optimizer, self._by_torch)
+        options = {**rule.options(self.parameters, ranges), **self._options}
+        program, steps = None, 0
+        if self._by_torch:
+            program = command_of(self._optimizer, self.parameters, ranges, rule.factors)
+        else:
+            memories = Memories(self._optimizer, self.parameters)
+            steps = memories.read_one()
         agreed = {**_core.Group.check_options(options, self._job.size), **self._agreement.texts()}
-        agreed.update(mode="ps", update="own", push=self._push, backward_passes_per_step=str(self._passes_a_step))
+        update = "torch" if self._by_torch else "own"
+        agreed.update(mode="ps", update=update, push=self._push, backward_passes_per_step=str(self._passes_a_step))
         self._job.group.agree(name, agreed)
         try:
-            core = self._connect_servers(name, options)
+            core = self._connect_servers(name, options, program)
             places = self._weights.places_in(core, len(self._tensors))
             for place, parameter in zip(places, self.parameters):
                 place.copy_(parameter.detach().view(-1))
@@ -80,13 +93,17 @@ class Pushes(Exchange):
             self._optimizer.state.clear()  # it lies in the core
         self.core = core
 
-    def _connect_servers(self, name: str, options: Dict[str, str]) -> Any:
+    def _connect_servers(self, name: str, options: Dict[str, str], program: Optional[List[str]]) -> Any:
         if _ranks.link() is not None:
+            if program is not None:
+                raise ValueError(
+                    "mode='ps' with update='torch': servers of a simulated cluster run no optimizer of torch's; use update='own'"
+                )
             from syncopate.torch._simulated import SimulatedExchange, SimulatedServers
 
             self._servers = SimulatedServers()
             return SimulatedExchange(_ranks.link(), self._tensors, options, False, self._push == "step")
-        self._servers = Servers(self._job, name, int(self._options["servers"]), options)
+        self._servers = Servers(self._job, name, int(self._options["servers"]), options, program)
         return _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, self._servers.started)
 
     def _disconnect(self) -> None:
@@ -162,10 +179,18 @@ class Pushes(Exchange):
         if self.has_begun:
             raise RuntimeError(f"{what} between backward() and step(): call it before backward() or after step()")
 
+    def _check_own(self, what: str) -> None:
+        if self._by_torch:
+            raise ValueError(
+                f"{what} with mode='ps' and update='torch': what the optimizers remember stays with the servers; save "
+                f"model.state_dict() alone, or use mode='allreduce'"
+            )
+
     def state_dict(self) -> dict:
         if not self.step or self._has_loaded:
             return self._optimizer.state_dict()
         self._check_between_steps("state_dict()")
+        self._check_own("state_dict()")
         if self.core is None:
             raise RuntimeError("state_dict() after close() or shutdown(): call it before")
         memories = Memories(self._optimizer, self.parameters)
@@ -178,6 +203,7 @@ class Pushes(Exchange):
 
     def load_state_dict(self, state_dict: dict) -> None:
         self._check_between_steps("load_state_dict()")
+        self._check_own("load_state_dict()")
         self.core.check_one_optimizer()
         are_all = come_together(self._job, "load_state_dict()", loads=True)
         self._optimizer.load_state_dict(state_dict)

@@ -50,7 +50,7 @@ _NUMBERS = {
 }
 _FLAGS = ("amsgrad", "centered", "maximize", "adapt")
 
-TORCHS = "use update='torch' (mode='allreduce'), where the optimizer itself makes the update"
+TORCHS = "use update='torch', where the optimizer itself makes the update"
 
 
 def _row_of(optimizer: torch.optim.Optimizer) -> _Row:
