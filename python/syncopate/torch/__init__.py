@@ -91,28 +91,3 @@ HorovodInternalError = PeerLost
 _register()
 
 __all__ = [name for name in dir() if not name.startswith("_")]
-__all__ = [
-    "DistributedOptimizer",
-    "HookState",
-    "LAMB",
-    "LARS",
-    "PeerLost",
-    "SyncopateError",
-    "allreduce",
-    "allreduce_hook",
-    "broadcast_buffers",
-    "broadcast_optimizer_state",
-    "broadcast_parameters",
-    "gloo_figures",
-    "init",
-    "is_initialized",
-    "local_rank",
-    "load_checkpoint",
-    "log",
-    "profile",
-    "rank",
-    "save_checkpoint",
-    "seed",
-    "shutdown",
-    "size",
-]
