@@ -156,7 +156,7 @@ ElasticReference::ElasticReference(const ElasticJob& job)
       layout_(layout_of(job)),
       optimizer_(job.optimizer),
       weights_(layout_.size()),
-      remembered_(job.optimizer.kind, weights_.size()),
+      remembered_(job.optimizer, weights_.size()),
       tables_(row_tables_of(layout_, kSeed, job.optimizer)) {
   for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] = initial_weight(i);
 }
