@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import math
 import os
 import sys
 import time
@@ -34,7 +35,7 @@ class Job:
     at_end: Callable[[], None] = lambda: None
     # What shutdown() closes first, last made first.
     closers: List[Callable[[], None]] = field(default_factory=list)
-    linger: float = _LINGER  # longer where others need what this process has started
+    linger: float = _LINGER  # longer where others need what this process has started, or where all are to end together
     # By member, what names its host; empty where nobody has asked.
     hosts: List[str] = field(default_factory=list)
     # Ranks that have no more batches, while others have; and what takes part in the steps of these.
@@ -273,11 +274,13 @@ def shutdown() -> None:
 def _all_end(job: Job) -> bool:
     """Whether all ranks come to their ends, too, within a moment: then none takes that of another for a loss."""
     store = getattr(job.rendezvous, "store", None)
-    if store is None or _ranks.link() is not None or hasattr(sys, "last_value"):  # simulated, or it has failed
+    if hasattr(sys, "last_value"):  # it has failed
         return False
+    if store is None or _ranks.link() is not None:  # simulated
+        return math.isinf(job.linger)
     with contextlib.suppress(RuntimeError):  # the store may be gone
         store.set(f"ended/{job.members()[job.rank]}", "")
-        end = time.monotonic() + min(job.linger, job.group.timeout)
+        end = time.monotonic() + job.linger
         while not job.group.losses() and time.monotonic() < end:
             if all(_elastic.has(store, f"ended/{member}") for member in job.members()):
                 return True

@@ -28,6 +28,10 @@ def register() -> None:
     is_measured = "SYNCOPATE_STEP_FILE" in os.environ or _ranks.link() is not None
     if is_measured and os.environ.setdefault(_WATCHED, str(os.getpid())) == str(os.getpid()):
         _check_first_update()
+        import syncopate.torch  # noqa: F401
+        from syncopate.torch import _takeover
+
+        _takeover.begin()
 
 
 def _import_for_all() -> None:

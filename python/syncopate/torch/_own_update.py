@@ -21,6 +21,18 @@ def _constants_of(group: Dict[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in group.items() if name not in _IGNORED}
 
 
+def why_not_own(optimizer: torch.optim.Optimizer, by_servers: bool) -> str:
+    """Why update="own" cannot make its steps, in each rank or also in servers; empty if it can."""
+    try:
+        for group in optimizer.param_groups:
+            rule_of(optimizer, group)
+        if by_servers:
+            Rule(optimizer)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 class TorchUpdate:
     """The optimizer's own."""
 

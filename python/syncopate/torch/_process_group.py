@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from syncopate import _core, _job, backend
-from syncopate.torch import _watch
+from syncopate.torch import _takeover, _watch
 from syncopate.torch._gloo import Gloo, figures
 from syncopate.torch._health import Health
 from syncopate.torch._launch import Launch
@@ -34,7 +34,8 @@ class SyncopateGroup(dist.ProcessGroup):
         launch = Launch.read()
         seconds, wire, shape, tracer = timeout.total_seconds(), os.environ.get("SYNCOPATE_WIRE"), "", None
         if launch is not None:
-            seconds, shape, tracer = min(seconds, launch.timeout), launch.shape, _watched(launch)
+            seconds, shape = min(seconds, launch.timeout), launch.shape
+            tracer = None if _takeover.is_on() else watched(launch)
         rendezvous = StoreRendezvous(store, "syncopate")
         self._group = _job.join(rank, size, wire, seconds, rendezvous, shape, tracer=tracer)
         self._communicator = _core.Communicator.connect(self._group, "backend")
@@ -364,7 +365,7 @@ for _name in "allreduce reduce reduce_scatter broadcast allgather gather scatter
     setattr(SyncopateGroup, _name, untraced(getattr(SyncopateGroup, _name)))
 
 
-def _watched(launch: Launch) -> Optional[_core.Tracer]:
+def watched(launch: Launch) -> Optional[_core.Tracer]:
     """Has run_experiment told of the steps of this process, if init() has not. Returns what traces them."""
     tracer = None
     if _watch.current() is None:

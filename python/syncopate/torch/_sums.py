@@ -91,9 +91,10 @@ class Sums(Exchange):
         """Gives the root's weights and what its optimizer remembers to those that take them; send() is an operation of all
         ranks."""
         for parameter in self.parameters:
-            values = parameter.detach() if is_root or takes else parameter.detach().clone()
+            before = parameter.detach().clone()
+            values = parameter.detach() if is_root or takes else before
             send(values)
-            if takes and not is_root:
+            if takes and not is_root and not torch.equal(values, before):  # a forward may be under way, with the same weights
                 written(parameter)
         with self._update.remembered():
             state = self._optimizer.state_dict() if is_root and self._optimizer.state else None

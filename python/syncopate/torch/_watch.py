@@ -11,7 +11,7 @@ import inspect
 import math
 import time
 import weakref
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Tuple
 
 import torch
 
@@ -38,6 +38,8 @@ class StepWatch:
         self._ended = 0  # when the last step ended
         self._updated = 0  # what its update took
         self._loss = self._accuracy = _UNKNOWN  # of the step under way
+        self._descended = _UNKNOWN  # the sum of the losses that its backwards began with
+        self._told: Dict[str, float] = {}  # figures of an evaluation that others may still belong to
         self._updates: Any = None  # the hook that sees the step of any optimizer
         self.has_optimizer = False  # DistributedOptimizer, which says when it waits
         self.has_sums = False  # what DistributedDataParallel sums by: our hook, or our backend
@@ -78,6 +80,10 @@ class StepWatch:
         model.register_forward_pre_hook(_before_forward, **_WITH_NAMED_INPUTS)
         model.register_forward_hook(_after_forward)
         self.before_forward(model, inputs, {})
+
+    def looks(self) -> bool:
+        """Whether it still looks for the model."""
+        return self._finding is not None
 
     def before_forward(self, model: torch.nn.Module, inputs: Any, named_inputs: Any) -> None:
         if self._model() is not model or not (torch.is_grad_enabled() and model.training):
@@ -123,15 +129,20 @@ class StepWatch:
         now = _now()
         if self._ended == 0 and not self._is_under_way:
             self._begun = exchanged  # a model that was not seen
+        exchanged = max(exchanged, self._begun)  # with several optimizers, one may have made its step since
         backward = self._backward + exchanged - (self._forward_to or self._begun)
         self._updated = now - updated_from if updated_from else 0
-        times = [self._begun, now, self._data, self._forward, backward, self._updated, *self._file.end_step()]
+        core_wait, before_exchange = self._file.end_step()
+        waits = (core_wait, max(before_exchange, 0))
+        times = [self._begun, now, self._data, self._forward, backward, self._updated, *waits]
         if self._is_traced:
             self._trace(exchanged, updated_from, now)
         self.tell()
+        self._tell_evaluation()
         self._done = (self._step, times, self._samples, stats)
-        self._done_loss, self._done_accuracy = self._loss, self._accuracy
-        self._loss = self._accuracy = _UNKNOWN
+        self._done_loss = self._descended if self._loss is _UNKNOWN else self._loss
+        self._done_accuracy = self._accuracy
+        self._loss = self._accuracy = self._descended = _UNKNOWN
         self._step += 1
         self._ended = now
         self._clear()
@@ -222,6 +233,21 @@ class StepWatch:
         self._file.flush()
         self._data_from = _now()
 
+    def passed(self, loss: float) -> None:
+        """A backward of the step under way begins with this loss."""
+        self._descended = loss if self._descended is _UNKNOWN else self._descended + loss
+
+    def told(self, figure: str, value: float) -> None:
+        """An evaluation's figure, alone: others may follow until the next step has ended."""
+        if figure in self._told:
+            self._tell_evaluation()
+        self._told[figure] = value
+
+    def _tell_evaluation(self) -> None:
+        if self._told:
+            told, self._told = self._told, {}
+            self.evaluated(told.get("loss"), told.get("accuracy"), None)
+
     def served(self, servers: Iterable[Sequence[int]], traces: Iterable[tuple] = ()) -> None:
         """What servers, which have ended, have had to do, and what they have traced."""
         for server, *figures in servers:
@@ -236,6 +262,7 @@ class StepWatch:
         if self._updates is not None:
             self._updates.remove()
             self._updates = None
+        self._tell_evaluation()
         if not self._is_under_way:  # else other threads may still record something
             self._file.end_trace()
         self.tell()

@@ -1,7 +1,7 @@
 """A script of torch.distributed's alone, as run_experiment starts it: launched_ddp.py WAY STEPS.
 
 WAY: backend (ours under DistributedDataParallel), twice (the same, two batches a step), doubles (the same with a model of
-64-bit floats), by-hand (sums over ours, without it), alone (nothing of ours: plain gloo).
+64-bit floats), by-hand (sums over ours, without it), alone (nothing of ours goes between ranks: plain gloo).
 """
 
 import sys
@@ -13,6 +13,10 @@ from torch import nn
 
 def main(way, steps):
     torch.set_num_threads(1)
+    if way == "alone":
+        import syncopate.torch as sy
+
+        sy.init()  # by which nothing is taken over
     dist.init_process_group("gloo" if way == "alone" else "syncopate")
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(20, 30), nn.BatchNorm1d(30), nn.ReLU(), nn.Linear(30, 2))
