@@ -28,7 +28,7 @@ std::vector<float> initial_weights(std::size_t size) {
 // What one worker is, without any network: weights and the optimizer's memory.
 struct Replica {
   Replica(const OptimizerConfig& config, std::size_t size)
-      : optimizer(config), state(config.kind, size), weights(initial_weights(size)) {}
+      : optimizer(config), state(config, size), weights(initial_weights(size)) {}
 
   void step(int rank, std::int64_t number) {
     std::vector<float> gradient(weights.size());
