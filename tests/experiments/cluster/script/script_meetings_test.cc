@@ -25,7 +25,7 @@ std::vector<float> floats_in(const std::vector<std::byte>& bytes) {
   return values;
 }
 
-std::vector<std::byte> bytes_of(const std::string& text) {
+std::vector<std::byte> text_bytes(const std::string& text) {
   const auto* const begin = reinterpret_cast<const std::byte*>(text.data());
   return {begin, begin + text.size()};
 }
@@ -33,7 +33,9 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 TEST(MeetingsOfAScript, GiveAllTheSumOnceAllHaveCome) {
   ScriptMeetings meetings(3);
   for (const int rank : {2, 0}) {
-    ASSERT_TRUE(meetings.come(rank, {.kind = Kind::kSum, .scale = 0.5, .bytes = bytes_of({1.0f * rank, 4})}).ok());
+    ASSERT_TRUE(
+        meetings.come(rank, {.kind = Kind::kSum, .scale = 0.5, .bytes = bytes_of({1.0F * static_cast<float>(rank), 4})})
+            .ok());
     EXPECT_FALSE(meetings.take(rank));
   }
   EXPECT_THAT(meetings.absent(2), ElementsAre(1));
@@ -44,11 +46,13 @@ TEST(MeetingsOfAScript, GiveAllTheSumOnceAllHaveCome) {
 TEST(MeetingsOfAScript, GiveTheRootsBytesAndEverybodysTexts) {
   ScriptMeetings meetings(2);
   for (const int rank : {0, 1}) {
-    ASSERT_TRUE(meetings.come(rank, {.kind = Kind::kBroadcast, .root = 1, .bytes = bytes_of({1.0f * rank})}).ok());
+    ASSERT_TRUE(
+        meetings.come(rank, {.kind = Kind::kBroadcast, .root = 1, .bytes = bytes_of({1.0F * static_cast<float>(rank)})})
+            .ok());
   }
   for (const int rank : {0, 1}) EXPECT_THAT(floats_in(meetings.take(rank)->bytes), ElementsAre(1));
-  ASSERT_TRUE(meetings.come(0, {.kind = Kind::kGather, .bytes = bytes_of("short")}).ok());
-  ASSERT_TRUE(meetings.come(1, {.kind = Kind::kGather, .bytes = bytes_of("a longer text")}).ok());
+  ASSERT_TRUE(meetings.come(0, {.kind = Kind::kGather, .bytes = text_bytes("short")}).ok());
+  ASSERT_TRUE(meetings.come(1, {.kind = Kind::kGather, .bytes = text_bytes("a longer text")}).ok());
   for (const int rank : {0, 1}) EXPECT_THAT(meetings.take(rank)->texts, ElementsAre("short", "a longer text"));
 }
 
