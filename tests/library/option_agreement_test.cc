@@ -49,6 +49,8 @@ TEST(TrainingOptions, AreAllThatTheyComeTo) {
   const OptionTexts all = texts({{"optimizer", "nesterov"}, {"servers", "2"}, {"consistency", "bounded:4"}});
   EXPECT_EQ(all, (OptionTexts{{"optimizer", "nesterov"},
                               {"momentum", "0.9"},
+                              {"dampening", "0"},
+                              {"maximize", "0"},
                               {"weight_decay", "0"},
                               {"compress", "none"},
                               {"bucket_bytes", "1048576"},

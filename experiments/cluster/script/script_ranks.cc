@@ -457,8 +457,9 @@ Result<std::optional<ScriptStep>> ScriptRanks::go_on_until_computed(int rank, st
       return std::optional<ScriptStep>();
     }
     if (!line) {
-      // The coordinator takes the interrupt, in virtual time.
-      if (!wait({{rank}}, its.answered + patience)) pause();
+      // The coordinator takes an interrupt and ends the run, in virtual time, whatever the rank does meanwhile.
+      is_interrupted_ |= !wait({{rank}}, is_interrupted_ ? clock_.now() : its.answered + patience);
+      if (is_interrupted_) pause();
       SYNCOPATE_RETURN_IF_ERROR(take_arrivals());
       if (clock_.now() < its.answered + patience) continue;
       return Status::deadline_exceeded(

@@ -153,6 +153,7 @@ class ScriptRanks {
   std::vector<EvaluationResult> evaluations_;
   ScriptOpening opening_;
   Status failure_;
+  bool is_interrupted_ = false;  // the run is ending
 };
 
 }  // namespace syncopate::experiments

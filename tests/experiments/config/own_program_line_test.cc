@@ -82,9 +82,16 @@ TEST(OwnProgramLine, RefusesAHostForServersAlone) {
               HasSubstr("leave hosts without slots out"));
 }
 
-TEST(OwnProgramLine, RefusesAVirtualClusterAndNamesTheWayThere) {
-  EXPECT_THAT(refusal({"--mode=allreduce", "--cluster=simulated", "--", "true"}),
-              HasSubstr("write a profile of its model with python -m syncopate.profile"));
+TEST(OwnProgramLine, TakesAVirtualClusterAndWhatOnlyThatHas) {
+  for (const char* only : {"--steps=5", "--straggler=1:3x", "--compute=5ms"}) {
+    EXPECT_EQ(refusal({"--mode=allreduce", "--workers=2", "--cluster=simulated", only, "--", "true"}), "accepted")
+        << only;
+    EXPECT_THAT(refusal({"--mode=allreduce", "--workers=2", only, "--", "true"}),
+                HasSubstr(std::string(only).substr(0, 5)))
+        << only;
+  }
+  EXPECT_THAT(refusal({"--mode=allreduce", "--cluster=simulated", "--compute=v100", "--", "true"}),
+              HasSubstr("must be the time of a step"));
 }
 
 TEST(OwnProgramLine, RefusesALinkForSharedMemory) {

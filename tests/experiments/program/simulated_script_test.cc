@@ -77,7 +77,8 @@ TEST_F(SimulatedScript, HasServersMakeTheSameUpdates) {
 
 // Nobody waits: rank 0 is done in half of rank 1's time, and gradients of rank 1 are of older weights.
 TEST_F(SimulatedScript, HasAsynchronousRanksGoOnByThemselves) {
-  const Flags flags = kWeights + Flags{"--workers=2", "--servers=1", "--consistency=async", "--shape=100gbit"};
+  const Flags flags = kWeights + Flags{"--workers=2", "--servers=1", "--consistency=async", "--shape=100gbit",
+                                       "--processing=update:4GB/s"};  // else measured anew by each run
   Program run(script(flags, "weights 20"));
   const ProgramEnd end = run.wait();
   ASSERT_EQ(end.exit_code, 0) << end.out << end.err;
