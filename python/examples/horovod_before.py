@@ -1,5 +1,5 @@
 """A convolutional net as a script for Horovod trains it, on data that it generates: bars that lie or stand, in noise.
-It needs horovod.torch, which this project does not install; horovod_after.py does the same without.
+It needs horovod.torch, which this project does not install; run_experiment gives it ours, as horovod_after.py takes it.
 
     horovodrun -np 2 python horovod_before.py
 """
