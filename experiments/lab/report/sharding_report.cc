@@ -28,7 +28,7 @@ std::string name_of_shard(const ShardingReport& report, std::size_t shard) {
 
 ShardingReport report_sharding(const ResolvedRun& config, const ParamLayout& layout) {
   ps::Sharding sharding = sharding_of(config);
-  sharding.chunk_bytes = std::min(sharding.chunk_bytes, layout.dense().size() * sizeof(float));
+  if (sharding.chunk_bytes == ps::kUncut) sharding.chunk_bytes = layout.dense().size() * sizeof(float);
   return {.sharding = sharding,
           .shards_per_server = static_cast<std::size_t>(config.shards_per_server),
           .loads = ps::loads_of(ps::shard_map(layout, shards_of(config), sharding))};
