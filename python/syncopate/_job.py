@@ -107,7 +107,7 @@ class Job:
         if self.tracer is not None:
             self.tracer.begin_membership(self.membership.epoch)
         group = join(rank, len(members), self.group.wire, timeout, rendezvous, self.group.shape, members, self.tracer)
-        communicator = _core.Communicator.connect(group, "main")
+        communicator = communicator_of(group, "main")
         done = [text.split() for text in group.exchange("operations", self._done())]
         result = self._take_result(communicator, [(int(count), int(size)) for count, size in done], rank)
         self._untold += [text for _, text in losses() if text not in self._untold]
@@ -156,7 +156,12 @@ def join(
     tracer: Optional[_core.Tracer] = None,
 ) -> _core.Group:
     """Connects the ranks, by what the environment says of hosts: where rank 0 is, and what several have in common.
-    `members`: what they were when the job began. `tracer` records what goes between them."""
+    `members`: what they were when the job began. `tracer` records what goes between them. Those of a simulated run are
+    connected already, and meet nowhere."""
+    if _ranks.link() is not None:
+        from syncopate.torch._simulated import SimulatedGroup
+
+        return SimulatedGroup(_ranks.link(), size, timeout)
     return _core.Group.join(
         rank,
         size,
@@ -170,6 +175,15 @@ def join(
         members=list(members),
         tracer=tracer,
     )
+
+
+def communicator_of(group: _core.Group, name: str) -> _core.Communicator:
+    """All ranks of the group make it, under the same name."""
+    if _ranks.link() is not None:
+        from syncopate.torch._simulated import SimulatedCommunicator
+
+        return SimulatedCommunicator(_ranks.link())
+    return _core.Communicator.connect(group, name)
 
 
 def begin(
@@ -196,19 +210,13 @@ def begin(
     if not timeout > 0:
         raise ValueError(f"timeout={timeout}: must be seconds above 0")
     rank, size, local_rank = _core.rank_place()
-    if _ranks.link() is not None:
-        from syncopate.torch._simulated import SimulatedCommunicator, SimulatedGroup
-
-        if elastic:
-            raise ValueError("an elastic job in a simulated run, which loses no rank: leave elastic out")
-        rendezvous, tracer = None, None
-        group = SimulatedGroup(_ranks.link(), timeout)
-        communicator = SimulatedCommunicator(_ranks.link())
-    else:
-        rendezvous = rendezvous_of(rank, size, _jobs)
-        tracer = _core.Tracer.make(trace) if trace else None
-        group = join(rank, size, wire, timeout, rendezvous, shape, tracer=tracer)
-        communicator = _core.Communicator.connect(group, "main")
+    is_simulated = _ranks.link() is not None
+    if elastic and is_simulated:
+        raise ValueError("an elastic job in a simulated run, which loses no rank: leave elastic out")
+    rendezvous = None if is_simulated else rendezvous_of(rank, size, _jobs)
+    tracer = _core.Tracer.make(trace) if trace and not is_simulated else None
+    group = join(rank, size, wire, timeout, rendezvous, shape, tracer=tracer)
+    communicator = communicator_of(group, "main")
     _job = Job(
         group=group,
         communicator=communicator,

@@ -8,6 +8,7 @@ experiments/cluster/script.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import json
@@ -24,6 +25,7 @@ from syncopate.errors import SyncopateError
 _ADDRESS = "SYNCOPATE_SIMULATED"  # where run_experiment is, in hexadecimal digits
 _LOGS = "SYNCOPATE_RANK_LOGS"  # the folder for what ranks print
 _NAME = "simulated rank"
+_LARGE = 1 << 20  # bytes
 
 
 class Memory:
@@ -41,6 +43,11 @@ class Memory:
             self._map = mmap.mmap(self.file, size)
             self.size = size
             self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+
+    def empty(self) -> None:
+        """Gives large memory back to the system. It reads as zeros then."""
+        if self.size >= _LARGE:
+            self._map.madvise(mmap.MADV_REMOVE)
 
     def view(self) -> memoryview:
         return memoryview(self._map)
@@ -119,6 +126,7 @@ def become(prepare: Callable[[], None] = lambda: None) -> None:
             os.dup2(log, 1)
             os.dup2(log, 2)
             os.close(log)
+            atexit.register(gc.unfreeze)  # else libraries call what is frozen leaked
             _link = Link(rank, size)
             return
         pids[pid] = rank

@@ -82,6 +82,17 @@ def test_allreduce_and_servers_come_to_the_same_bits_and_to_gloos_but_for_roundi
     expect_close(sums, over_gloo(tmp_path, words))
 
 
+@pytest.mark.parametrize("mode", [ALLREDUCE, SYNC], ids=["allreduce", "sync"])
+@pytest.mark.parametrize("way", ["ddp-counts-schedules", "alone"])
+def test_ranks_of_a_simulated_run_come_to_the_same(tmp_path, mode, way):
+    words = [way, "adam", 12]
+    _, real = run(tmp_path / "real", mode, words)
+    taken, virtual = run(tmp_path / "virtual", [*mode, "--cluster=simulated", "--compute=5ms"], words)
+    expect_close(real, virtual)
+    assert "of this simulated run" not in taken.err and "leaked" not in taken.out
+    assert float(taken.summary()["training_seconds"]) < 0.5, "of virtual time"
+
+
 @pytest.mark.parametrize("mode", [ALLREDUCE, ASYNC], ids=["allreduce", "async"])
 @pytest.mark.parametrize("name", ["lightning", "accelerate"])
 def test_trainers_of_others_run_as_they_are(tmp_path, mode, name):

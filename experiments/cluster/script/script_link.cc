@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -129,6 +130,25 @@ std::optional<ScriptLink> ScriptDoor::accept() {
     const bool is_known = getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
     if (is_known && peer.uid == geteuid()) return ScriptLink(std::move(socket));
   }
+}
+
+std::string text_in(const nlohmann::json& line, const char* name) {
+  const auto found = line.find(name);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+double number_in(const nlohmann::json& line, const char* name, double other) {
+  const auto found = line.find(name);
+  return found != line.end() && found->is_number() ? found->get<double>() : other;
+}
+
+int whole_number_in(const nlohmann::json& line, const char* name, int least, int most, int other) {
+  return static_cast<int>(std::clamp<double>(number_in(line, name, other), least, most));
+}
+
+Status unknown_words(int rank, const nlohmann::json& line) {
+  return Status::data_loss(
+      fmt::format("rank {} of the script says what is not known: {}", rank, line.dump().substr(0, 200)));
 }
 
 }  // namespace syncopate::experiments

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -54,6 +55,14 @@ class ScriptLink {
   std::vector<SharedMemory> memory_;
   bool at_end_ = false;
 };
+
+// What a line has under a name; otherwise, nothing, or `other`.
+std::string text_in(const nlohmann::json& line, const char* name);
+double number_in(const nlohmann::json& line, const char* name, double other = std::numeric_limits<double>::quiet_NaN());
+// Brought into [least, most].
+int whole_number_in(const nlohmann::json& line, const char* name, int least, int most, int other);
+// For a line that no reader knows.
+Status unknown_words(int rank, const nlohmann::json& line);
 
 // Where processes of a script connect: an address of this host that the kernel has chosen and that no file stands for.
 class ScriptDoor {

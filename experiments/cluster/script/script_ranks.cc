@@ -2,23 +2,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <utility>
 
-#include "common/os/readiness.h"
 #include "common/step_file.h"
-#include "experiments/cluster/command/command_start.h"
-#include "experiments/cluster/command/free_port.h"
 #include "experiments/cluster/plan/command_environment.h"
-#include "experiments/cluster/starter.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -26,29 +19,9 @@ namespace {
 using nlohmann::json;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr std::chrono::milliseconds kTick{100};
-
-std::string text(const json& line, const char* name) {
-  const auto found = line.find(name);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-double number(const json& line, const char* name, double other = kNan) {
-  const auto found = line.find(name);
-  return found != line.end() && found->is_number() ? found->get<double>() : other;
-}
 
 Duration nanoseconds(double count) {
   return Duration(std::isfinite(count) && count > 0 ? static_cast<std::int64_t>(std::min(count, 1e18)) : 0);
-}
-
-int whole(const json& line, const char* name, int least, int most, int other) {
-  return static_cast<int>(std::clamp<double>(number(line, name, other), least, most));
-}
-
-Status unknown_words(int rank, const json& line) {
-  return Status::data_loss(
-      fmt::format("rank {} of the script says what is not known: {}", rank, line.dump().substr(0, 200)));
 }
 
 Result<ParamLayout> layout_of_tensors(const json& tensors) {
@@ -69,132 +42,50 @@ Result<ParamLayout> layout_of_tensors(const json& tensors) {
 Result<std::unique_ptr<ScriptRanks>> ScriptRanks::start(const ScriptStart& start, RunObserver& observer,
                                                         Interrupts& interrupts) {
   SYNCOPATE_ASSIGN_OR_RETURN(ScriptDoor door, ScriptDoor::open());
-  SYNCOPATE_ASSIGN_OR_RETURN(const int port, free_port("127.0.0.1"));
   std::unique_ptr<ScriptRanks> ranks(new ScriptRanks(start, observer, interrupts, std::move(door)));
-  const ProcessSpec& first = start.plan.processes.front();
-  EnvironmentVariables environment = first.environment;
-  environment.emplace_back(kMasterPort, fmt::to_string(port));
-  environment.emplace_back("SYNCOPATE_SIMULATED", ranks->door_.address());
-  environment.emplace_back("SYNCOPATE_RANK_LOGS", std::filesystem::absolute(start.log_directory).string());
-  SYNCOPATE_ASSIGN_OR_RETURN(StartedChild child, start_child(start_line_of(start.program, first.command), environment,
-                                                             first.name(), ranks->log_of(0)));
-  ranks->child_ = std::move(child);
+  SYNCOPATE_RETURN_IF_ERROR(ranks->processes_.begin());
   return ranks;
 }
 
-ScriptRanks::~ScriptRanks() {
-  if (!child_) return;
-  // Ranks are in the group of the process that has begun the script, and end where their connection does.
-  ::kill(-child_->pid, SIGKILL);
-  ::kill(child_->pid, SIGKILL);  // it may not be in its group yet
-  reap(*child_);
+Status ScriptRanks::take_arrivals() {
+  SYNCOPATE_RETURN_IF_ERROR(processes_.look());
+  for (ScriptProcesses::Arrival& arrival : processes_.take_arrived()) {
+    Rank& its = of(arrival.rank);
+    if (its.link) return Status::data_loss(fmt::format("rank {} of the script has come twice", arrival.rank));
+    its.link.emplace(std::move(arrival.link));
+    its.memory = std::move(arrival.memory);
+    its.answered = clock_.now();
+  }
+  return {};
 }
-
-std::string ScriptRanks::log_of(int rank) const { return fmt::format("{}/script-{}.log", start_.log_directory, rank); }
 
 void ScriptRanks::show_output(bool is_last) {
   for (const std::string& line : output_.read(is_last)) observer_.on_output(line);
 }
 
-// Connections.
-
-Status ScriptRanks::take_arrival(ScriptLink& link, bool& is_known) {
-  SYNCOPATE_RETURN_IF_ERROR(link.read());
-  const std::optional<json> line = link.take();
-  if (!line) return {};
-  is_known = true;
-  if (text(*line, "is") == "parent") {
-    parent_.emplace(std::move(link));
-    return {};
-  }
-  const int rank = whole(*line, "rank", -1, start_.config.workers, -1);
-  if (text(*line, "is") != "rank" || rank < 0 || rank >= start_.config.workers || of(rank).link) {
-    return unknown_words(rank, *line);
-  }
-  of(rank).memory = link.take_memory();
-  if (of(rank).memory.size() != 2) return Status::data_loss(fmt::format("rank {} of the script gives no memory", rank));
-  of(rank).link.emplace(std::move(link));
-  of(rank).answered = clock_.now();
-  return {};
-}
-
-Status ScriptRanks::take_arrivals() {
-  while (std::optional<ScriptLink> link = door_.accept()) unknown_.push_back(std::move(*link));
-  for (std::size_t i = 0; i < unknown_.size();) {
-    bool is_known = false;
-    SYNCOPATE_RETURN_IF_ERROR(take_arrival(unknown_[i], is_known));
-    if (is_known || unknown_[i].has_ended()) {
-      unknown_.erase(unknown_.begin() + static_cast<std::ptrdiff_t>(i));
-    } else {
-      ++i;
-    }
-  }
-  if (!parent_) return {};
-  SYNCOPATE_RETURN_IF_ERROR(parent_->read());
-  while (const std::optional<json> line = parent_->take()) {
-    ended_[whole(*line, "rank", -1, start_.config.workers, -1)] =
-        whole(*line, "status", 0, std::numeric_limits<int>::max(), 0);
-  }
-  return {};
-}
-
-bool ScriptRanks::wait(std::span<const int> ranks, TimePoint deadline) {
-  std::vector<pollfd> items = {{.fd = interrupts_.handle(), .events = POLLIN, .revents = 0},
-                               {.fd = door_.handle(), .events = POLLIN, .revents = 0}};
-  for (const ScriptLink& link : unknown_) items.push_back({.fd = link.handle(), .events = POLLIN, .revents = 0});
-  if (parent_ && !parent_->has_ended()) items.push_back({.fd = parent_->handle(), .events = POLLIN, .revents = 0});
-  for (const int rank : ranks) {
-    if (of(rank).link) items.push_back({.fd = of(rank).link->handle(), .events = POLLIN, .revents = 0});
-  }
-  ready_before(std::min(deadline, clock_.now() + kTick), items);
-  return items.front().revents == 0;
-}
-
-// How ranks end.
-
-Status ScriptRanks::failure_of(int rank, int status) const {
-  ProcessEnd end = experiments::end_of(status, false);
-  if (end.exit_code == 0) return {};
-  if (end.has_last_words()) end.last_words = last_line_of(log_of(rank));
-  return Status::peer_lost(fmt::format("rank {} of the script {}", rank, describe(end)));
-}
-
-Status ScriptRanks::end_of(int rank) {
-  // A process that ends closes its connection before the one that has begun it sees its end.
-  const TimePoint deadline = clock_.now() + from_seconds(start_.config.timeout_seconds);
-  while (!ended_.contains(rank) && parent_ && !parent_->has_ended() && clock_.now() < deadline) {
-    wait({}, deadline);
-    SYNCOPATE_RETURN_IF_ERROR(take_arrivals());
-  }
-  if (!ended_.contains(rank)) {
-    return Status::peer_lost(fmt::format("rank {} of the script is gone, and nothing says why", rank));
-  }
-  return failure_of(rank, ended_.at(rank));
-}
-
 // What ranks say.
 
 Result<bool> ScriptRanks::take_news(int rank, const json& line, TimePoint now) {
-  const std::string is = text(line, "is");
+  const std::string is = text_in(line, "is");
   if (is == "learnt") {
-    of(rank).learnt[static_cast<std::int64_t>(number(line, "step", 0))] = {number(line, "loss"),
-                                                                           number(line, "accuracy")};
+    of(rank).learnt[static_cast<std::int64_t>(number_in(line, "step", 0))] = {number_in(line, "loss"),
+                                                                              number_in(line, "accuracy")};
     return true;
   }
   if (is == "evaluation") {
     if (rank == 0) {
-      evaluations_.push_back({.steps_done = static_cast<std::int64_t>(number(line, "step", 0)),
+      evaluations_.push_back({.steps_done = static_cast<std::int64_t>(number_in(line, "step", 0)),
                               .taken = now,
-                              .accuracy = number(line, "accuracy"),
-                              .loss = number(line, "loss"),
-                              .epoch = number(line, "epoch")});
+                              .accuracy = number_in(line, "accuracy"),
+                              .loss = number_in(line, "loss"),
+                              .epoch = number_in(line, "epoch")});
     }
     return true;
   }
   if (is == "fact") {
-    const std::string name = text(line, "name");
-    if (name == kRefusedFact) return Status::invalid_argument(text(line, "value"));
-    if (rank == 0) observer_.on_fact(name, text(line, "value"));
+    const std::string name = text_in(line, "name");
+    if (name == kRefusedFact) return Status::invalid_argument(text_in(line, "value"));
+    if (rank == 0) observer_.on_fact(name, text_in(line, "value"));
     return true;
   }
   return false;
@@ -205,12 +96,12 @@ Status ScriptRanks::come_to_meeting(int rank, const json& line) {
                                                                      {"broadcast", ScriptMeetings::Kind::kBroadcast},
                                                                      {"gather", ScriptMeetings::Kind::kGather},
                                                                      {"barrier", ScriptMeetings::Kind::kBarrier}};
-  const auto kind = kKinds.find(text(line, "what"));
-  const double size = number(line, "bytes", 0);
+  const auto kind = kKinds.find(text_in(line, "what"));
+  const double size = number_in(line, "bytes", 0);
   if (kind == kKinds.end() || !(size >= 0 && size < 1e15)) return unknown_words(rank, line);
   ScriptMeetings::Part part{.kind = kind->second,
-                            .root = whole(line, "root", -1, start_.config.workers, 0),
-                            .scale = number(line, "scale", 1)};
+                            .root = whole_number_in(line, "root", -1, config_.workers, 0),
+                            .scale = number_in(line, "scale", 1)};
   if (size > 0) {
     SYNCOPATE_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes,
                                of(rank).memory[0].first(static_cast<std::size_t>(size)));
@@ -242,10 +133,10 @@ Result<ScriptStep> ScriptRanks::step_of(int rank, const json& line) {
       absent == line.end() || !absent->is_array() || !std::ranges::all_of(*absent, is_count)) {
     return unknown_words(rank, line);
   }
-  ScriptStep step{.learning_rate = number(line, "rate", 0),
-                  .before = nanoseconds(number(line, "before", 0)),
+  ScriptStep step{.learning_rate = number_in(line, "rate", 0),
+                  .before = nanoseconds(number_in(line, "before", 0)),
                   .ready = {},
-                  .samples = whole(line, "samples", 1, std::numeric_limits<int>::max(), 1)};
+                  .samples = whole_number_in(line, "samples", 1, std::numeric_limits<int>::max(), 1)};
   for (const json& each : *ready) step.ready.push_back(nanoseconds(each.get<double>()));
   of(rank).absent.push_back(absent->get<std::set<std::size_t>>());
   return step;
@@ -267,10 +158,14 @@ json ScriptRanks::absent_everywhere(int rank, std::size_t step) const {
 Status ScriptRanks::serve(const std::function<bool()>& is_done, const char* doing) {
   std::vector<int> all(ranks_.size());
   std::iota(all.begin(), all.end(), 0);
-  const Duration patience = from_seconds(start_.config.timeout_seconds);
+  const Duration patience = from_seconds(config_.timeout_seconds);
   TimePoint heard = clock_.now();
   while (!is_done()) {
-    if (!wait(all, heard + patience)) return Status::cancelled("interrupted");
+    std::vector<const ScriptLink*> links;
+    for (const Rank& rank : ranks_) {
+      if (rank.link) links.push_back(&*rank.link);
+    }
+    if (!processes_.wait(links, heard + patience)) return Status::cancelled("interrupted");
     show_output(false);
     SYNCOPATE_RETURN_IF_ERROR(take_arrivals());
     for (const int rank : all) {
@@ -281,7 +176,7 @@ Status ScriptRanks::serve(const std::function<bool()>& is_done, const char* doin
         heard = clock_.now();
         SYNCOPATE_ASSIGN_OR_RETURN(const bool is_news, take_news(rank, *line, TimePoint()));
         if (is_news) continue;
-        const std::string is = text(*line, "is");
+        const std::string is = text_in(*line, "is");
         if (is == "meet") {
           SYNCOPATE_RETURN_IF_ERROR(come_to_meeting(rank, *line));
         } else if (is == "exchange" && !its.exchange) {
@@ -298,38 +193,23 @@ Status ScriptRanks::serve(const std::function<bool()>& is_done, const char* doin
       if (its.link->has_ended()) {
         its.link.reset();
         its.has_left = true;
-        if (const Status status = end_of(rank); !status.ok()) return status;
+        SYNCOPATE_RETURN_IF_ERROR(processes_.end_of(rank));
       }
     }
     for (const int rank : all) {
       if (of(rank).link && of(rank).waits_in_meeting) SYNCOPATE_RETURN_IF_ERROR(answer_meeting(rank).status());
     }
-    if (!parent_) SYNCOPATE_RETURN_IF_ERROR(check_begins());
+    SYNCOPATE_RETURN_IF_ERROR(processes_.check_begins());
     if (clock_.now() >= heard + patience) {
       std::vector<int> silent;
       for (const int rank : all) {
         if (!of(rank).link || !(of(rank).has_joined || of(rank).waits_in_meeting)) silent.push_back(rank);
       }
       return Status::deadline_exceeded(fmt::format("the script's ranks {} have said nothing for {:g} s while {}",
-                                                   fmt::join(silent, ", "), start_.config.timeout_seconds, doing));
+                                                   fmt::join(silent, ", "), config_.timeout_seconds, doing));
     }
   }
   return {};
-}
-
-// The process that has begun the script may end before it becomes ranks.
-Status ScriptRanks::check_begins() {
-  siginfo_t info{};
-  if (waitid(P_PID, static_cast<id_t>(child_->pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
-    return {};
-  }
-  const bool has_exited = info.si_code == CLD_EXITED;
-  if (has_exited && info.si_status == kNotStarted) return Status::invalid_argument(last_line_of(log_of(0)));
-  if (!has_exited || info.si_status != 0) return failure_of(0, has_exited ? info.si_status << 8 : info.si_status);
-  return Status::invalid_argument(
-      fmt::format("{} ended well, and its ranks did not come: a simulated run needs a script that imports torch 2.5 or "
-                  "later, or syncopate.torch, where Syncopate's package is installed (docs/pytorch.md)",
-                  command_of(start_.config)));
 }
 
 Result<ScriptOpening> ScriptRanks::open() {
@@ -342,10 +222,10 @@ Result<ScriptOpening> ScriptRanks::open() {
     return Status::invalid_argument(
         fmt::format("{} ended well, and told of no step: it must train with Syncopate's DistributedOptimizer "
                     "(docs/pytorch.md)",
-                    command_of(start_.config)));
+                    command_of(config_)));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(opening_, opening());
-  SYNCOPATE_RETURN_IF_ERROR(spread_weights());
+  if (!opening_.takes_means) SYNCOPATE_RETURN_IF_ERROR(spread_weights());
   return opening_;
 }
 
@@ -365,33 +245,34 @@ Result<ScriptOpening> ScriptRanks::opening() {
   if (options != first.end() && options->is_object()) {
     for (const auto& [name, value] : options->items()) texts[name] = value.is_string() ? value.get<std::string>() : "";
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(opening.options, library::TrainingOptions::parse(texts, start_.config.workers));
+  SYNCOPATE_ASSIGN_OR_RETURN(opening.options, library::TrainingOptions::parse(texts, config_.workers));
   return opening;
 }
 
 // All begin with rank 0's.
 Status ScriptRanks::spread_weights() {
-  const std::size_t bytes = 2 * opening_.layout.size() * sizeof(float);
+  const std::size_t bytes = opening_.layout.size() * sizeof(float);
   SYNCOPATE_ASSIGN_OR_RETURN(const std::span<const std::byte> first, ranks_.front().memory[1].first(bytes));
   for (Rank& rank : ranks_) {
     SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory, rank.memory[1].first(bytes));
-    if (memory.data() != first.data()) std::ranges::copy(first.first(bytes / 2), memory.begin());
+    if (memory.data() != first.data()) std::ranges::copy(first, memory.begin());
   }
   return {};
 }
 
 // During the run.
 
-Result<std::span<const float>> ScriptRanks::weights(int rank) {
-  const std::size_t size = opening_.layout.size();
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory, of(rank).memory[1].first(2 * size * sizeof(float)));
-  return std::span(reinterpret_cast<const float*>(memory.data()), size);
-}
+Result<std::span<const float>> ScriptRanks::weights(int rank) { return floats_of(rank, 0); }
 
 Result<std::span<const float>> ScriptRanks::gradients(int rank) {
+  return floats_of(rank, opening_.takes_means ? 0 : opening_.layout.size());
+}
+
+Result<std::span<const float>> ScriptRanks::floats_of(int rank, std::size_t first) {
   const std::size_t size = opening_.layout.size();
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory, of(rank).memory[1].first(2 * size * sizeof(float)));
-  return std::span(reinterpret_cast<const float*>(memory.data()) + size, size);
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<std::byte> memory,
+                             of(rank).memory[1].first((first + size) * sizeof(float)));
+  return std::span(reinterpret_cast<const float*>(memory.data()) + first, size);
 }
 
 Status ScriptRanks::check_as_many_steps(int rank) const {
@@ -433,7 +314,7 @@ Result<std::optional<ScriptStep>> ScriptRanks::go_on_until_computed(int rank, st
   }
   its.link->send(answer);
   its.answered = clock_.now();
-  const Duration patience = from_seconds(start_.config.timeout_seconds);
+  const Duration patience = from_seconds(config_.timeout_seconds);
   std::optional<TimePoint> met_by;  // in virtual time
   while (true) {
     if (its.waits_in_meeting) {
@@ -453,23 +334,23 @@ Result<std::optional<ScriptStep>> ScriptRanks::go_on_until_computed(int rank, st
     const std::optional<json> line = its.link->take();
     if (!line && its.link->has_ended()) {
       its.link.reset();
-      SYNCOPATE_RETURN_IF_ERROR(end_of(rank));
+      SYNCOPATE_RETURN_IF_ERROR(processes_.end_of(rank));
       return std::optional<ScriptStep>();
     }
     if (!line) {
       // The coordinator takes an interrupt and ends the run, in virtual time, whatever the rank does meanwhile.
-      is_interrupted_ |= !wait({{rank}}, is_interrupted_ ? clock_.now() : its.answered + patience);
+      is_interrupted_ |= !processes_.wait({{&*its.link}}, is_interrupted_ ? clock_.now() : its.answered + patience);
       if (is_interrupted_) pause();
       SYNCOPATE_RETURN_IF_ERROR(take_arrivals());
       if (clock_.now() < its.answered + patience) continue;
       return Status::deadline_exceeded(
           fmt::format("rank {} of the script has computed for {:g} s without an end; "
                       "--timeout ends every wait",
-                      rank, start_.config.timeout_seconds));
+                      rank, config_.timeout_seconds));
     }
     SYNCOPATE_ASSIGN_OR_RETURN(const bool is_news, take_news(rank, *line, clock.now()));
     if (is_news) continue;
-    const std::string is = text(*line, "is");
+    const std::string is = text_in(*line, "is");
     if (is == "meet") {
       SYNCOPATE_RETURN_IF_ERROR(come_to_meeting(rank, *line));
     } else if (is == "step") {
@@ -491,7 +372,7 @@ ScriptRanks::Learnt ScriptRanks::learnt(int rank, std::int64_t step) const {
 
 Status ScriptRanks::close(bool kill) {
   if (kill) {
-    ::kill(-child_->pid, SIGKILL);
+    processes_.kill();
     show_output(true);
     return {};
   }

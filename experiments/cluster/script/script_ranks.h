@@ -1,7 +1,6 @@
-// ScriptRanks: the processes of a script whose ranks take part in a simulated run. One process begins the script; where
-// that has imported torch, it becomes as many as the run has workers (python/syncopate/_ranks.py). Each computes real
-// gradients, one rank at a time, alone on the cores: a rank goes on when its worker's virtual time has come, and the
-// world stands still until its next gradients are there.
+// ScriptRanks: what a simulated run has from the ranks of a script. Each computes real gradients, one rank at a time,
+// alone on the cores: a rank goes on when its worker's virtual time has come, and the world stands still until its next
+// gradients are there.
 //
 //   start ── the script begins, ranks come, and set themselves up beside each other
 //   open ──▶ all have given their tensors and options, and wait                     (Opening)
@@ -23,9 +22,9 @@
 #include "experiments/cluster/command/new_lines.h"
 #include "experiments/cluster/coordinator/coordinator.h"
 #include "experiments/cluster/coordinator/interrupts.h"
-#include "experiments/cluster/launcher/launcher.h"
 #include "experiments/cluster/script/script_link.h"
 #include "experiments/cluster/script/script_meetings.h"
+#include "experiments/cluster/script/script_processes.h"
 #include "library/training_options.h"
 
 namespace syncopate::experiments {
@@ -46,19 +45,11 @@ struct ScriptStep {
   int samples = 1;
 };
 
-struct ScriptStart {
-  const ResolvedRun& config;
-  const JobPlan& plan;               // of the program: a process for each rank
-  const std::string& program;        // this executable
-  const std::string& log_directory;  // receives what ranks print: script-1.log
-};
-
 class ScriptRanks {
  public:
   // Fails if the program cannot be started. All that `start` refers to, the observer and the interrupts outlive it.
   static Result<std::unique_ptr<ScriptRanks>> start(const ScriptStart& start, RunObserver& observer,
                                                     Interrupts& interrupts);
-  ~ScriptRanks();
 
   // Fails with invalid argument where the script cannot do what is asked, and with peer lost where a rank ends before.
   Result<ScriptOpening> open();
@@ -91,7 +82,7 @@ class ScriptRanks {
  private:
   struct Rank {
     std::optional<ScriptLink> link;
-    std::vector<SharedMemory> memory;  // of operations of all ranks; of weights and gradients
+    std::vector<SharedMemory> memory;  // as ScriptProcesses::Arrival has it
     std::optional<nlohmann::json> exchange;
     bool has_joined = false;
     bool has_left = false;
@@ -102,23 +93,16 @@ class ScriptRanks {
   };
 
   ScriptRanks(const ScriptStart& start, RunObserver& observer, Interrupts& interrupts, ScriptDoor door)
-      : start_(start),
+      : config_(start.config),
         observer_(observer),
-        interrupts_(interrupts),
-        door_(std::move(door)),
+        processes_(start, interrupts, std::move(door)),
         meetings_(start.config.workers),
         ranks_(static_cast<std::size_t>(start.config.workers)),
-        output_(log_of(0)) {}
+        output_(processes_.log_of(0)) {}
 
-  std::string log_of(int rank) const;
   Rank& of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-  // Takes new connections, and what the first process says of ranks that have ended.
   Status take_arrivals();
-  Status take_arrival(ScriptLink& link, bool& is_known);
-  // Waits in real time until something has come on `links`, or the deadline; false: an interrupt has come.
-  bool wait(std::span<const int> ranks, TimePoint deadline);
   // Serves all ranks that talk, beside each other, until `is_done`.
-  Status check_begins();
   Status serve(const std::function<bool()>& is_done, const char* doing);
   // What a rank says at any time. Returns whether that is all that it was.
   Result<bool> take_news(int rank, const nlohmann::json& line, TimePoint now);
@@ -127,9 +111,6 @@ class ScriptRanks {
   Result<bool> answer_meeting(int rank);
   Result<ScriptStep> step_of(int rank, const nlohmann::json& line);
   nlohmann::json absent_everywhere(int rank, std::size_t step) const;
-  // The end of a rank's connection: how its process has ended.
-  Status end_of(int rank);
-  Status failure_of(int rank, int status) const;
   Result<std::optional<ScriptStep>> go_on_until_computed(int rank, std::span<const float> weights, const Clock& clock,
                                                          const std::function<void()>& pause);
   // Where ranks take means, all make as many steps: fails once this one has made more than one that has left, or has
@@ -137,16 +118,13 @@ class ScriptRanks {
   Status check_as_many_steps(int rank) const;
   Result<ScriptOpening> opening();
   Status spread_weights();
+  // A model's floats in the rank's memory, from this one on.
+  Result<std::span<const float>> floats_of(int rank, std::size_t first);
 
-  const ScriptStart start_;
+  const ResolvedRun& config_;
   RunObserver& observer_;
-  Interrupts& interrupts_;
   const SteadyClock clock_;
-  ScriptDoor door_;
-  std::vector<ScriptLink> unknown_;   // connections that have not said who they are
-  std::optional<ScriptLink> parent_;  // of the process that has begun the script
-  std::map<int, int> ended_;          // ranks' statuses, as waitpid(2) gives them
-  std::optional<StartedChild> child_;
+  ScriptProcesses processes_;
   ScriptMeetings meetings_;
   std::vector<Rank> ranks_;
   NewLines output_;

@@ -21,6 +21,7 @@ from syncopate.torch._checkpoint import load_checkpoint, save_checkpoint
 from syncopate.torch._collectives import broadcast_buffers, broadcast_optimizer_state, broadcast_parameters
 from syncopate.torch._compression import Compression
 from syncopate.torch._gloo import gloo_figures
+from syncopate.torch._handles import poll, synchronize
 from syncopate.torch._hook import HookState, allreduce_hook
 from syncopate.torch._horovod import (
     ccl_built,
@@ -73,11 +74,9 @@ from syncopate.torch._operations import (
     grouped_allreduce_async_,
     grouped_reducescatter,
     grouped_reducescatter_async,
-    poll,
     reducescatter,
     reducescatter_async,
     sparse_allreduce_async,
-    synchronize,
 )
 from syncopate.torch._optimizer import DistributedOptimizer
 from syncopate.torch._process_sets import ProcessSet, add_process_set, global_process_set, remove_process_set

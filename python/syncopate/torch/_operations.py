@@ -1,8 +1,7 @@
 """Operations of all ranks on tensors, as Horovod has them: done at once, or begun now and waited for by a handle.
 
 All ranks begin the same ones in the same order: what Horovod orders by, names, are for errors here. Sums and means of
-float32 are sums on their way; for all else each rank gets what every rank has, and takes its result from that. In an
-elastic job an operation is done when it has begun, by those that are left.
+float32 are sums on their way; for all else each rank gets what every rank has, and takes its result from that.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ import torch
 
 from syncopate._job import Job, current
 from syncopate.torch._compression import Compression
-from syncopate.torch._process_sets import check_process_set, global_process_set
+from syncopate.torch._handles import Handle, Handles, begin, differentiable, gather, job_of, synchronize, text_of
+from syncopate.torch._process_sets import global_process_set
 from syncopate.torch._tensors import check_dense, written
 
 
@@ -52,87 +52,19 @@ def operation_of(op: Any, average: Any = None) -> Operation:
     return op
 
 
-class Handle:
-    """An operation that has begun; see poll() and synchronize()."""
+def _landing(tensor: torch.Tensor, result: torch.Tensor) -> Tuple[torch.Tensor, Callable[[], torch.Tensor]]:
+    """Contiguous memory with the tensor's values, and what brings it into `result`, of its shape, or itself."""
+    place = result.detach() if result.is_contiguous() else torch.empty(result.shape, dtype=result.dtype)
+    if place.data_ptr() != tensor.data_ptr():
+        place.copy_(tensor.detach())
 
-    def __init__(self, communicator: Any, ticket: int, what: str, finish: Callable[[], Any]) -> None:
-        self._communicator, self._ticket, self._what = communicator, ticket, what
-        self._finish: Optional[Callable[[], Any]] = finish
-        self._result: Any = None
+    def finish() -> torch.Tensor:
+        if place.data_ptr() != result.data_ptr():
+            result.detach().copy_(place)
+        written(result)
+        return result
 
-    def is_done(self) -> bool:
-        return self._communicator is None or self._communicator.done() >= self._ticket
-
-    def wait(self) -> Any:
-        if self._communicator is not None:
-            self._communicator.wait(self._ticket, self._what)
-        if self._finish is not None:
-            self._result, self._finish = self._finish(), None
-        return self._result
-
-
-class _Handles:
-    """Of several that have begun, one after the other."""
-
-    def __init__(self, handles: Sequence[Any], finish: Callable[[List[Any]], Any] = lambda results: results) -> None:
-        self._handles, self._finish = handles, finish
-
-    def is_done(self) -> bool:
-        return all(each.is_done() for each in self._handles)
-
-    def wait(self) -> Any:
-        return self._finish([each.wait() for each in self._handles])
-
-
-def poll(handle: Any) -> bool:
-    """Whether synchronize() of it would return at once."""
-    return handle.is_done()
-
-
-def synchronize(handle: Any) -> Any:
-    """Waits until the operation is done, and returns its result: a tensor, or several."""
-    return handle.wait()
-
-
-def _begin(job: Job, what: str, start: Callable[[], int], place: torch.Tensor, finish: Callable[[], Any]) -> Handle:
-    """start() begins it on what `place` has, and returns a ticket; finish() returns the result."""
-    if job.membership is None:
-        return Handle(job.communicator, start(), what, finish)
-    job.operate(what, start, place.data_ptr(), place.numel() * place.element_size())
-    return Handle(None, 0, what, finish)
-
-
-def _job_of(what: str, process_set: Any = global_process_set) -> Job:
-    job = current(what)
-    check_process_set(process_set)
-    if job.joined:
-        raise ValueError(
-            f"{what} while rank {', '.join(map(str, job.joined))} is in join(), where it takes part in the steps of "
-            f"DistributedOptimizer and in nothing else: call it before any rank joins, or after all have"
-        )
-    return job
-
-
-def _text(what: str, name: Optional[str]) -> str:
-    return f"{what}()" if name is None else f"{what}() of {name}"
-
-
-def _differentiable(run: Callable[..., Any], back: Callable[..., Tuple], *tensors: torch.Tensor) -> Any:
-    """run(*tensors), where back() has the gradients of `tensors` from those of its outputs."""
-    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
-        return _Differentiable.apply(run, back, *tensors)
-    return run(*tensors)
-
-
-class _Differentiable(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, run: Any, back: Any, *tensors: torch.Tensor) -> Any:
-        ctx.back = back
-        return run(*tensors)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        return (None, None, *ctx.back(*gradients))
+    return place, finish
 
 
 # Reductions.
@@ -147,7 +79,7 @@ def _scaled(tensor: torch.Tensor, factor: float) -> None:
         tensor.copy_((tensor.double() * factor).to(tensor.dtype))
 
 
-def _reduced(values: Sequence[torch.Tensor], op: Operation) -> torch.Tensor:
+def reduced(values: Sequence[torch.Tensor], op: Operation) -> torch.Tensor:
     """Of all ranks' values, in the order of ranks, so that all come to the same bits."""
     dtype = values[0].dtype
     is_short = dtype in (torch.float16, torch.bfloat16)
@@ -172,29 +104,20 @@ def _reduce(
 ) -> Handle:
     """Into `result`, of the shape of `tensor`, or itself."""
     check_dense(tensor, what)
-    place = result.detach() if result.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
-    if place.data_ptr() != tensor.data_ptr():
-        place.copy_(tensor.detach())
+    place, finish = _landing(tensor, result)
     _scaled(place, prescale)
-
-    def finish() -> torch.Tensor:
-        if place.data_ptr() != result.data_ptr():
-            result.detach().copy_(place)
-        written(result)
-        return result
-
     if place.dtype is torch.float32 and op in (Average, Sum):
         parts = [(place.data_ptr(), place.numel())]
         scale = lambda: postscale / job.size if op is Average else postscale
-        return _begin(job, what, lambda: job.communicator.sum(parts, scale(), place), place, finish)
+        return begin(job, what, lambda: job.communicator.sum(parts, scale(), place), place, finish)
 
     def reduce(values: Dict[int, torch.Tensor]) -> torch.Tensor:
-        place.copy_(_reduced(list(values.values()), op))
+        place.copy_(reduced(list(values.values()), op))
         _scaled(place, postscale)
         return finish()
 
     same = dict.fromkeys(job.members(), place.shape)
-    return _gather(job, what, place, same, reduce)
+    return gather(job, what, place, same, reduce)
 
 
 def allreduce_async(
@@ -207,7 +130,7 @@ def allreduce_async(
     process_set: Any = global_process_set,
 ) -> Handle:
     """allreduce() that has begun. The tensor must stay as it is until the handle is synchronized."""
-    job, what = _job_of("allreduce()", process_set), _text("allreduce", name)
+    job, what = job_of("allreduce()", process_set), text_of("allreduce", name)
     result = torch.empty(tensor.shape, dtype=tensor.dtype)
     return _reduce(job, what, tensor, operation_of(op, average), prescale_factor, postscale_factor, result)
 
@@ -222,7 +145,7 @@ def allreduce_async_(
     process_set: Any = global_process_set,
 ) -> Handle:
     """allreduce_() that has begun."""
-    job, what = _job_of("allreduce_()", process_set), _text("allreduce", name)
+    job, what = job_of("allreduce_()", process_set), text_of("allreduce", name)
     return _reduce(job, what, tensor, operation_of(op, average), prescale_factor, postscale_factor, tensor)
 
 
@@ -256,7 +179,7 @@ def allreduce(
 
     small, kept = compression.compress(tensor)
     back = lambda gradient: (run(gradient),)
-    return compression.decompress(_differentiable(run, back, small), kept)
+    return compression.decompress(differentiable(run, back, small), kept)
 
 
 def allreduce_(
@@ -272,14 +195,14 @@ def allreduce_(
     return synchronize(allreduce_async_(tensor, average, name, op, prescale_factor, postscale_factor, process_set))
 
 
-def grouped_allreduce_async(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> _Handles:
+def grouped_allreduce_async(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> Handles:
     """allreduce_async() of each; the result is a list."""
-    return _Handles([allreduce_async(each, *arguments, **options) for each in tensors])
+    return Handles([allreduce_async(each, *arguments, **options) for each in tensors])
 
 
-def grouped_allreduce_async_(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> _Handles:
+def grouped_allreduce_async_(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> Handles:
     """allreduce_async_() of each."""
-    return _Handles([allreduce_async_(each, *arguments, **options) for each in tensors])
+    return Handles([allreduce_async_(each, *arguments, **options) for each in tensors])
 
 
 def grouped_allreduce(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> List[torch.Tensor]:
@@ -305,16 +228,16 @@ def reducescatter_async(
     process_set: Any = global_process_set,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
-) -> _Handles:
+) -> Handles:
     """reducescatter() that has begun."""
-    job = _job_of("reducescatter()", process_set)
+    job = job_of("reducescatter()", process_set)
     if operation_of(op) not in (Average, Sum):
         raise ValueError(f"reducescatter() with op={op!r}: must be Average or Sum")
     if tensor.dim() == 0:
         raise ValueError("reducescatter() of a tensor without dimensions: there is no first one to scatter along")
     first, count = _own_rows(tensor.shape[0], job)
     whole = allreduce_async(tensor, None, name, op, prescale_factor, postscale_factor)
-    return _Handles([whole], lambda results: results[0].narrow(0, first, count).clone())
+    return Handles([whole], lambda results: results[0].narrow(0, first, count).clone())
 
 
 def reducescatter(
@@ -328,7 +251,7 @@ def reducescatter(
 ) -> torch.Tensor:
     """Returns this rank's part, along the first dimension, of what allreduce() returns. All of it travels. Autograd goes
     through it."""
-    job = _job_of("reducescatter()", process_set)
+    job = job_of("reducescatter()", process_set)
 
     def run(values: torch.Tensor) -> torch.Tensor:
         return synchronize(reducescatter_async(values, name, op, process_set, prescale_factor, postscale_factor))
@@ -338,12 +261,12 @@ def reducescatter(
         return (allgather(gradient * factor),)
 
     small, kept = compression.compress(tensor)
-    return compression.decompress(_differentiable(run, back, small), kept)
+    return compression.decompress(differentiable(run, back, small), kept)
 
 
-def grouped_reducescatter_async(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> _Handles:
+def grouped_reducescatter_async(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> Handles:
     """reducescatter_async() of each."""
-    return _Handles([reducescatter_async(each, *arguments, **options) for each in tensors])
+    return Handles([reducescatter_async(each, *arguments, **options) for each in tensors])
 
 
 def grouped_reducescatter(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> List[torch.Tensor]:
@@ -352,43 +275,6 @@ def grouped_reducescatter(tensors: Sequence[torch.Tensor], *arguments: Any, **op
 
 
 # What each rank has, for all.
-
-
-def _gather(
-    job: Job,
-    what: str,
-    own: torch.Tensor,
-    shapes: Dict[int, Sequence[int]],
-    finish: Callable[[Dict[int, torch.Tensor]], Any],
-) -> Handle:
-    """finish() has all ranks' values, which are of these shapes and the type of `own`, by what the ranks were when the job
-    began; without those of ranks that were lost before these had come."""
-    bytes_of = {member: own.element_size() * torch.Size(shape).numel() for member, shape in shapes.items()}
-    # What begins each is aligned, and a byte behind it says that it has come.
-    strides = {member: (size + 16) // 16 * 16 for member, size in bytes_of.items()}
-    whole = torch.zeros(sum(strides.values()), dtype=torch.uint8)
-    places = dict(zip(strides, whole.split(list(strides.values()))))
-    me = job.members()[job.rank]
-    places[me][: bytes_of[me]].view(own.dtype).copy_(own.detach().reshape(-1))
-    places[me][bytes_of[me]] = 1
-
-    def start() -> int:
-        tickets = [
-            job.communicator.broadcast(places[each].data_ptr(), places[each].numel(), job.rank_of(each), whole)
-            for each in job.members()
-        ]
-        return tickets[-1]
-
-    def came() -> Any:
-        return finish(
-            {
-                member: place[: bytes_of[member]].view(own.dtype).view(torch.Size(shapes[member]))
-                for member, place in places.items()
-                if place[bytes_of[member]]
-            }
-        )
-
-    return _begin(job, what, start, whole, came)
 
 
 _TYPES = tuple(each for each in vars(torch).values() if isinstance(each, torch.dtype))
@@ -403,7 +289,7 @@ def _described(job: Job, what: str, tensor: torch.Tensor, splits: Sequence[int] 
         raise ValueError(f"{what} of a tensor of {tensor.dim()} dimensions: must be 1 to {_MOST_DIMENSIONS}")
     shape = [*tensor.shape, *[0] * (_MOST_DIMENSIONS - tensor.dim())]
     numbers = torch.tensor([_TYPES.index(tensor.dtype), tensor.dim(), *shape, *splits])
-    all_numbers = synchronize(_gather(job, what, numbers, dict.fromkeys(job.members(), numbers.shape), dict))
+    all_numbers = synchronize(gather(job, what, numbers, dict.fromkeys(job.members(), numbers.shape), dict))
     described = {member: each.tolist() for member, each in all_numbers.items()}
     texts = {member: (_TYPES[each[0]], tuple(each[2 : 2 + each[1]])) for member, each in described.items()}
     if len({(dtype, shape[1:], len(shape)) for dtype, shape in texts.values()}) > 1:
@@ -414,9 +300,9 @@ def _described(job: Job, what: str, tensor: torch.Tensor, splits: Sequence[int] 
 
 def allgather_async(tensor: torch.Tensor, name: Optional[str] = None, process_set: Any = global_process_set) -> Handle:
     """allgather() that has begun; what the shapes are has been asked."""
-    job, what = _job_of("allgather()", process_set), _text("allgather", name)
+    job, what = job_of("allgather()", process_set), text_of("allgather", name)
     shapes = {member: shape for member, (shape, _) in _described(job, what, tensor).items()}
-    return _gather(job, what, tensor, shapes, lambda values: torch.cat(list(values.values())))
+    return gather(job, what, tensor, shapes, lambda values: torch.cat(list(values.values())))
 
 
 def allgather(tensor: torch.Tensor, name: Optional[str] = None, process_set: Any = global_process_set) -> torch.Tensor:
@@ -429,12 +315,12 @@ def allgather(tensor: torch.Tensor, name: Optional[str] = None, process_set: Any
         job = current("allgather()")
         return (allreduce(gradient).narrow(0, sum(all_rows[: job.rank]), rows),)
 
-    return _differentiable(lambda values: synchronize(allgather_async(values, name, process_set)), back, tensor)
+    return differentiable(lambda values: synchronize(allgather_async(values, name, process_set)), back, tensor)
 
 
-def grouped_allgather_async(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> _Handles:
+def grouped_allgather_async(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> Handles:
     """allgather_async() of each."""
-    return _Handles([allgather_async(each, *arguments, **options) for each in tensors])
+    return Handles([allgather_async(each, *arguments, **options) for each in tensors])
 
 
 def grouped_allgather(tensors: Sequence[torch.Tensor], *arguments: Any, **options: Any) -> List[torch.Tensor]:
@@ -444,7 +330,7 @@ def grouped_allgather(tensors: Sequence[torch.Tensor], *arguments: Any, **option
 
 def sparse_allreduce_async(
     tensor: torch.Tensor, name: Optional[str], op: Any, process_set: Any = global_process_set
-) -> _Handles:
+) -> Handles:
     """Of a sparse tensor: the mean or the sum, sparse, with all ranks' entries."""
     op, parts = operation_of(op), tensor.detach().coalesce()
     if op not in (Average, Sum):
@@ -456,14 +342,14 @@ def sparse_allreduce_async(
         checked = {"check_invariants": True} if hasattr(torch.sparse, "check_sparse_tensor_invariants") else {}
         return torch.sparse_coo_tensor(results[0].t(), values, tensor.shape, **checked)
 
-    return _Handles(handles, finish)
+    return Handles(handles, finish)
 
 
 def alltoall_async(
     tensor: torch.Tensor, splits: Any = None, name: Optional[str] = None, process_set: Any = global_process_set
 ) -> Handle:
     """alltoall() that has begun; what the splits are has been asked. Its result has the received splits with it always."""
-    job, what = _job_of("alltoall()", process_set), _text("alltoall", name)
+    job, what = job_of("alltoall()", process_set), text_of("alltoall", name)
     rows = tensor.shape[0] if tensor.dim() else 0
     if splits is None:
         if rows % job.size:
@@ -479,7 +365,7 @@ def alltoall_async(
         parts = [each.narrow(0, sum(described[m][1][:place]), described[m][1][place]) for m, each in values.items()]
         return torch.cat(parts), torch.tensor([len(part) for part in parts], dtype=torch.int32)
 
-    return _gather(job, what, tensor, {member: shape for member, (shape, _) in described.items()}, finish)
+    return gather(job, what, tensor, {member: shape for member, (shape, _) in described.items()}, finish)
 
 
 def alltoall(
@@ -504,39 +390,30 @@ def alltoall(
         rows = alltoall(gradient, received[0])[0]
         return (torch.cat([rows, rows.new_zeros(given - len(rows), *rows.shape[1:])]),)  # what was for nobody
 
-    rows = _differentiable(run, back, tensor)
+    rows = differentiable(run, back, tensor)
     return rows if splits is None else (rows, received[0])
 
 
 def allgather_object(obj: Any, name: Optional[str] = None) -> List[Any]:
     """Returns all ranks' objects, which pickle can write, in the order of ranks."""
-    job, what = _job_of("allgather_object()"), _text("allgather_object", name)
+    job, what = job_of("allgather_object()"), text_of("allgather_object", name)
     content = torch.frombuffer(bytearray(pickle.dumps(obj)), dtype=torch.uint8)
     shapes = {member: shape for member, (shape, _) in _described(job, what, content).items()}
     load = lambda values: [pickle.loads(each.numpy().tobytes()) for each in values.values()]
-    return synchronize(_gather(job, what, content, shapes, load))
+    return synchronize(gather(job, what, content, shapes, load))
 
 
 # What one rank has, for all.
 
 
 def _broadcast(tensor: torch.Tensor, root_rank: int, name: Optional[str], process_set: Any, result: torch.Tensor) -> Handle:
-    job, what = _job_of("broadcast()", process_set), _text("broadcast", name)
+    job, what = job_of("broadcast()", process_set), text_of("broadcast", name)
     check_dense(tensor, what)
     check_root(job, root_rank)
-    place = result.detach() if result.is_contiguous() else result.detach().contiguous()
-    if place.data_ptr() != tensor.data_ptr():
-        place.copy_(tensor.detach())
+    place, finish = _landing(tensor, result)
     member, size = job.members()[root_rank], place.numel() * place.element_size()
-
-    def finish() -> torch.Tensor:
-        if place.data_ptr() != result.data_ptr():
-            result.detach().copy_(place)
-        written(result)
-        return result
-
     start = lambda: job.communicator.broadcast(place.data_ptr(), size, job.rank_of(member), place)
-    return _begin(job, what, start, place, finish)
+    return begin(job, what, start, place, finish)
 
 
 def check_root(job: Job, root_rank: int) -> None:
@@ -564,9 +441,9 @@ def broadcast(
 ) -> torch.Tensor:
     """Returns the root's tensor, a new one; all give one of its shape and type. Autograd goes through it: as in Horovod, the
     gradient is the mean of all ranks', and zero on all but the root."""
-    job = _job_of("broadcast()", process_set)
+    job = job_of("broadcast()", process_set)
     back = lambda gradient: (allreduce(gradient) * float(job.rank == root_rank),)
-    return _differentiable(lambda values: synchronize(broadcast_async(values, root_rank, name)), back, tensor)
+    return differentiable(lambda values: synchronize(broadcast_async(values, root_rank, name)), back, tensor)
 
 
 def broadcast_(
@@ -580,7 +457,7 @@ def broadcast_object(
     obj: Any, root_rank: int = 0, name: Optional[str] = None, process_set: Any = global_process_set
 ) -> Any:
     """Returns the root's object, which pickle can write."""
-    job = _job_of("broadcast_object()", process_set)
+    job = job_of("broadcast_object()", process_set)
     check_root(job, root_rank)
     root = job.members()[root_rank]
     is_root = job.members()[job.rank] == root
@@ -593,5 +470,5 @@ def broadcast_object(
 
 def barrier(process_set: Any = global_process_set) -> None:
     """Returns once all ranks have come to it."""
-    job = _job_of("barrier()", process_set)
+    job = job_of("barrier()", process_set)
     job.operate("barrier()", lambda: job.communicator.barrier())

@@ -12,13 +12,14 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 import torch
 import torch.distributed as dist
 
-from syncopate import _core, _job, backend
+from syncopate import _core, _job, _ranks, backend
 from syncopate.torch import _takeover, _watch
 from syncopate.torch._gloo import Gloo, figures
 from syncopate.torch._health import Health
 from syncopate.torch._launch import Launch
 from syncopate.torch._ranks_apart import SHUTDOWN, RanksApart
 from syncopate.torch._rendezvous import StoreRendezvous
+from syncopate.torch._simulated import SimulatedGloo
 from syncopate.torch._tensors import written
 from syncopate.torch._torch_side import make_known, untraced
 from syncopate.torch._work import Work, Works
@@ -38,13 +39,12 @@ class SyncopateGroup(dist.ProcessGroup):
             tracer = None if _takeover.is_on() else watched(launch)
         rendezvous = StoreRendezvous(store, "syncopate")
         self._group = _job.join(rank, size, wire, seconds, rendezvous, shape, tracer=tracer)
-        self._communicator = _core.Communicator.connect(self._group, "backend")
+        self._communicator = _job.communicator_of(self._group, "backend")
         self._apart = RanksApart(rendezvous.store, rank, size, self._group)
         self._works = Works(self._communicator, self._apart.explained)
         weakref.finalize(self, self._works.close)  # at exit, too, where nobody has destroyed the group
         self._store, self._monitored = rendezvous.store, 0
-        host = self._group.address or "127.0.0.1"
-        self._gloo = Gloo(self._store, rank, size, seconds, host, self._group.losses, self._apart.explained, self._works)
+        self._gloo = self._make_gloo(seconds)
         self._health, self._sums = Health(rank), 0
         self._is_open = True
         self._pid = os.getpid()
@@ -69,6 +69,12 @@ class SyncopateGroup(dist.ProcessGroup):
         return self._name
 
     pg_name = group_name
+
+    def _make_gloo(self, seconds: float) -> Any:
+        if _ranks.link() is not None:
+            return SimulatedGloo(self._communicator, self._rank, self._size, self._works)
+        host, losses = self._group.address or "127.0.0.1", self._group.losses
+        return Gloo(self._store, self._rank, self._size, seconds, host, losses, self._apart.explained, self._works)
 
     # What it does. Each returns work that may be waited for later; all ranks ask for the same, in the same order.
 

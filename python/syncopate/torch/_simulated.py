@@ -7,13 +7,16 @@ from __future__ import annotations
 import ctypes
 import json
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
+import torch.distributed as dist
 
 from syncopate import _core
 from syncopate._ranks import Link
 from syncopate.torch import _watch
+from syncopate.torch._operations import Operation, reduced
+from syncopate.torch._work import Work, Works
 
 _FLOAT = 4  # bytes
 
@@ -25,8 +28,13 @@ def _refused(what: str) -> ValueError:
 class SimulatedGroup:
     wire, address, shape = "sockets", "", ""
 
-    def __init__(self, link: Link, timeout: float) -> None:
+    def __init__(self, link: Link, size: int, timeout: float) -> None:
+        if size != link.size:
+            raise _refused(f"a group of {size} of the {link.size} ranks")
         self.link, self.rank, self.size, self.timeout = link, link.rank, link.size, timeout
+
+    def set_timeout(self, seconds: float) -> None:
+        self.timeout = seconds
 
     def exchange(self, name: str, value: str) -> List[str]:
         text = value.encode()
@@ -69,6 +77,7 @@ class SimulatedCommunicator:
         for (address, _), size in zip(parts, sizes):
             ctypes.memmove(address, place, size)
             place += size
+        self._link.mail.empty()
         return self._done()
 
     def broadcast(self, address: int, size: int, root: int, owner: Any) -> int:
@@ -76,6 +85,7 @@ class SimulatedCommunicator:
         ctypes.memmove(self._link.mail.address, address, size)
         self._link.meet("broadcast", size, root=root)
         ctypes.memmove(address, self._link.mail.address, size)
+        self._link.mail.empty()
         return self._done()
 
     def barrier(self) -> int:
@@ -92,8 +102,50 @@ class SimulatedCommunicator:
     def wait(self, ticket: int, operation: str) -> None:
         pass
 
+    def interrupt(self) -> None:
+        pass
+
     def take_costs(self, waited: int) -> SimulatedStats:
         return SimulatedStats()
+
+
+class SimulatedGloo:
+    """What the backend leaves to gloo: reductions of all types, by what every rank has; nothing else."""
+
+    def __init__(self, communicator: SimulatedCommunicator, rank: int, size: int, works: Works) -> None:
+        self._communicator, self._rank, self._size, self._works = communicator, rank, size, works
+
+    def begin(
+        self, what: str, tensors: Any, start: Callable[..., int], finish: Callable[[], None] = lambda: None, peers: str = ""
+    ) -> Work:
+        if what not in ("all_reduce", "reduce", "reduce_scatter") or tensors is None:
+            raise _refused(what)
+        return self._works.begin(what, tensors, lambda: start(self), finish)
+
+    def allreduce(self, tensors: Sequence[torch.Tensor], options: Any) -> int:
+        ticket = 0
+        for tensor in tensors:
+            of_ranks = [tensor.clone() if rank == self._rank else torch.empty_like(tensor) for rank in range(self._size)]
+            for rank, each in enumerate(of_ranks):
+                ticket = self._communicator.broadcast(each.data_ptr(), each.numel() * each.element_size(), rank, each)
+            tensor.copy_(reduced(of_ranks, _operation_of(options.reduceOp)))
+        return ticket
+
+    allreduce_coalesced = reduce = allreduce
+
+    def set_timeout(self, seconds: float) -> None:
+        pass
+
+    def close(self, why: str) -> None:
+        pass
+
+
+def _operation_of(op: Any) -> Operation:
+    named = {"SUM": Operation.Sum, "MIN": Operation.Min, "MAX": Operation.Max, "PRODUCT": Operation.Product}
+    found = next((operation for name, operation in named.items() if op == getattr(dist.ReduceOp, name)), None)
+    if found is None:
+        raise _refused("a reduction of bits")
+    return found
 
 
 class SimulatedStats:
@@ -166,7 +218,8 @@ class SimulatedExchange:
         self._ranges = _core.ranges_of(tensors)
         unit = 16  # floats, by which the arena is aligned
         self._size = -(-self._ranges[-1][1] // unit) * unit
-        link.arena.grow(2 * self._size * _FLOAT)
+        self._gradients_at = 0 if takes_means else self._size  # means take the place of gradients
+        link.arena.grow((self._gradients_at + self._size) * _FLOAT)
         self._addresses = [0] * len(tensors)
         self._ready = [0] * len(tensors)
         self._given: set = set()
@@ -186,7 +239,7 @@ class SimulatedExchange:
         return torch.frombuffer(self._link.arena.view(), dtype=torch.float32, count=end - begin, offset=_FLOAT * begin)
 
     def _place(self, index: int) -> int:
-        return self._link.arena.address + _FLOAT * (self._size + self._ranges[index][0])
+        return self._link.arena.address + _FLOAT * (self._gradients_at + self._ranges[index][0])
 
     def say(self, number: int) -> None:
         pass

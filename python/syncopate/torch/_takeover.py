@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import inspect
 import math
 import os
 import types
@@ -26,8 +25,8 @@ from syncopate import _job, _ranks
 from syncopate.torch import _watch
 from syncopate.torch._figures_of_others import hear_writers
 from syncopate.torch._launch import Launch, check_sums, refusal
+from syncopate.torch._stand_ins import Ddp, stand_in
 
-_Ddp = torch.nn.parallel.DistributedDataParallel
 # What a script may call of an optimizer that has been taken over.
 _ASKED = ("step", "zero_grad", "state_dict", "load_state_dict", "add_param_group")
 # The backends that stand for "the usual one" in a script.
@@ -86,7 +85,7 @@ class _Taken:
         self._share()
 
 
-class _Takeover:
+class Takeover:
     def __init__(self, launch: Launch) -> None:
         self._launch, self._pid = launch, os.getpid()
         self._is_off = False  # the script does it itself, or it goes over our backend as it is
@@ -118,14 +117,19 @@ class _Takeover:
             self._looking.remove()
             self._looking = None
 
+    def _stand_down(self, what: str) -> None:
+        if _ranks.link() is not None:
+            raise refusal(f"{what} in a simulated run, whose steps are those of optimizers that are taken over: use --cluster=real")
+        self._is_off = True
+        self._release()
+
     def _leave_to_the_backend(self, what: str) -> None:
         """`what` goes by the process group as it is, which is allreduce. Raises ValueError where that is not what
         run_experiment asks for."""
         if self._has_begun:
             raise RuntimeError(f"{what} after the first backward(), since which Syncopate makes the sums: use it before")
         check_sums(what)
-        self._is_off = True
-        self._release()
+        self._stand_down(what)
         self._told = {"taken over": f"nothing but the backend, since {what} makes its sums itself"}
         if dist.is_initialized():
             from syncopate.torch import _process_group
@@ -139,13 +143,7 @@ class _Takeover:
 
     def init_process_group(self, original: Callable[..., Any], backend: Any, args: Any, kwargs: Any) -> Any:
         if self.is_on() and backend == "syncopate":
-            self._is_off = True
-            self._release()
-        if self.is_on() and _ranks.link() is not None:
-            raise refusal(
-                "init_process_group() in a simulated run of a script as it is: run it with --cluster=real, or a script for a "
-                "process alone"
-            )
+            self._stand_down("init_process_group('syncopate')")
         if self.is_on() and (backend in _USUAL_BACKENDS or str(backend).lower() in _USUAL_BACKENDS):
             self.is_backend_ours = True
             backend = "syncopate"
@@ -250,13 +248,16 @@ class _Takeover:
         if self._looking is None:
             self._looking = torch.nn.modules.module.register_module_forward_pre_hook(self._before_forward)
         for name in _ASKED:
-            method = functools.wraps(getattr(type(optimizer), name))(_asking(name))
+            method = functools.wraps(getattr(type(optimizer), name))(self._asking(name))
             setattr(optimizer, name, types.MethodType(method, optimizer))  # a scheduler asks for its function
 
     def taken(self, optimizer: torch.optim.Optimizer) -> Optional[_Taken]:
         return next((each for each in self._taken if each.of() is optimizer), None)
 
-    def asked(self, optimizer: torch.optim.Optimizer, name: str, args: Any, kwargs: Any) -> Any:
+    def _asking(self, name: str) -> Callable[..., Any]:
+        return lambda optimizer, *args, **kwargs: self._asked(optimizer, name, args, kwargs)
+
+    def _asked(self, optimizer: torch.optim.Optimizer, name: str, args: Any, kwargs: Any) -> Any:
         """The script calls a method of its optimizer."""
         own = functools.partial(getattr(type(optimizer), name), optimizer)
         if not self.is_on():
@@ -419,7 +420,7 @@ class _Takeover:
         return {**figures.facts(), **self._told}
 
 
-_takeover: Optional[_Takeover] = None
+_takeover: Optional[Takeover] = None
 
 
 def is_on() -> bool:
@@ -432,129 +433,11 @@ def begin() -> None:
     launch = Launch.read()
     if launch is None or _takeover is not None or not hasattr(torch._C, "_current_graph_task_id"):  # torch before 2.1
         return
-    takeover = _takeover = _Takeover(launch)
+    takeover = _takeover = Takeover(launch)
     if not torch.cuda.is_available():
         os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # as Accelerate's own launcher does, else it sees no ranks
-    _replace(torch.optim.Optimizer, "__init__", lambda original: _then(original, takeover.made))
-    _replace(torch.autograd, "backward", _watching_backward)
-    _replace(torch.amp.GradScaler, "scale", _remembering_loss)
-    _replace(torch.multiprocessing, "spawn", _in_this_process)
-    if dist.is_available():
-        for module in (dist, dist.distributed_c10d):
-            _replace(module, "init_process_group", _over_ours)
-            _replace(module, "get_backend", _named_gloo)
-        _replace(_Ddp, "__init__", _wrapping)
-        _replace(_Ddp, "no_sync", _silent)
-        _replace(_Ddp, "register_comm_hook", lambda original: _refusing(original, "a communication hook"))
-        _replace(_Ddp, "join_hook", lambda original: _refusing(original, "join()"))
+    stand_in(takeover)
     hear_writers()
-
-
-# What stands in the place of torch's. Each asks the takeover, so that one that stands down leaves all as it was.
-
-
-def _replace(holder: Any, name: str, by: Callable[[Any], Any]) -> None:
-    original = getattr(holder, name)
-    setattr(holder, name, functools.wraps(original)(by(original)))
-
-
-def _then(original: Any, call: Callable[[Any], None]) -> Any:
-    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        call(self)
-
-    return construct
-
-
-def _asking(name: str) -> Any:
-    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
-        assert _takeover is not None
-        return _takeover.asked(self, name, args, kwargs)
-
-    return ask
-
-
-def _watching_backward(original: Any) -> Any:
-    def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if torch._C._current_graph_task_id() < 0:  # else it is of a checkpoint, within another
-            assert _takeover is not None
-            _takeover.before_backward(tensors, grad_tensors)
-        return original(tensors, grad_tensors, *args, **kwargs)
-
-    return backward
-
-
-def _remembering_loss(original: Any) -> Any:
-    def scale(self: Any, outputs: Any) -> Any:
-        scaled = original(self, outputs)
-        if isinstance(outputs, torch.Tensor):
-            scaled._syncopate_unscaled = outputs.detach()
-        return scaled
-
-    return scale
-
-
-def _in_this_process(original: Any) -> Any:
-    """The ranks that the script would start are there already: each calls the function as its own."""
-
-    def spawn(fn: Any, args: Any = (), nprocs: int = 1, *others: Any, **kwargs: Any) -> Any:
-        if not is_on():
-            return original(fn, args, nprocs, *others, **kwargs)
-        workers = int(os.environ.get("WORLD_SIZE", 1))
-        if nprocs != workers:
-            raise refusal(
-                f"torch.multiprocessing.spawn of {nprocs} ranks under {workers} workers: use --workers={nprocs}"
-            )
-        fn(int(os.environ["RANK"]), *args)
-
-    return spawn
-
-
-def _over_ours(original: Any) -> Any:
-    def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> Any:
-        assert _takeover is not None
-        return _takeover.init_process_group(original, backend, args, kwargs)
-
-    return init_process_group
-
-
-def _named_gloo(original: Any) -> Any:
-    """Libraries ask, and go by what gloo can do."""
-
-    def get_backend(*args: Any, **kwargs: Any) -> Any:
-        name = original(*args, **kwargs)
-        return "gloo" if _takeover is not None and _takeover.is_backend_ours and name == "syncopate" else name
-
-    return get_backend
-
-
-def _wrapping(original: Any) -> Any:
-    signature = inspect.signature(original)
-
-    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = signature.bind(self, *args, **kwargs).arguments
-        del given["self"]
-        assert _takeover is not None
-        _takeover.wrap(self, lambda changed: original(self, **{**given, **changed}), given)
-
-    return construct
-
-
-def _silent(original: Any) -> Any:
-    def no_sync(self: Any) -> Any:
-        assert _takeover is not None
-        return _takeover.no_sync(self) if _takeover.is_of(self) else original(self)
-
-    return no_sync
-
-
-def _refusing(original: Any, what: str) -> Any:
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        assert _takeover is not None
-        _takeover.refuse_of_ddp(self, f"{what} of DistributedDataParallel")
-        return original(self, *args, **kwargs)
-
-    return call
 
 
 def _after_ddp(ddp: Any, inputs: Any, outputs: Any) -> None:
@@ -586,7 +469,7 @@ def _names_in(*models: Optional[torch.nn.Module]) -> Dict[int, str]:
     names: Dict[int, str] = {}
     for model in models:
         if model is not None:
-            for name, parameter in (model.module if isinstance(model, _Ddp) else model).named_parameters():
+            for name, parameter in (model.module if isinstance(model, Ddp) else model).named_parameters():
                 names.setdefault(id(parameter), name)
     return names
 

@@ -1,7 +1,7 @@
 """A script of PyTorch's alone, which knows nothing of Syncopate: plain_ddp.py WAY OPTIMIZER STEPS OUTPUT.
 
 WAY has words, joined by "-": ddp (DistributedDataParallel and a sampler; else a process alone), two (two batches a step under
-no_sync), clips, schedules, closure, writes (TensorBoard), pair (an optimizer for each half of the model), hook (a communication hook),
+no_sync), counts (reduces numbers of other types), clips, schedules, closure, writes (TensorBoard), pair (an optimizer for each half of the model), hook (a communication hook),
 doubles (floats of 64 bits), spawns (its ranks by torch.multiprocessing), leaves (destroys no process group), unseeded. After half of the
 steps: resumes (goes on from its own state_dict), unfreezes, renews (another optimizer). Then rank 1 dies or raises, or rank 0 lingers at
 the end. Each rank leaves its weights in OUTPUT.RANK.
@@ -116,6 +116,11 @@ def main(rank, way, kind, steps, output):
         if scheduler:
             scheduler.step()
         step += 1
+        if "counts" in ways:
+            seen, worst = torch.tensor([16 * step]), torch.tensor(float(rank), dtype=torch.float64)
+            dist.all_reduce(seen)
+            dist.all_reduce(worst, dist.ReduceOp.MAX)
+            assert (seen.item(), worst.item()) == (32 * step, 1), (seen, worst)
         if step == 1:
             print("the first step is made", flush=True)
         print(f"rank {rank} step {step} loss {sum(losses) / passes:.6f}", flush=True)
