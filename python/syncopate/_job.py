@@ -300,6 +300,11 @@ def _all_end(job: Job) -> bool:
 def _drop() -> None:
     """A rank that ends without shutdown() may have failed: unless all others end as well, it waits for nobody, and others
     see it go."""
+    _leave()
+    _ranks.await_end()
+
+
+def _leave() -> None:
     global _job
     if _job is not None and _job.pid == os.getpid():
         if _all_end(_job):

@@ -8,8 +8,8 @@ experiments/cluster/script.
 
 from __future__ import annotations
 
-import atexit
 import ctypes
+import fcntl
 import gc
 import json
 import mmap
@@ -89,6 +89,14 @@ class Link:
 
 
 _link: Optional[Link] = None
+_await_end: Callable[[], None] = lambda: None
+
+
+def await_end() -> None:
+    """Before the process of a rank ends, which needs the others no more. It writes to what all share then, and has it for
+    its own: as many do so at once as there are cores."""
+    if link() is not None:
+        _await_end()
 
 
 def link() -> Optional[Link]:
@@ -109,7 +117,7 @@ def is_to_become() -> bool:
 
 def become(prepare: Callable[[], None] = lambda: None) -> None:
     """Has this process begin all ranks, in which alone it returns. prepare() imports what they share."""
-    global _link
+    global _link, _await_end
     os.environ[_NAME] = ""
     prepare()
     size = int(os.environ["WORLD_SIZE"])
@@ -117,7 +125,8 @@ def become(prepare: Callable[[], None] = lambda: None) -> None:
     sys.stderr.flush()
     gc.collect()
     gc.freeze()  # what is there stays shared in memory
-    pids = {}
+    pids, ends = {}, os.memfd_create("ends")
+    cores = len(os.sched_getaffinity(0))
     for rank in range(size):
         pid = os.fork()
         if pid == 0:
@@ -126,8 +135,8 @@ def become(prepare: Callable[[], None] = lambda: None) -> None:
             os.dup2(log, 1)
             os.dup2(log, 2)
             os.close(log)
-            atexit.register(gc.unfreeze)  # else libraries call what is frozen leaked
             _link = Link(rank, size)
+            _await_end = lambda: fcntl.lockf(ends, fcntl.LOCK_EX, 1, rank % cores)
             return
         pids[pid] = rank
     _wait_for(pids)

@@ -4,6 +4,7 @@ register() by itself, as pyproject.toml asks; before, `import syncopate.torch` d
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from syncopate import _ranks
@@ -38,10 +39,15 @@ def _import_for_all() -> None:
     """What each rank of a simulated run would import for itself, in a hundred MB of its own."""
     import torch.optim
 
+    # torch takes triton where it is there, which is for GPUs, and which calls leaked what a rank leaves frozen at its end.
+    without = {} if "triton" in sys.modules else {"triton": None}
+    sys.modules.update(without)
     try:
         import torch._dynamo  # which an optimizer asks for in its first step
     except ImportError:
         pass
+    for name in without:
+        del sys.modules[name]
     import syncopate.torch
 
 

@@ -155,7 +155,7 @@ json ScriptRanks::absent_everywhere(int rank, std::size_t step) const {
 
 // Before and after the run: all ranks beside each other.
 
-Status ScriptRanks::serve(const std::function<bool()>& is_done, const char* doing) {
+Status ScriptRanks::serve(const std::function<bool()>& is_done, bool (*is_awaited)(const Rank&), const char* doing) {
   std::vector<int> all(ranks_.size());
   std::iota(all.begin(), all.end(), 0);
   const Duration patience = from_seconds(config_.timeout_seconds);
@@ -191,6 +191,7 @@ Status ScriptRanks::serve(const std::function<bool()>& is_done, const char* doin
         }
       }
       if (its.link->has_ended()) {
+        heard = clock_.now();
         its.link.reset();
         its.has_left = true;
         SYNCOPATE_RETURN_IF_ERROR(processes_.end_of(rank));
@@ -203,7 +204,7 @@ Status ScriptRanks::serve(const std::function<bool()>& is_done, const char* doin
     if (clock_.now() >= heard + patience) {
       std::vector<int> silent;
       for (const int rank : all) {
-        if (!of(rank).link || !(of(rank).has_joined || of(rank).waits_in_meeting)) silent.push_back(rank);
+        if (is_awaited(of(rank))) silent.push_back(rank);
       }
       return Status::deadline_exceeded(fmt::format("the script's ranks {} have said nothing for {:g} s while {}",
                                                    fmt::join(silent, ", "), config_.timeout_seconds, doing));
@@ -216,7 +217,8 @@ Result<ScriptOpening> ScriptRanks::open() {
   const auto have_joined = [this] {
     return std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.has_joined || rank.has_left; });
   };
-  SYNCOPATE_RETURN_IF_ERROR(serve(have_joined, "they were to make their optimizer"));
+  const auto joins = [](const Rank& rank) { return !rank.has_joined && !rank.has_left && !rank.waits_in_meeting; };
+  SYNCOPATE_RETURN_IF_ERROR(serve(have_joined, joins, "they were to make their optimizer"));
   const bool have_none = std::ranges::all_of(ranks_, [](const Rank& rank) { return !rank.has_joined; });
   if (have_none) {
     return Status::invalid_argument(
@@ -293,6 +295,7 @@ Status ScriptRanks::check_as_many_steps(int rank) const {
 
 Result<std::optional<ScriptStep>> ScriptRanks::go_on(int rank, std::span<const float> weights, const Clock& clock,
                                                      const std::function<void()>& pause) {
+  SYNCOPATE_RETURN_IF_ERROR(failure_);
   Result<std::optional<ScriptStep>> step = go_on_until_computed(rank, weights, clock, pause);
   if (step.ok() && !*step) of(rank).has_left = true;
   if (step.ok()) {
@@ -380,7 +383,8 @@ Status ScriptRanks::close(bool kill) {
     if (rank.link && rank.has_left) rank.link->send(json::object());  // to leave()
   }
   const auto are_gone = [this] { return std::ranges::all_of(ranks_, [](const Rank& rank) { return !rank.link; }); };
-  const Status status = serve(are_gone, "they were to end");
+  const auto ends = [](const Rank& rank) { return rank.link && !rank.waits_in_meeting; };
+  const Status status = serve(are_gone, ends, "they were to end");
   show_output(true);
   return status;
 }

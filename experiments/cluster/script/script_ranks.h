@@ -102,8 +102,9 @@ class ScriptRanks {
 
   Rank& of(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   Status take_arrivals();
-  // Serves all ranks that talk, beside each other, until `is_done`.
-  Status serve(const std::function<bool()>& is_done, const char* doing);
+  // Serves all ranks that talk, beside each other, until `is_done`. Fails with deadline exceeded, which names those
+  // that are awaited, once none has said anything for the time that a wait may take.
+  Status serve(const std::function<bool()>& is_done, bool (*is_awaited)(const Rank&), const char* doing);
   // What a rank says at any time. Returns whether that is all that it was.
   Result<bool> take_news(int rank, const nlohmann::json& line, TimePoint now);
   Status come_to_meeting(int rank, const nlohmann::json& line);
