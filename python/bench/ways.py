@@ -2,7 +2,7 @@
 """Samples a second of DistributedDataParallel and of ours, interleaved: all ways live in the same processes, and take
 turns of some steps each, so that whatever else the machine does meets all of them alike.
 
-    python3 python/bench/ways.py [--ranks=2] [--batch=32] [--model=mlp|wide|conv|gpt] [--rounds=30] [--wire=shm|sockets]
+    python3 python/bench/ways.py [--ranks=2] [--batch=32] [--model=MODEL] [--rounds=30] [--wire=shm|sockets]
 
 Prints the median over rounds, and the median, over rounds, of the ratio to DistributedDataParallel in the same round, with
 the quarters around it; CPU time is rank 0's, without servers. One thread a rank.
@@ -16,8 +16,8 @@ import subprocess
 import sys
 import time
 
-MLPS = {"mlp": (784, 256, 256, 10), "wide": (784, 4096, 4096, 10)}
-MODELS = (*MLPS, "conv", "gpt")
+MLPS = {"narrow": (784, 32, 32, 10), "mlp": (784, 256, 256, 10), "wide": (784, 4096, 4096, 10)}  # wide: 20 million parameters
+MODELS = (*MLPS, "conv", "resnet18", "gpt")
 LETTERS, LENGTH, WIDTH = 256, 64, 128  # of gpt
 WAYS = {
     "none": "no synchronisation",
@@ -108,10 +108,18 @@ def gpt(torch):
     return Gpt()
 
 
+def images_model(torch, name):
+    if name == "conv":
+        return conv(torch)
+    import torchvision
+
+    return torchvision.models.resnet18(num_classes=10)
+
+
 def problem(torch, name, batch):
     """A model, and a batch for it: drawn, since only time counts."""
-    if name == "conv":
-        return conv(torch), torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
+    if name in ("conv", "resnet18"):
+        return images_model(torch, name), torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
     if name == "gpt":
         text = torch.randint(0, LETTERS, (batch, LENGTH + 1))
         return gpt(torch), text[:, :-1], text[:, 1:].flatten()
