@@ -41,10 +41,13 @@ def over_gloo(folder, words, file=OWN):
     """The same script by torchrun, without us."""
     output = folder / "gloo"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "ACCELERATE_USE_CPU": "true"}
-    launcher = [sys.executable, "-m", "torch.distributed.run", f"--master-port={free_port()}", "--nproc-per-node=2"]
-    done = subprocess.run(
-        [*launcher, file, *map(str, words), output], env=environment, capture_output=True, text=True, timeout=DEADLINE
-    )
+    for _ in range(3):
+        launcher = [sys.executable, "-m", "torch.distributed.run", f"--master-port={free_port()}", "--nproc-per-node=2"]
+        done = subprocess.run(
+            [*launcher, file, *map(str, words), output], env=environment, capture_output=True, text=True, timeout=DEADLINE
+        )
+        if "terminate called without an active exception" not in done.stderr:  # as gloo's own threads end a process at times
+            break
     assert done.returncode == 0, done.stderr
     return output
 
