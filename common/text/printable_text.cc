@@ -91,4 +91,25 @@ std::string printable_lines(std::string_view text) {
   }
 }
 
+std::string terminal_line(std::string_view line) {
+  constexpr std::size_t kTab = 8;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  line.remove_prefix(line.rfind('\r') + 1);  // npos + 1 is 0
+  std::string shown;
+  std::size_t column = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const std::size_t end = line.substr(i).starts_with("\x1b[") ? line.find_first_not_of("0123456789;", i + 2) : 0;
+    if (end > 0 && end < line.size() && line[end] == 'm') {
+      i = end;
+    } else if (line[i] == '\t') {
+      shown.append(kTab - column % kTab, ' ');
+      column += kTab - column % kTab;
+    } else {
+      shown += line[i];
+      column += (static_cast<unsigned char>(line[i]) & 0xC0) != 0x80;
+    }
+  }
+  return printable_lines(shown);
+}
+
 }  // namespace syncopate

@@ -20,4 +20,8 @@ std::string printable(std::string_view text, std::size_t longest = kLongestPrint
 // Returns `text`, of one line or several, with each line made printable, and cut at 16 KiB.
 std::string printable_lines(std::string_view text);
 
+// Returns what a terminal has in the end of a line that a program has printed for one: what follows its last carriage
+// return, with spaces for tabs, without colours (SGR, ECMA-48 8.3.117). The rest is made printable, and cut, as above.
+std::string terminal_line(std::string_view line);
+
 }  // namespace syncopate

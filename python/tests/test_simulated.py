@@ -56,6 +56,12 @@ def test_a_clipped_mean_counts(tmp_path):
     assert Run(tmp_path / "other", *flags, *SIMULATED, words=["sgd"]).digest() != pytest.approx(real, rel=1e-3)
 
 
+def test_what_no_rank_uses_stays(tmp_path):
+    flags = ["--mode=allreduce", "--workers=2"]
+    real = Run(tmp_path / "real", *flags, words=["sgd", "idle"]).digest()
+    assert Run(tmp_path / "simulated", *flags, *SIMULATED, words=["sgd", "idle"]).digest() == pytest.approx(real, rel=1e-5)
+
+
 def test_asynchronous_ranks_are_the_same_at_every_call(tmp_path):
     flags = ["--mode=ps", "--servers=1", "--consistency=async", "--workers=4", *SIMULATED, "--straggler=3:3x"]
     one, other = (Run(tmp_path / name, *flags, words=["sgd"]) for name in ("one", "other"))

@@ -85,7 +85,8 @@ void kill_and_reap(std::vector<StartedChild>& children);
 
 // Returns "worker-1.log" for the process named "worker 1".
 std::string log_name_of(const ProcessSpec& process);
-// Returns the last line in a log that says anything, with the file's name behind it.
+// Returns the last line in a log that says anything, with the file's name behind it; before it, what Python has raised
+// last, where that is another line.
 std::string last_line_of(const std::string& log_file);
 
 }  // namespace syncopate::experiments

@@ -128,11 +128,20 @@ std::string log_name_of(const ProcessSpec& process) {
 
 std::string last_line_of(const std::string& log_file) {
   std::ifstream lines(log_file);
-  std::string line, last = "it printed nothing";
+  std::string line, last = "it printed nothing", raised;
+  bool is_in_traceback = false;  // of Python, whose exception may have several lines, and its name in the first
   while (std::getline(lines, line)) {
-    if (line.find_first_not_of(" \t-") != std::string::npos) last = line;
+    if (line.find_first_not_of(" \t-") == std::string::npos) continue;
+    last = line;
+    if (line.starts_with("Traceback (most recent call last):")) {
+      is_in_traceback = true;
+    } else if (is_in_traceback && line.front() != ' ') {
+      raised = line;
+      is_in_traceback = false;
+    }
   }
-  return last + " (" + log_file + ")";
+  const std::string before = raised.empty() || raised == last ? "" : raised + " ... ";
+  return before + last + " (" + log_file + ")";
 }
 
 std::unique_ptr<Launcher> make_local_launcher() { return std::make_unique<LocalLauncher>(); }

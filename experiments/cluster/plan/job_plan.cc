@@ -1,6 +1,7 @@
 #include "experiments/cluster/plan/job_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -197,9 +198,14 @@ std::string to_text(const JobPlan& plan, const std::string& program) {
   std::size_t host_width = 4;
   for (const ProcessSpec& spec : plan.processes) host_width = std::max(host_width, spec.host.size());
   std::string text = fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", "role", "rank", "host", host_width, "command");
+  const auto doing = [&](const ProcessSpec& spec) {
+    if (!program.empty()) return command_text(plan, spec, program);
+    const std::string script = fmt::format("{}", fmt::join(spec.command, " "));
+    return fmt::format("an actor of the simulated cluster{}", script.empty() ? "" : " with a rank of " + script);
+  };
   for (const ProcessSpec& spec : plan.processes) {
-    text += fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", name_of(spec.role), spec.rank, spec.host, host_width,
-                        program.empty() ? "an actor of the simulated cluster" : command_text(plan, spec, program));
+    text +=
+        fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", name_of(spec.role), spec.rank, spec.host, host_width, doing(spec));
   }
   return text;
 }

@@ -80,6 +80,10 @@ void Console::say(const std::string& text) {
   if (!quiet_) print(printer_.interrupt() + wrapped_prose(printable_lines(text), terminal_columns()) + "\n");
 }
 
+void Console::show(const std::string& line) {
+  if (!quiet_) print(printer_.interrupt() + terminal_line(line) + "\n");
+}
+
 void Console::say_part(const std::string& text) {
   if (!quiet_) print(printer_.interrupt() + printable_lines(text));
 }

@@ -37,6 +37,7 @@ class Console {
   explicit Console(bool quiet = false);
 
   void say(const std::string& text);       // one line or several
+  void show(const std::string& line);      // as a program has printed it
   void say_part(const std::string& text);  // part of a line that the next say() ends
   void draw(const std::string& plots);     // lines of plot_of(), which may have colours
   void warn(const std::string& text);      // to standard error

@@ -97,7 +97,7 @@ void Recorder::on_not_finite(std::int64_t step, const std::string& line) {
   for (RunWatcher* watcher : watchers_) watcher->not_finite(step, line);
 }
 
-void Recorder::on_output(const std::string& line) { console_.say(line); }
+void Recorder::on_output(const std::string& line) { console_.show(line); }
 
 void Recorder::on_report(const std::string& line) { console_.warn(line); }
 

@@ -25,6 +25,7 @@ from syncopate import _job, _ranks
 from syncopate.torch import _watch
 from syncopate.torch._figures_of_others import hear_writers
 from syncopate.torch._launch import Launch, check_sums, refusal
+from syncopate.torch._module_hooks import hook_after_forward, hook_before_forward
 from syncopate.torch._stand_ins import Ddp, stand_in
 
 # What a script may call of an optimizer that has been taken over.
@@ -176,7 +177,7 @@ class Takeover:
             )
         ddp.require_backward_grad_sync = False
         self._ddps.add(ddp)
-        ddp.register_forward_hook(_after_ddp)
+        hook_after_forward(ddp, _after_ddp)
 
     def after_ddp(self, ddp: Any) -> None:
         """Whether its next forward has rank 0's buffers first is as if it made its sums itself."""
@@ -303,7 +304,7 @@ class Takeover:
                     f"Syncopate makes the steps of one optimizer for each; use one optimizer, with groups"
                 )
         if model is not None:
-            model.register_forward_pre_hook(_before_known)
+            hook_before_forward(model, _before_known)
         if not self._has_begun:
             self._take_first(fresh, model, inputs)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Callable
 
 import torch
@@ -46,12 +47,16 @@ class _Node:
         with torch.enable_grad():
             self._node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
         self._handle = self._node.register_hook(lambda *_: hook(parameter))
-        self._parameter = parameter
-        parameter._syncopate_hooks = getattr(parameter, "_syncopate_hooks", 0) + 1
+        self.parameter = parameter
+        _nodes.add(self)
 
     def remove(self) -> None:
         self._handle.remove()
-        self._parameter._syncopate_hooks -= 1
+        _nodes.discard(self)
+
+
+# Not told to the parameter, which would tell whoever loads what a script saves of it.
+_nodes: weakref.WeakSet[_Node] = weakref.WeakSet()
 
 
 def after_gradient(parameter: torch.Tensor, hook: Callable[[torch.Tensor], None]) -> Any:
@@ -80,4 +85,5 @@ def current_node() -> Any:
 
 def is_hooked(parameter: torch.Tensor) -> bool:
     """Whether somebody is called as after_gradient() has it."""
-    return bool(getattr(parameter, "_post_accumulate_grad_hooks", None) or getattr(parameter, "_syncopate_hooks", 0))
+    is_ours = any(node.parameter is parameter for node in _nodes)
+    return is_ours or bool(getattr(parameter, "_post_accumulate_grad_hooks", None))

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, T
 import torch
 
 from syncopate import _core, _ranks
+from syncopate.torch._module_hooks import hook_after_forward, hook_before_forward
 
 _UNKNOWN = math.nan
 # Before torch 2.0, hooks do not see inputs that are passed by name: sy.log(samples=...) says how many there are, then.
@@ -77,8 +78,8 @@ class StepWatch:
         self._finding.remove()
         self._finding = None
         self._model = weakref.ref(model)
-        model.register_forward_pre_hook(_before_forward, **_WITH_NAMED_INPUTS)
-        model.register_forward_hook(_after_forward)
+        hook_before_forward(model, _before_forward, **_WITH_NAMED_INPUTS)
+        hook_after_forward(model, _after_forward)
         self.before_forward(model, inputs, {})
 
     def looks(self) -> bool:

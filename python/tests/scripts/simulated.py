@@ -1,4 +1,4 @@
-"""simulated.py OPTIMIZER [clip|slow|two]: trains a small model for 20 steps, each rank on data of its own."""
+"""simulated.py OPTIMIZER [clip|slow|two|idle]: trains a small model for 20 steps, each rank on data of its own."""
 
 import sys
 import time
@@ -8,11 +8,14 @@ import torch
 import syncopate.torch as sy
 
 sy.init()
-optimizers = {"sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=0.01)}
+optimizers = {"sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01), "adam": lambda p: torch.optim.Adam(p, lr=0.01)}
 torch.manual_seed(sy.seed())
 model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Linear(64, 5))
 make = optimizers[sys.argv[1]]
-optimizer = sy.DistributedOptimizer(make(model.parameters()), model.named_parameters())
+named = list(model.named_parameters())
+if "idle" in sys.argv:  # which no rank uses, so that its weights do not decay
+    named += torch.nn.Linear(20, 5).named_parameters("idle")
+optimizer = sy.DistributedOptimizer(make([parameter for _, parameter in named]), named)
 if "two" in sys.argv:
     other = torch.nn.Linear(2, 2)
     sy.DistributedOptimizer(make(other.parameters()), other.named_parameters())
@@ -33,5 +36,5 @@ for step in range(20):
         mean = sy.allreduce(loss.detach().reshape(1))
         sy.log(loss=mean, accuracy=0.5, epoch=step / 10)
 if sy.rank() == 0:
-    print("digest", sum(p.detach().double().abs().sum().item() for p in model.parameters()), flush=True)
+    print("digest", sum(p.detach().double().abs().sum().item() for _, p in named), flush=True)
 sy.shutdown()

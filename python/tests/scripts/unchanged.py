@@ -8,6 +8,7 @@ the end. Each rank leaves its weights in OUTPUT.RANK.
 """
 
 import contextlib
+import copy
 import os
 import signal
 import sys
@@ -133,6 +134,8 @@ def main(rank, way, kind, steps, output):
             writer.add_scalar("Loss/test", 1 / step, step)
             writer.add_scalar("Accuracy/test", 10.0 * step / steps, step)
     torch.save(model.state_dict(), f"{output}.{rank}")
+    torch.save(trained, f"{output}.whole.{rank}")
+    assert not copy.deepcopy(model)._forward_pre_hooks, "a copy is the script's alone"
     if "lingers" in ways and rank == 0:
         time.sleep(6)
     if "ddp" in ways and "leaves" not in ways:

@@ -66,5 +66,13 @@ TEST(PrintableLines, ShowsWhatWouldDriveATerminal) {
   EXPECT_EQ(printable_lines("one\x1b[2J\ntwo\r\n\xff"), "one\\x1b[2J\ntwo\\r\n\\xff");
 }
 
+TEST(TerminalLine, IsWhatATerminalHasInTheEnd) {
+  EXPECT_EQ(terminal_line("Epoch: [0][1/8]\tTime 1.6\tµ\t|"), "Epoch: [0][1/8] Time 1.6        µ       |");
+  EXPECT_EQ(terminal_line("\x1b[1mEpoch\x1b[0m \x1b[31;1m3\x1b[m"), "Epoch 3");
+  EXPECT_EQ(terminal_line("  10%|#    |\r  20%|##   |\r"), "  20%|##   |");
+  EXPECT_EQ(terminal_line("\x1b[2J\x1b[1"), "\\x1b[2J\\x1b[1") << "nothing else that a terminal would do";
+  EXPECT_EQ(terminal_line(""), "");
+}
+
 }  // namespace
 }  // namespace syncopate

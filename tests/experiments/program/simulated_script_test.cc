@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -145,6 +146,21 @@ TEST_F(SimulatedScript, EndsTheRunWithARankThatHangs) {
   const ProgramEnd end = run.wait();
   EXPECT_EQ(end.exit_code, 6);
   EXPECT_THAT(end.err, AllOf(HasSubstr("rank 1"), HasSubstr("2 s")));
+}
+
+// Not one after the other, each for the time that a wait may take.
+TEST_F(SimulatedScript, EndsTheRunOnceWhereAllRanksHang) {
+  Program run(script(kMeans + Flags{"--workers=8", "--compute=5ms", "--timeout=3"}, "means 10 hang all 3"));
+  const TimePoint begin = SteadyClock().now();
+  EXPECT_EQ(run.wait().exit_code, 6);
+  EXPECT_LT(seconds(SteadyClock().now() - begin), 5 * 3);
+}
+
+TEST_F(SimulatedScript, IsNamedByADryRun) {
+  Program run(script(kWeights + Flags{"--workers=2", "--dry-run"}, "weights 10"));
+  const ProgramEnd end = run.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("an actor of the simulated cluster with a rank of python3 "));
 }
 
 TEST_F(SimulatedScript, NamesTheRankThatDoesNotComeToAnOperationOfAll) {

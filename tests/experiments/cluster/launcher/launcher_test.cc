@@ -326,5 +326,20 @@ TEST(Mpirun, IsForRootOnlyIfRootHasSaidSoTwice) {
   EXPECT_TRUE(check_mpirun_allows(kRoot).ok());
 }
 
+// How Python ends a process whose exception has one line, or several.
+TEST_F(LauncherTest, SaysWhatPythonHasRaisedAndItsLastLine) {
+  const std::string traceback = "Traceback (most recent call last):\n  File \"train.py\", line 3\n    load()\n";
+  const auto words = [this](const std::string& text) {
+    std::ofstream(log_) << text;
+    return last_line_of(log_);
+  };
+  EXPECT_EQ(words("step 3\n" + traceback + "ValueError: no data\n"), "ValueError: no data (" + log_ + ")");
+  EXPECT_EQ(words(traceback + "KeyError: 'a'\n\nDuring handling, another exception occurred:\n\n" + traceback +
+                  "LoadError: it failed\n  (1) first\nsee the documentation\n"),
+            "LoadError: it failed ... see the documentation (" + log_ + ")");
+  EXPECT_EQ(words("step 3\nstep 4\n---\n"), "step 4 (" + log_ + ")");
+  EXPECT_EQ(words(""), "it printed nothing (" + log_ + ")");
+}
+
 }  // namespace
 }  // namespace syncopate::experiments
