@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/finite.h"
 #include "library/fused_update.h"
 #include "library/strategy_exchange.h"
 #include "library/sum_exchange.h"
@@ -116,6 +117,14 @@ void define_exchanges(nb::module_& module) {
         return ranges;
       },
       "tensors"_a, "Where each tensor lies in the arena, in floats: begin and end.");
+
+  module.def(
+      "all_finite",
+      [](Address address, std::size_t count) {
+        const nb::gil_scoped_release unlocked;
+        return all_finite(floats_at(address, count));
+      },
+      "address"_a, "count"_a, "Whether so many floats are all finite numbers.");
 
   nb::class_<GradientExchange>(module, "GradientExchange", "What becomes of a step's gradients.")
       .def(

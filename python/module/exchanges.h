@@ -5,7 +5,7 @@
 
 namespace syncopate::python {
 
-// Adds SumExchange, StrategyExchange, FusedUpdate and ranges_of(). Requires Group and SyncStats.
+// Adds SumExchange, StrategyExchange, FusedUpdate, ranges_of() and all_finite(). Requires Group and SyncStats.
 void define_exchanges(nanobind::module_& module);
 
 }  // namespace syncopate::python
