@@ -87,5 +87,5 @@ def test_what_it_computes_is_timed_where_no_time_is_given(tmp_path):
 
 
 def test_two_optimizers_are_refused(tmp_path):
-    run = Run(tmp_path / "run", "--mode=allreduce", "--workers=2", *SIMULATED, words=["sgd", "two"], code=5)
+    run = Run(tmp_path / "run", "--mode=allreduce", "--workers=2", *SIMULATED, words=["sgd", "two"], code=2)
     assert "one DistributedOptimizer" in run.err

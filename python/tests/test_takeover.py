@@ -85,6 +85,12 @@ def test_allreduce_and_servers_come_to_the_same_bits_and_to_gloos_but_for_roundi
     expect_close(sums, over_gloo(tmp_path, words))
 
 
+@pytest.mark.parametrize("way, what", [("ddp-gathers", "gather in a simulated run"), ("ddp-halves", "a group of 1 of the 2 ranks")])
+def test_what_a_simulated_run_has_not_is_refused_by_name(tmp_path, way, what):
+    refused, _ = run(tmp_path, [*ALLREDUCE, "--cluster=simulated", "--compute=5ms"], [way, "sgd", 4], code=2)
+    assert what in refused.err and "--cluster=real" in refused.err
+
+
 @pytest.mark.parametrize("way", ["alone", "ddp"])
 def test_a_model_that_a_script_saves_is_its_own(tmp_path, way):
     _, output = run(tmp_path, ALLREDUCE, [way, "sgd", 4])

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from syncopate import _core
 from syncopate._ranks import Link
 from syncopate.torch import _watch
+from syncopate.torch._launch import refusal
 from syncopate.torch._operations import Operation, reduced
 from syncopate.torch._work import Work, Works
 
@@ -22,7 +23,7 @@ _FLOAT = 4  # bytes
 
 
 def _refused(what: str) -> ValueError:
-    return ValueError(f"{what} in a simulated run: run the script with --cluster=real")
+    return refusal(f"{what} in a simulated run: run the script with --cluster=real")
 
 
 class SimulatedGroup:

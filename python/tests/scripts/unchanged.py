@@ -1,10 +1,11 @@
 """A script of PyTorch's alone, which knows nothing of Syncopate: plain_ddp.py WAY OPTIMIZER STEPS OUTPUT.
 
 WAY has words, joined by "-": ddp (DistributedDataParallel and a sampler; else a process alone), two (two batches a step under
-no_sync), counts (reduces numbers of other types), clips, schedules, closure, writes (TensorBoard), pair (an optimizer for each half of the model), hook (a communication hook),
-doubles (floats of 64 bits), spawns (its ranks by torch.multiprocessing), leaves (destroys no process group), unseeded. After half of the
-steps: resumes (goes on from its own state_dict), unfreezes, renews (another optimizer). Then rank 1 dies or raises, or rank 0 lingers at
-the end. Each rank leaves its weights in OUTPUT.RANK.
+no_sync), counts (reduces numbers of other types), gathers, halves (a group of one rank), clips, schedules, closure, writes
+(TensorBoard), pair (an optimizer for each half of the model), hook (a communication hook), doubles (floats of 64 bits), spawns (its
+ranks by torch.multiprocessing), leaves (destroys no process group), unseeded. After half of the steps: resumes (goes on from its own
+state_dict), unfreezes, renews (another optimizer). Then rank 1 dies or raises, or rank 0 lingers at the end. Each rank leaves its
+weights in OUTPUT.RANK, and its model in OUTPUT.whole.RANK.
 """
 
 import contextlib
@@ -51,6 +52,10 @@ def main(rank, way, kind, steps, output):
     trained, sampler = model, None
     if "ddp" in ways:
         dist.init_process_group("gloo")
+        if "gathers" in ways:
+            dist.gather_object(rank, [None, None] if rank == 0 else None)
+        if "halves" in ways:
+            dist.new_group([0])
         trained = nn.parallel.DistributedDataParallel(model, find_unused_parameters="unfreezes" in ways)
         sampler = DistributedSampler(data(), shuffle=False)
         if "hook" in ways:
