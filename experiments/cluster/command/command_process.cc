@@ -105,7 +105,7 @@ std::optional<ProcessEnd> CommandProcess::take_end(const Clock& clock) {
   // A shell in front of the program says it by its exit code.
   const bool was_killed = end.signal == SIGKILL || end.exit_code == 128 + SIGKILL;
   end.out_of_memory = was_killed && !child_.is_remote_shell && oom_kills_.explain_one();
-  if (end.has_last_words()) end.last_words = last_line_of(child_.log_file);
+  if (end.has_last_words()) end.last_words = last_words_of(child_.log_file);
   return end;
 }
 

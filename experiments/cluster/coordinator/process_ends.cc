@@ -37,14 +37,14 @@ void ProcessEnds::forgive(Duration absence) {
 
 void ProcessEnds::on_end(const EndedChild& ended) {
   if (!ended.process) {
-    return monitor_.on_carrier_end(runtime_.carried(), ended.end, ended.name, last_line_of(ended.log_file),
+    return monitor_.on_carrier_end(runtime_.carried(), ended.end, ended.name, last_words_of(ended.log_file),
                                    clock_.now());
   }
   const bool ended_well = ended.end.exit_code == 0;
   const Duration patience = ended_well ? std::max(patience_.last_words, patience_.finished) : patience_.last_words;
   if (!ended.end.signal) hear_last_words(*ended.process, patience);
   ProcessEnd end = ended.end;
-  if (end.has_last_words()) end.last_words = last_line_of(ended.log_file);
+  if (end.has_last_words()) end.last_words = last_words_of(ended.log_file);
   monitor_.on_end(*ended.process, end, clock_.now());
 }
 

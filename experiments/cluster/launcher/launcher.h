@@ -87,6 +87,6 @@ void kill_and_reap(std::vector<StartedChild>& children);
 std::string log_name_of(const ProcessSpec& process);
 // Returns the last line in a log that says anything, with the file's name behind it; before it, what Python has raised
 // last, where that is another line.
-std::string last_line_of(const std::string& log_file);
+std::string last_words_of(const std::string& log_file);
 
 }  // namespace syncopate::experiments

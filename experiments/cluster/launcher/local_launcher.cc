@@ -126,7 +126,7 @@ std::string log_name_of(const ProcessSpec& process) {
   return fmt::format("{}-{}.log", name_of(process.role), process.rank);
 }
 
-std::string last_line_of(const std::string& log_file) {
+std::string last_words_of(const std::string& log_file) {
   std::ifstream lines(log_file);
   std::string line, last = "it printed nothing", raised;
   bool is_in_traceback = false;  // of Python, whose exception may have several lines, and its name in the first

@@ -110,7 +110,7 @@ Status ScriptProcesses::check_begins() const {
     return {};
   }
   const bool has_exited = info.si_code == CLD_EXITED;
-  if (has_exited && info.si_status == kNotStarted) return Status::invalid_argument(last_line_of(log_of(0)));
+  if (has_exited && info.si_status == kNotStarted) return Status::invalid_argument(last_words_of(log_of(0)));
   if (!has_exited || info.si_status != 0) return failure_of(0, has_exited ? info.si_status << 8 : info.si_status);
   return Status::invalid_argument(
       fmt::format("{} ended well, and its ranks did not come: a simulated run needs a script that imports torch 2.5 or "
@@ -121,7 +121,7 @@ Status ScriptProcesses::check_begins() const {
 Status ScriptProcesses::failure_of(int rank, int status) const {
   ProcessEnd end = experiments::end_of(status, false);
   if (end.exit_code == 0) return {};
-  if (end.has_last_words()) end.last_words = last_line_of(log_of(rank));
+  if (end.has_last_words()) end.last_words = last_words_of(log_of(rank));
   return Status::peer_lost(fmt::format("rank {} of the script {}", rank, describe(end)));
 }
 

@@ -331,7 +331,7 @@ TEST_F(LauncherTest, SaysWhatPythonHasRaisedAndItsLastLine) {
   const std::string traceback = "Traceback (most recent call last):\n  File \"train.py\", line 3\n    load()\n";
   const auto words = [this](const std::string& text) {
     std::ofstream(log_) << text;
-    return last_line_of(log_);
+    return last_words_of(log_);
   };
   EXPECT_EQ(words("step 3\n" + traceback + "ValueError: no data\n"), "ValueError: no data (" + log_ + ")");
   EXPECT_EQ(words(traceback + "KeyError: 'a'\n\nDuring handling, another exception occurred:\n\n" + traceback +
