@@ -160,3 +160,8 @@ def get_device_name(device=None) -> str:
 
 def empty_cache() -> None:
     """Nothing: memory is used again at once."""
+
+
+def check_order(is_checked: bool) -> bool:
+    """Whether work that does not wait for what it needs is an error from now on, rather than done too early; and was."""
+    return _extension.check_order(is_checked)

@@ -1,12 +1,12 @@
 // A device in software, whose memory the host cannot touch and whose copies are late. It is torch's PrivateUse1.
 //
-// All memory of the device is one file in memory that is mapped twice: what a tensor's data_ptr() names is closed to the
-// host, and kernels of the CPU run on the other mapping. Copies from and to pinned memory are queued on a stream, and run
-// when somebody waits for them. A kernel first runs what its stream has to wait for, then runs at once.
+// Copies from and to pinned memory are queued on a stream, and run when somebody waits for them. Operators are the
+// CPU's, on the other mapping of the device's memory: each first runs what its stream has to wait for, then runs at
+// once.
 
-#include <ATen/autocast_mode.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/op_registration/adaption.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -21,28 +21,23 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <pthread.h>
 #include <pybind11/pybind11.h>
-#include <sys/mman.h>
 #include <torch/library.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
-#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "memory.h"
+#include "queue.h"
 
 namespace software_device {
 
@@ -54,17 +49,32 @@ using c10::Stream;
 using torch::jit::Stack;
 
 constexpr auto kType = c10::DeviceType::PrivateUse1;
-constexpr int kUnset = 0xFF;  // each byte of memory that nobody has written; a NaN in every float type
-constexpr std::size_t kDeviceBytes = std::size_t{16} << 30;  // addresses, not memory
 
-// Held by whoever changes anything below or runs work. Nobody who holds it may ask for Python's lock.
-std::recursive_mutex& lock() {
-  static auto* mutex = new std::recursive_mutex;
-  return *mutex;
-}
-using Locked = std::lock_guard<std::recursive_mutex>;
+std::atomic<bool> forked{false};  // this process has been forked from the one that has the device
 
-std::atomic<bool> forked{false};  // this process shares its memory with the one that has the device
+// Held by whoever looks at queues or memory, or runs work. Python's lock is let go of while one waits for it, since
+// torch may ask for that lock wherever it copies a tensor.
+class Locked {
+ public:
+  Locked() : is_held_(!forked) {
+    if (!is_held_ || mutex().try_lock()) return;
+    std::optional<pybind11::gil_scoped_release> unlocked;
+    if (PyGILState_Check()) unlocked.emplace();
+    mutex().lock();
+  }
+  ~Locked() {
+    if (is_held_) mutex().unlock();
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  static std::recursive_mutex& mutex() {
+    static auto* mutex = new std::recursive_mutex;
+    return *mutex;
+  }
+  const bool is_held_;
+};
 
 DeviceIndex device_count() {
   static const DeviceIndex count = [] {
@@ -74,45 +84,25 @@ DeviceIndex device_count() {
   return count;
 }
 
-// A queue of work, in order. It lives as long as the process.
-class Queue {
- public:
-  void push(std::function<void()> work, bool is_silent = false) { tasks_.push_back({std::move(work), is_silent}), ++pushed_; }
+Memory& memory() {
+  static auto* memory = new Memory(device_count());
+  return *memory;
+}
 
-  // All that has been pushed so far.
-  std::uint64_t end() const { return pushed_; }
-  bool has_run(std::uint64_t end) const { return run_ >= end; }
-  void run() { run(pushed_); }
-  void run(std::uint64_t end) {
-    while (run_ < end || (!tasks_.empty() && tasks_.front().is_silent)) {
-      const Task task = std::move(tasks_.front());
-      tasks_.pop_front();
-      ++run_;
-      task.work();
-    }
-  }
-
-  // Whether it has come that far. One who asks often enough makes it so.
-  bool query(std::uint64_t end) {
-    if (!has_run(end) && ++asked_ % 2 == 0) run(end);
-    return has_run(end);
-  }
-
- private:
-  struct Task {
-    std::function<void()> work;
-    bool is_silent;  // it only holds memory
-  };
-  std::deque<Task> tasks_;
-  std::uint64_t pushed_ = 0, run_ = 0, asked_ = 0;
-};
-
-std::map<c10::StreamId, Queue>& queues_of(DeviceIndex device) {
-  static auto* queues = new std::vector<std::map<c10::StreamId, Queue>>(device_count());
+using Queues = std::map<c10::StreamId, Queue>;
+Queues& queues_of(DeviceIndex device) {
+  static auto* queues = new std::vector<Queues>(device_count());
   return queues->at(device);
 }
 
-Queue& queue_of(const Stream& stream) { return queues_of(stream.device_index())[stream.id()]; }
+Queue& queue_of(DeviceIndex device, c10::StreamId id) {
+  const auto name = [&] { return "stream " + std::to_string(id) + " of software:" + std::to_string(device); };
+  Queues& queues = queues_of(device);
+  const auto found = queues.find(id);
+  return found != queues.end() ? found->second : queues.try_emplace(id, name()).first->second;
+}
+
+Queue& queue_of(const Stream& stream) { return queue_of(stream.device_index(), stream.id()); }
 
 // What each thread has chosen.
 thread_local DeviceIndex current_device = 0;
@@ -125,78 +115,11 @@ Stream current_stream(DeviceIndex device) {
 
 Queue& current_queue(DeviceIndex device) { return queue_of(current_stream(device)); }
 
-// The device's memory: allocations of powers of two, which are used again.
-class Memory {
- public:
-  static Memory& get() {
-    static auto* memory = new Memory;
-    return *memory;
-  }
-
-  char* opened(const void* closed) const { return static_cast<char*>(const_cast<void*>(closed)) + (open_ - closed_); }
-  bool has(const void* closed) const { return closed >= closed_ && closed < closed_ + bytes_; }
-  DeviceIndex device_of(const void* closed) const { return (static_cast<const char*>(closed) - closed_) / kDeviceBytes; }
-
-  char* take(DeviceIndex device, std::size_t bytes) {
-    std::vector<char*>& free = free_[{device, bytes}];
-    if (!free.empty()) {
-      char* const data = free.back();
-      free.pop_back();
-      return data;
-    }
-    std::size_t& used = used_[device];
-    TORCH_CHECK_WITH(OutOfMemoryError, used + bytes <= kDeviceBytes, "The software device has no ", bytes, " bytes");
-    char* const data = closed_ + device * kDeviceBytes + used;
-    used += bytes;
-    std::memset(opened(data), kUnset, bytes);
-    return data;
-  }
-
-  // Whoever still reads it reads NaN.
-  void give_back(char* data, std::size_t bytes) {
-    std::memset(opened(data), kUnset, bytes);
-    free_[{device_of(data), bytes}].push_back(data);
-  }
-
- private:
-  Memory() : bytes_(device_count() * kDeviceBytes) {
-    const int file = memfd_create("software device", MFD_CLOEXEC);
-    TORCH_CHECK(file >= 0 && ftruncate(file, static_cast<off_t>(bytes_)) == 0, "memfd_create: ", std::strerror(errno));
-    closed_ = map(file, PROT_NONE);
-    open_ = map(file, PROT_READ | PROT_WRITE);
-    close(file);
-  }
-  char* map(int file, int protection) const {
-    void* const data = mmap(nullptr, bytes_, protection, MAP_SHARED | MAP_NORESERVE, file, 0);
-    TORCH_CHECK(data != MAP_FAILED, "mmap: ", std::strerror(errno));
-    madvise(data, bytes_, MADV_DONTFORK);
-    return static_cast<char*>(data);
-  }
-
-  std::size_t bytes_;
-  char *closed_, *open_;
-  std::map<std::pair<DeviceIndex, std::size_t>, std::vector<char*>> free_;
-  std::map<DeviceIndex, std::size_t> used_;
-};
-
-// An allocation on the device. It is free once its tensor has gone and the streams that were recorded have come there.
-struct Block {
-  Block(DeviceIndex device, std::size_t asked)
-      : bytes(std::bit_ceil(std::max(asked, std::size_t{64}))), data(Memory::get().take(device, bytes)) {
-    streams.insert(&current_queue(device));
-  }
-  ~Block() { Memory::get().give_back(data, bytes); }
-
-  std::size_t bytes;
-  char* data;
-  std::set<Queue*> streams;
-};
-
 void drop_block(void* context) {
-  if (forked) return;
-  const Locked locked(lock());
+  if (forked) return;  // from the process that it belongs to
+  const Locked locked;
   const std::unique_ptr<std::shared_ptr<Block>> held(static_cast<std::shared_ptr<Block>*>(context));
-  for (Queue* queue : (*held)->streams) {
+  for (Queue* queue : (*held)->queues) {
     if (!queue->has_run(queue->end())) queue->push([block = *held] {}, true);
   }
 }
@@ -206,15 +129,16 @@ struct DeviceAllocator final : c10::Allocator {
     TORCH_CHECK(!forked, "The software device cannot be used in a forked process");
     const Device device(kType, current_device);
     if (bytes == 0) return {nullptr, nullptr, &drop_block, device};
-    const Locked locked(lock());
-    auto* const held = new std::shared_ptr<Block>(std::make_shared<Block>(device.index(), bytes));
+    const Locked locked;
+    auto* const held = new std::shared_ptr<Block>(
+        std::make_shared<Block>(memory(), device.index(), bytes, current_queue(device.index())));
     return {(*held)->data, held, &drop_block, device};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
-    const Locked locked(lock());
-    current_queue(Memory::get().device_of(to)).run();
-    std::memcpy(Memory::get().opened(to), Memory::get().opened(from), bytes);
+    const Locked locked;
+    current_queue(static_cast<DeviceIndex>(memory().device_of(to))).run();
+    std::memcpy(memory().open(to), memory().open(from), bytes);
   }
 };
 
@@ -223,44 +147,22 @@ DeviceAllocator& allocator() {
   return *allocator;
 }
 
-// Host memory that copies may use later. Those that are queued keep it.
-struct Pinned {
-  explicit Pinned(std::size_t bytes) : bytes(bytes), data(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {
-    std::memset(data, kUnset, bytes);
-  }
-  ~Pinned() { std::free(data); }
-
-  static std::map<const void*, Pinned*>& all() {
-    static auto* all = new std::map<const void*, Pinned*>;
-    return *all;
-  }
-  static std::shared_ptr<Pinned> find(const void* data);
-
-  std::size_t bytes;
-  void* data;
-  int reads = 0;  // that are queued
-  std::weak_ptr<Pinned> self;
-};
-
-std::shared_ptr<Pinned> Pinned::find(const void* data) {
-  auto next = all().upper_bound(data);
-  if (data == nullptr || next == all().begin()) return nullptr;
-  Pinned& pinned = *std::prev(next)->second;
-  return data < static_cast<char*>(pinned.data) + pinned.bytes ? pinned.self.lock() : nullptr;
+Block* block_of(const c10::DataPtr& data) {
+  auto* const held = data.cast_context<std::shared_ptr<Block>>(&drop_block);
+  return held ? held->get() : nullptr;
 }
 
 void drop_pinned(void* context) {
-  const Locked locked(lock());
+  const Locked locked;
   const std::unique_ptr<std::shared_ptr<Pinned>> held(static_cast<std::shared_ptr<Pinned>*>(context));
   Pinned::all().erase((*held)->data);
 }
 
 struct PinnedAllocator final : c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) override {
-    const Locked locked(lock());
-    auto* const held = new std::shared_ptr<Pinned>(std::make_shared<Pinned>(std::max(bytes, std::size_t{1})));
-    (*held)->self = *held;
-    Pinned::all()[(*held)->data] = held->get();
+    const Locked locked;
+    auto* const held = new std::shared_ptr<Pinned>(std::make_shared<Pinned>(bytes));
+    Pinned::all()[(*held)->data] = *held;
     return {(*held)->data, held, &drop_pinned, c10::DeviceType::CPU};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -271,7 +173,14 @@ void resize_storage(const c10::Storage& storage, std::size_t bytes) {
   const c10::DeviceGuard guard(storage.device());
   c10::DataPtr data = allocator().allocate(bytes);
   const std::size_t kept = std::min(bytes, storage.nbytes());
-  if (kept > 0) allocator().copy_data(data.get(), storage.data(), kept);
+  if (kept > 0) {
+    const Locked locked;
+    Queue& queue = current_queue(storage.device().index());
+    queue.launch();
+    block_of(storage.data_ptr())->history.enter(queue, 0, kept, false, "A resize");
+    block_of(data)->history.enter(queue, 0, kept, true, "A resize");
+    allocator().copy_data(data.get(), storage.data(), kept);
+  }
   storage.set_data_ptr_noswap(std::move(data));
   storage.set_nbytes(bytes);
 }
@@ -286,11 +195,11 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   DeviceIndex exchangeDevice(DeviceIndex device) const override { return std::exchange(current_device, device); }
   DeviceIndex maybeExchangeDevice(DeviceIndex device) const override { return exchangeDevice(device); }
   Device getDeviceFromPtr(void* data) const override {
-    TORCH_CHECK(Memory::get().has(data), "No memory of the software device");
-    return Device(kType, Memory::get().device_of(data));
+    TORCH_CHECK(memory().has(data), "No memory of the software device");
+    return Device(kType, static_cast<DeviceIndex>(memory().device_of(data)));
   }
   bool isPinnedPtr(const void* data) const override {
-    const Locked locked(lock());
+    const Locked locked;
     return Pinned::find(data) != nullptr;
   }
   c10::Allocator* getPinnedMemoryAllocator() const override {
@@ -311,6 +220,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 struct Event {
   Queue* queue = nullptr;
   std::uint64_t end = 0;
+  Clock clock;
   std::shared_ptr<std::chrono::steady_clock::time_point> time;
 };
 
@@ -330,14 +240,16 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceCapability getDeviceCapability(Device) const override { return {}; }
 
   Stream getStream(Device device) const override { return current_stream(index_of(device)); }
-  Stream getDefaultStream(Device device) const override { return Stream(Stream::DEFAULT, Device(kType, index_of(device))); }
+  Stream getDefaultStream(Device device) const override {
+    return Stream(Stream::DEFAULT, Device(kType, index_of(device)));
+  }
   Stream getNewStream(Device device, int = 0) const override {
-    const Locked locked(lock());
-    auto& queues = queues_of(index_of(device));
-    queues[0];
-    const c10::StreamId id = queues.rbegin()->first + 1;
-    queues[id];
-    return Stream(Stream::UNSAFE, Device(kType, index_of(device)), id);
+    const Locked locked;
+    const DeviceIndex index = index_of(device);
+    queue_of(index, 0);
+    const c10::StreamId id = queues_of(index).rbegin()->first + 1;
+    queue_of(index, id);
+    return Stream(Stream::UNSAFE, Device(kType, index), id);
   }
   Stream getStreamFromGlobalPool(Device device, bool = false) const override { return getNewStream(device); }
   Stream exchangeStream(Stream stream) const override {
@@ -346,25 +258,30 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return before;
   }
   bool queryStream(const Stream& stream) const override {
-    const Locked locked(lock());
+    const Locked locked;
     Queue& queue = queue_of(stream);
-    return queue.query(queue.end());
+    return queue.query(queue.end()) && seen(queue.clock);
   }
   void synchronizeStream(const Stream& stream) const override {
-    const Locked locked(lock());
-    queue_of(stream).run();
+    const Locked locked;
+    Queue& queue = queue_of(stream);
+    queue.run();
+    seen(queue.clock);
   }
   void synchronizeDevice(DeviceIndex device) const override {
-    const Locked locked(lock());
-    for (auto& [_, queue] : queues_of(device < 0 ? current_device : device)) queue.run();
+    const Locked locked;
+    for (auto& [_, queue] : queues_of(device < 0 ? current_device : device)) {
+      queue.run();
+      seen(queue.clock);
+    }
   }
 
   void record(void** event, const Stream& stream, DeviceIndex, c10::EventFlag flag) const override {
-    const Locked locked(lock());
+    const Locked locked;
     if (*event == nullptr) *event = new Event;
     Event& recorded = *static_cast<Event*>(*event);
     Queue& queue = queue_of(stream);
-    recorded = {&queue};
+    recorded = {&queue, 0, queue.clock};
     if (flag == c10::EventFlag::BACKEND_DEFAULT) {
       recorded.time = std::make_shared<std::chrono::steady_clock::time_point>();
       queue.push([time = recorded.time] { *time = std::chrono::steady_clock::now(); });
@@ -372,38 +289,43 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     recorded.end = queue.end();
   }
   void block(void* event, const Stream& stream) const override {
-    const Locked locked(lock());
+    const Locked locked;
     const Event& recorded = *static_cast<Event*>(event);
     Queue& queue = queue_of(stream);
+    queue.clock.join(recorded.clock);
     if (recorded.queue == &queue || recorded.queue->has_run(recorded.end)) return;
     queue.push([other = recorded.queue, end = recorded.end] { other->run(end); });
   }
   bool queryEvent(void* event) const override {
-    const Locked locked(lock());
+    const Locked locked;
     const Event& recorded = *static_cast<Event*>(event);
-    return recorded.queue->query(recorded.end);
+    return recorded.queue->query(recorded.end) && seen(recorded.clock);
   }
   void synchronizeEvent(void* event) const override {
-    const Locked locked(lock());
+    const Locked locked;
     const Event& recorded = *static_cast<Event*>(event);
     recorded.queue->run(recorded.end);
+    seen(recorded.clock);
   }
   void destroyEvent(void* event, DeviceIndex) const noexcept override {
-    const Locked locked(lock());
+    const Locked locked;
     delete static_cast<Event*>(event);
   }
   double elapsedTime(void* from, void* to, DeviceIndex) const override {
-    const Locked locked(lock());
+    const Locked locked;
     return std::chrono::duration<double, std::milli>(*static_cast<Event*>(to)->time - *static_cast<Event*>(from)->time)
         .count();
   }
   void recordDataPtrOnStream(const c10::DataPtr& data, const Stream& stream) const override {
-    const Locked locked(lock());
-    auto* const held = data.cast_context<std::shared_ptr<Block>>(&drop_block);
-    if (held) (*held)->streams.insert(&queue_of(stream));
+    const Locked locked;
+    if (Block* const block = block_of(data)) block->queues.insert(&queue_of(stream));
   }
 
  private:
+  static bool seen(const Clock& clock) {
+    host_clock().join(clock);
+    return true;
+  }
   static DeviceIndex index_of(Device device) { return checked(device).has_index() ? device.index() : current_device; }
   static Device checked(Device device) {
     TORCH_CHECK(device.index() < device_count(), "There is no ", device, ", only ", int{device_count()}, " devices");
@@ -420,7 +342,7 @@ struct Region {
         type(tensor.scalar_type()),
         is_conjugate(tensor.is_conj()),
         is_negative(tensor.is_neg()) {
-    if (tensor.device().type() == kType) data = Memory::get().opened(data);
+    if (tensor.device().type() == kType) data = memory().open(data);
   }
   Tensor tensor() const {
     const Tensor tensor = at::from_blob(data, sizes, strides, at::TensorOptions(type));
@@ -450,34 +372,53 @@ void copy(const Region& from, const Region& to) {
   to.tensor().copy_(from.tensor());
 }
 
+// That the last work of a queue reads or writes a tensor.
+void enter(const Queue& queue, const Tensor& tensor, bool writes, const std::string& what) {
+  const std::size_t size = tensor.itemsize(), offset = tensor.storage_offset();
+  const std::size_t end = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), size, offset);
+  if (Block* const block = block_of(tensor.storage().data_ptr())) {
+    block->history.enter(queue, offset * size, end, writes, what);
+  } else if (const auto pinned = Pinned::find(tensor.storage().data())) {
+    const std::size_t start = static_cast<const char*>(tensor.storage().data()) - pinned->data;
+    pinned->history.enter(queue, start + offset * size, start + end, writes, what);
+  }
+}
+
 Tensor copy_from(const Tensor& source, const Tensor& to, bool non_blocking) {
   TORCH_CHECK(!forked, "The software device cannot be used in a forked process");
   if (to.numel() == 0) return to;
   const Tensor from = source.expand_as(to);
   const Region read(from), write(to);
   const bool is_down = from.device().type() == kType, is_up = to.device().type() == kType;
-  TORCH_CHECK((is_down || from.is_cpu()) && (is_up || to.is_cpu()), "No copy from ", from.device(), " to ", to.device());
-  const Locked locked(lock());
+  TORCH_CHECK((is_down || from.is_cpu()) && (is_up || to.is_cpu()), "No copy from ", from.device(), " to ",
+              to.device());
+  const Locked locked;
   Queue& queue = current_queue((is_down ? from : to).device().index());
+  Queue& other = is_up ? current_queue(to.device().index()) : queue;
   const std::shared_ptr<Pinned> pinned = is_down && is_up ? nullptr : Pinned::find(is_down ? write.data : read.data);
+  queue.clock.join(other.clock);
+  queue.launch();
+  enter(queue, from, false, "A copy");
+  enter(queue, to, true, "A copy");
+  other.clock.join(queue.clock);
   if (non_blocking && pinned && is_down) {
     if (pinned->reads > 0) queue.run();  // of copies before this one, whose source it may be
     write.unset();
     queue.push([read, write, pinned] { copy(read, write); });
   } else if (non_blocking && pinned) {
     ++pinned->reads;
-    queue.push([read, write, pinned] { --pinned->reads, copy(read, write); });
+    queue.push([read, write, pinned] {
+      --pinned->reads;
+      copy(read, write);
+    });
   } else {
     queue.run();
-    if (is_down && is_up) current_queue(to.device().index()).run();
+    other.run();
     copy(read, write);
+    const bool has_waited = is_down ? !is_up : !non_blocking;
+    if (has_waited) host_clock().join(queue.clock);
   }
   return to;
-}
-
-Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
-  to.resize_(from.sizes());
-  return to.copy_(from);
 }
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
@@ -507,9 +448,9 @@ const Tensor& resize(const Tensor& self, at::IntArrayRef sizes, std::optional<at
   if (self.sizes() == sizes && !format) return self;
   const at::MemoryFormat wanted = format.value_or(at::MemoryFormat::Contiguous);
   const c10::DimVector strides =
- wanted == at::MemoryFormat::ChannelsLast     ? c10::DimVector(c10::get_channels_last_strides_2d(sizes))
-                       : wanted == at::MemoryFormat::ChannelsLast3d ? c10::DimVector(c10::get_channels_last_strides_3d(sizes))
-                                                                    : c10::contiguous_strides(sizes);
+      wanted == at::MemoryFormat::ChannelsLast     ? c10::DimVector(c10::get_channels_last_strides_2d(sizes))
+      : wanted == at::MemoryFormat::ChannelsLast3d ? c10::DimVector(c10::get_channels_last_strides_3d(sizes))
+                                                   : c10::contiguous_strides(sizes);
   set_shape(self, sizes, strides, self.storage_offset());
   return self;
 }
@@ -525,8 +466,8 @@ Tensor& set_storage(Tensor& self, c10::Storage source, std::int64_t offset, at::
 
 Tensor& set_nothing(Tensor& self) {
   const c10::DeviceGuard guard(self.device());
-  return set_storage(self, c10::Storage(c10::Storage::use_byte_size_t(), 0, allocator().allocate(0), &allocator(), true),
-                     0, {0}, {});
+  return set_storage(
+      self, c10::Storage(c10::Storage::use_byte_size_t(), 0, allocator().allocate(0), &allocator(), true), 0, {0}, {});
 }
 
 void record_stream(Tensor& self, Stream stream) { Guard().recordDataPtrOnStream(self.storage().data_ptr(), stream); }
@@ -536,14 +477,22 @@ class Kernel {
  public:
   void run(const c10::OperatorHandle& op, Stack* stack) {
     const c10::FunctionSchema& schema = op.schema();
-    const std::size_t count = schema.arguments().size(), first = stack->size() - count;
-    // First, since some of its work needs a device, whether or not a tensor says which.
-    for (std::size_t i = first; i < stack->size(); ++i) enter((*stack)[i], schema.operator_name().name);
-    const DeviceIndex device = device_ ? device_->index() : current_device;
-    const c10::DeviceGuard guard(Device(kType, device));
+    name_ = schema.operator_name().name;
+    const std::size_t first = stack->size() - schema.arguments().size();
+    for (std::size_t i = first; i < stack->size(); ++i) {
+      const c10::AliasInfo* const alias = schema.arguments()[i - first].alias_info();
+      enter((*stack)[i], alias && alias->isWrite());
+    }
+    const c10::DeviceGuard guard(device_.value_or(Device(kType, current_device)));
+    const Locked locked;
+    queue_ = &current_queue(current_device);
     const c10::AliasInfo* const alias = schema.returns().empty() ? nullptr : schema.returns()[0].alias_info();
-    const Locked locked(lock());
-    if (alias == nullptr || alias->isWrite()) current_queue(device).run();
+    const bool is_view = alias && !alias->isWrite();
+    if (!is_view) {
+      queue_->launch();
+      for (const Pair& pair : pairs_) software_device::enter(*queue_, pair.own, pair.writes, name_);
+      queue_->run();
+    }
     const at::AutoDispatchBelowADInplaceOrView below;
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
     for (const Pair& pair : pairs_) take_over_shape(pair);
@@ -554,20 +503,21 @@ class Kernel {
   struct Pair {
     Tensor own, cpu;
     void* data;
+    bool writes;
   };
 
-  void enter(IValue& value, const std::string& name) {
+  void enter(IValue& value, bool writes) {
     if (value.isTensor()) {
-      value = entered(value.toTensor(), name);
+      value = entered(value.toTensor(), writes);
     } else if (value.isTensorList()) {
       c10::List<Tensor> entries;
-      for (const Tensor& tensor : value.toTensorVector()) entries.push_back(entered(tensor, name));
+      for (const Tensor& tensor : value.toTensorVector()) entries.push_back(entered(tensor, writes));
       value = entries;
     } else if (value.isOptionalTensorList()) {  // of indices, which may lie on the host
       c10::List<std::optional<Tensor>> entries;
       for (const std::optional<Tensor>& tensor : value.toOptionalTensorVector()) {
         const bool is_own = tensor && tensor->defined() && tensor->device().type() == kType;
-        entries.push_back(is_own ? std::optional(entered(*tensor, name)) : tensor);
+        entries.push_back(is_own ? std::optional(entered(*tensor, writes)) : tensor);
       }
       value = entries;
     } else if (value.isDevice() && value.toDevice().type() == kType) {
@@ -576,17 +526,21 @@ class Kernel {
     }
   }
 
-  Tensor entered(const Tensor& tensor, const std::string& name) {
+  Tensor entered(const Tensor& tensor, bool writes) {
     if (!tensor.defined()) return tensor;
     if (tensor.device().type() != kType) {
-      TORCH_CHECK(tensor.dim() == 0 || name == "aten::_pack_padded_sequence", name, ": a tensor is on ", tensor.device(),
-                  ", another one on the software device");
+      const bool is_allowed = tensor.dim() == 0 || name_ == "aten::_pack_padded_sequence";  // whose lengths lie there
+      TORCH_CHECK(is_allowed, name_, ": Expected all tensors to be on the same device, but found ", tensor.device(),
+                  " and the software device");
       return tensor;
     }
     if (!device_) device_ = tensor.device();
-    TORCH_CHECK(*device_ == tensor.device(), name, ": one tensor is on ", *device_, ", another one on ", tensor.device());
-    for (const Pair& pair : pairs_) {
-      if (pair.own.is_same(tensor)) return pair.cpu;
+    TORCH_CHECK(*device_ == tensor.device(), name_, ": Expected all tensors to be on the same device, but found ",
+                *device_, " and ", tensor.device());
+    for (Pair& pair : pairs_) {
+      if (!pair.own.is_same(tensor)) continue;
+      pair.writes |= writes;
+      return pair.cpu;
     }
     const Tensor cpu = at::detail::make_tensor<c10::TensorImpl>(
         storage_of(tensor), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
@@ -595,7 +549,7 @@ class Kernel {
     if (tensor.is_conj()) cpu._set_conj(true);
     if (tensor.is_neg()) cpu._set_neg(true);
     if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) impl->set_wrapped_number(true);
-    pairs_.push_back({tensor, cpu, impl->unsafe_storage().mutable_data()});
+    pairs_.push_back({tensor, cpu, impl->unsafe_storage().mutable_data(), writes});
     return cpu;
   }
 
@@ -605,7 +559,7 @@ class Kernel {
     for (const Pair& pair : pairs_) {
       if (pair.own.is_alias_of(tensor)) return pair.cpu.storage();
     }
-    void* const data = storage.data() ? Memory::get().opened(storage.data()) : nullptr;
+    void* const data = storage.data() ? memory().open(storage.data()) : nullptr;
     return c10::Storage(c10::Storage::use_byte_size_t(), storage.nbytes(), c10::DataPtr(data, c10::DeviceType::CPU),
                         c10::GetDefaultCPUAllocator(), true);
   }
@@ -619,7 +573,9 @@ class Kernel {
   }
 
   void leave(IValue& value) const {
-    if (value.isTensor()) {
+    if (value.isScalar() || value.isBool()) {
+      host_clock().join(queue_->clock);
+    } else if (value.isTensor()) {
       value = left(value.toTensor());
     } else if (value.isTensorList()) {
       c10::List<Tensor> entries;
@@ -635,16 +591,21 @@ class Kernel {
     }
     for (const Pair& pair : pairs_) {
       if (!pair.cpu.is_alias_of(cpu) || cpu.storage().data() != pair.data) continue;
-      const Tensor view = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(pair.own.storage()), kKeys, cpu.dtype());
+      const Tensor view =
+          at::detail::make_tensor<c10::TensorImpl>(c10::Storage(pair.own.storage()), kKeys, cpu.dtype());
       view.unsafeGetTensorImpl()->set_sizes_and_strides(cpu.sizes(), cpu.strides(), cpu.storage_offset());
       return view;
     }
     if (cpu.layout() != at::kStrided) return cpu;
-    const Tensor own = at::detail::empty_strided_generic(cpu.sizes(), cpu.strides(), &allocator(), kKeys, cpu.scalar_type());
+    const Tensor own =
+        at::detail::empty_strided_generic(cpu.sizes(), cpu.strides(), &allocator(), kKeys, cpu.scalar_type());
+    software_device::enter(*queue_, own, true, name_);
     if (cpu.numel() > 0) copy(Region(cpu), Region(own));
     return own;
   }
 
+  std::string name_;
+  Queue* queue_ = nullptr;
   std::vector<Pair> pairs_;
   std::optional<Device> device_;
 };
@@ -671,8 +632,8 @@ void convolution_backward(const c10::OperatorHandle&, Stack* stack) {
   run_on_cpu(op, stack);
 }
 
-// Each operator that the CPU has runs as it does there, rather than by others that make it up on a device which lacks it:
-// its results then have the same bits.
+// Each operator that the CPU has runs as it does there, rather than by others that make it up on a device which lacks
+// it: its results then have the same bits.
 void take_over_cpu() {
   constexpr auto key = c10::DispatchKey::PrivateUse1;
   static auto* library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
@@ -686,7 +647,9 @@ void take_over_cpu() {
 
 }  // namespace software_device
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&software_device::run_on_cpu>()); }
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&software_device::run_on_cpu>());
+}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   using namespace software_device;
@@ -701,7 +664,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage", TORCH_FN(static_cast<Tensor& (*)(Tensor&, c10::Storage)>(at::native::set_)));
   m.impl("set_.source_Storage_storage_offset", TORCH_FN(set_storage));
   m.impl("_copy_from", TORCH_FN(copy_from));
-  m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
   m.impl("record_stream", TORCH_FN(record_stream));
   m.impl("convolution_overrideable", torch::CppFunction::makeFromBoxedFunction<&convolution>());
   m.impl("convolution_backward_overrideable", torch::CppFunction::makeFromBoxedFunction<&convolution_backward>());
@@ -711,15 +673,16 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
 TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
 
-// Under torch.autocast, all operators go on as they are, but those that multiply.
+// Under torch.autocast, operators take the types that torch's own lists give them.
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
 
+// clang-format off
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
 #define LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define FULL(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
   AT_FORALL_LOWER_PRECISION_FP(LOWER)
   AT_FORALL_FP32(FULL)
-}
+}  // clang-format on
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using namespace software_device;
@@ -729,10 +692,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   take_over_cpu();
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
   m.def("device_count", [] { return int{device_count()}; });
+  m.def("check_order", [](bool is_checked) { return std::exchange(is_order_checked(), is_checked); });
   m.def("is_forked", [] { return forked.load(); });
   m.def("is_pending", [](DeviceIndex device, c10::StreamId id) {
-    const Locked locked(lock());
-    Queue& queue = queues_of(device)[id];
+    const Locked locked;
+    const Queue& queue = queue_of(device, id);
     return !queue.has_run(queue.end());
   });
 }
