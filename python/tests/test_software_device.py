@@ -6,6 +6,7 @@ import faulthandler
 import io
 import json
 import os
+import queue
 import shutil
 import signal
 import subprocess
@@ -333,6 +334,64 @@ def check_backward_on_another_stream():
     assert len(seen) == 8 and all(device == 1 and thread != threading.get_ident() for device, thread in seen)
 
 
+def check_a_reducer_of_gradients():
+    """Hooks copy gradients to the host on a stream, a thread changes them there and copies them back on another one."""
+    down, up = software.Stream(), software.Stream()
+
+    def train_with(leave_out):
+        torch.manual_seed(5)
+        models = [mlp() for _ in range(2)]
+        models[1].load_state_dict(models[0].state_dict())
+        models[1].to("software")
+        rules = [torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9) for model in models]
+        jobs, events, buffers = queue.SimpleQueue(), queue.SimpleQueue(), {}
+
+        def take(parameter):
+            buffer = buffers.setdefault(parameter, pinned(parameter.shape))
+            if leave_out != "stream":
+                down.wait_stream(software.current_stream())
+            with software.stream(down):
+                buffer.copy_(parameter.grad, non_blocking=True)
+            jobs.put((parameter, buffer, down.record_event()))
+
+        def change():
+            for parameter, buffer, event in iter(jobs.get, None):
+                if leave_out != "event":
+                    event.synchronize()
+                buffer.mul_(2)
+                with software.stream(up):
+                    parameter.grad.copy_(buffer, non_blocking=True)
+                events.put(up.record_event())
+
+        for parameter in models[1].parameters():
+            parameter.register_post_accumulate_grad_hook(take)
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            for _ in range(3):
+                batch = torch.randn(16, 20)
+                models[0](batch).square().sum().mul(2).backward()
+                models[1](batch.to("software")).square().sum().backward()
+                for _ in buffers:
+                    event = events.get(timeout=10)
+                    if leave_out != "wait":
+                        software.current_stream().wait_event(event)
+                for rule in rules:
+                    rule.step()
+                    rule.zero_grad()
+        finally:
+            jobs.put(None)
+            thread.join()
+        return all(torch.equal(own.cpu(), one) for one, own in zip(*(model.state_dict().values() for model in models)))
+
+    assert train_with(None)
+    for leave_out in ("stream", "wait"):
+        assert refused(lambda: train_with(leave_out), text="has not waited for it")
+    with unchecked():
+        assert train_with(None) and train_with("stream")  # whose kernels run at once
+        assert not train_with("wait") and not train_with("event")
+
+
 def check_threads():
     own, targets, errors = torch.arange(1000.0, device="software"), [pinned(1000) for _ in range(4)], []
 
@@ -421,6 +480,8 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def failures():
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 15):
+        pytest.skip("the device is written for PyTorch 2.15")
     if shutil.which("ninja") is None or shutil.which(os.environ.get("CXX", "c++")) is None:
         pytest.skip("no ninja or no compiler to build the device with")
     ended = run(__file__)

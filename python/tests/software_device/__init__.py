@@ -1,8 +1,15 @@
 """A device in software for tests: torch.device("software"), whose memory the host cannot touch and whose copies are late.
 
-register() makes it known to torch, which then has this module as torch.software. What can be done with torch.cuda in these
-tests can be done with it. Whoever forgets to wait reads NaN, and who reads the device's memory on the host dies of SIGSEGV.
-It has SOFTWARE_DEVICES devices, or 2. A process has it as its accelerator for good: tests of other accelerators need another.
+register() makes it known to torch, which then has this module as torch.software, with what tests use of torch.cuda. It has
+SOFTWARE_DEVICES devices, or 2. A process has it as its accelerator for good: other tests need another process.
+
+- Who reads the memory of a tensor of the device on the host dies of SIGSEGV. What nobody has written is NaN.
+- Copies with non_blocking=True from and to pinned memory run when somebody waits for them: for an event, its stream or the
+  device, or by a kernel or a blocking copy on a stream that has to wait. Until then a target on the host is NaN, and a source
+  may still be changed. Nothing runs by itself, and query() makes it run each second time only.
+- Kernels run at once. Work that reads what another stream writes, or writes what it reads, and has not waited for it is a
+  RuntimeError all the same; with check_order(False), or SOFTWARE_ORDER=0 in the environment, it sees what is there.
+- Memory that is freed while another stream uses it is NaN there, unless it was recorded by record_stream().
 """
 
 import pathlib

@@ -23,6 +23,7 @@
 #include <pybind11/pybind11.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -333,7 +334,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 };
 
-// A tensor as a copy sees it: nothing that belongs to torch, since a queue must not have to free it.
+// A tensor as a copy sees it. Who frees it while the copy is queued frees its memory.
 struct Region {
   explicit Region(const Tensor& tensor)
       : data(static_cast<char*>(const_cast<void*>(tensor.const_data_ptr()))),
@@ -357,7 +358,8 @@ struct Region {
     std::vector<std::int64_t> all = sizes, steps = strides;
     const auto width = static_cast<std::int64_t>(c10::elementSize(type));
     for (std::int64_t& step : steps) step *= width;
-    all.push_back(width), steps.push_back(1);
+    all.push_back(width);
+    steps.push_back(1);
     at::from_blob(data, all, steps, at::TensorOptions(at::kByte)).fill_(kUnset);
   }
 
@@ -440,7 +442,7 @@ Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::option
 
 void set_shape(const Tensor& tensor, at::IntArrayRef sizes, at::IntArrayRef strides, std::int64_t offset) {
   const std::size_t bytes = at::detail::computeStorageNbytes(sizes, strides, tensor.itemsize(), offset);
-  if (tensor.numel() >= 0 && bytes > tensor.storage().nbytes()) resize_storage(tensor.storage(), bytes);
+  if (bytes > tensor.storage().nbytes()) resize_storage(tensor.storage(), bytes);
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
 }
 
@@ -573,7 +575,7 @@ class Kernel {
   }
 
   void leave(IValue& value) const {
-    if (value.isScalar() || value.isBool()) {
+    if (value.isScalar()) {  // which the host has waited for
       host_clock().join(queue_->clock);
     } else if (value.isTensor()) {
       value = left(value.toTensor());
@@ -632,8 +634,8 @@ void convolution_backward(const c10::OperatorHandle&, Stack* stack) {
   run_on_cpu(op, stack);
 }
 
-// Each operator that the CPU has runs as it does there, rather than by others that make it up on a device which lacks
-// it: its results then have the same bits.
+// Each operator that the CPU has runs as it does there: torch would make some up from others where a device lacks them,
+// whose results have other bits.
 void take_over_cpu() {
   constexpr auto key = c10::DispatchKey::PrivateUse1;
   static auto* library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
