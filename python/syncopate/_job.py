@@ -38,6 +38,7 @@ class Job:
     linger: float = _LINGER  # longer where others need what this process has started, or where all are to end together
     # By member, what names its host; empty where nobody has asked.
     hosts: List[str] = field(default_factory=list)
+    nccl: Any = None  # what its GPUs sum by, in a tuple; None where nobody has asked
     # Ranks that have no more batches, while others have; and what takes part in the steps of these.
     joined: Tuple[int, ...] = ()
     joiners: List[Callable[[], int]] = field(default_factory=list)

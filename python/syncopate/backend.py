@@ -23,7 +23,7 @@ def register() -> None:
     if _ranks.is_to_become():
         _ranks.become(_import_for_all)
     try:
-        dist.Backend.register_backend(NAME, _connect, devices=["cpu"])
+        dist.Backend.register_backend(NAME, _connect, devices=["cpu", "cuda"])
     except TypeError:  # torch before 2.0
         dist.Backend.register_backend(NAME, _connect)
     is_measured = "SYNCOPATE_STEP_FILE" in os.environ or _ranks.link() is not None

@@ -30,10 +30,11 @@ def wrap(model, rule=torch.optim.SGD, rule_options=None, **options):
 
 
 def test_types_and_places_of_tensors():
-    refused("only torch.float32", wrap, linear().to(torch.bfloat16))
-    refused("only torch.float32", wrap, linear().double())
+    refused("torch.bfloat16 or torch.float16; use .float()", wrap, linear().double())
+    refused("is of torch.bfloat16 on cpu", wrap, linear().to(torch.bfloat16), update="own")
+    refused("and has no values", wrap, torch.nn.Linear(2, 2, device="meta"))
     refused("use .to_dense()", sy.allreduce, torch.ones(2, 2).to_sparse())
-    refused("use .cpu()", sy.allreduce, torch.ones(2, device="meta"))
+    refused("and has no values", sy.allreduce, torch.ones(2, device="meta"))
 
 
 def test_sparse_gradients():

@@ -224,7 +224,7 @@ REFUSED = [
     (ALLREDUCE, "alone-overlaps", "sgd", "two optimizers, SGD and SGD, have the same parameters"),
     (BOTH, "ddp-hook", "sgd", "a communication hook of DistributedDataParallel is allreduce"),
     (BOTH, "ddp-doubles", "sgd", "DistributedDataParallel with parameters of torch.float64 is allreduce"),
-    (ALLREDUCE, "alone-doubles", "sgd", "torch.float64: only torch.float32 can be summed"),
+    (ALLREDUCE, "alone-doubles", "sgd", "torch.float64: must be torch.float32, torch.bfloat16 or torch.float16"),
     ([*ALLREDUCE, "--elastic"], "ddp", "sgd", "DistributedDataParallel cannot go on without a rank"),
     (["--mode=ps", "--workers=3"], "ddp-spawns", "sgd", "torch.multiprocessing.spawn of 2 ranks under 3 workers: use --workers=2"),
 ]

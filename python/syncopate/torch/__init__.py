@@ -20,7 +20,7 @@ from syncopate.torch import elastic
 from syncopate.torch._checkpoint import load_checkpoint, save_checkpoint
 from syncopate.torch._collectives import broadcast_buffers, broadcast_optimizer_state, broadcast_parameters
 from syncopate.torch._compression import Compression
-from syncopate.torch._gloo import gloo_figures
+from syncopate.torch._figures import gloo_figures
 from syncopate.torch._handles import poll, synchronize
 from syncopate.torch._hook import HookState, allreduce_hook
 from syncopate.torch._horovod import (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 
+from syncopate.torch._host_copies import needs_copy
 from syncopate.torch._launch import Launch, refusal
 from syncopate.torch._operations import Average, Operation, Sum
 from syncopate.torch._process_sets import check_process_set
@@ -17,7 +18,7 @@ _PUSHES = ("backward", "step")
 
 
 def check_options(
-    optimizer: Any, mode: str, update: str, push: str, consistency: str, servers: int, passes: int
+    optimizer: Any, mode: str, update: Optional[str], push: str, consistency: str, servers: int, passes: int
 ) -> None:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise ValueError(f"{type(optimizer).__name__} is no torch.optim.Optimizer")
@@ -28,7 +29,7 @@ def check_options(
         )
     if mode not in _MODES:
         raise ValueError(f"mode='{mode}': must be {' or '.join(map(repr, _MODES))}")
-    if update not in _UPDATES:
+    if update is not None and update not in _UPDATES:
         raise ValueError(f"update='{update}': must be {' or '.join(map(repr, _UPDATES))}")
     if mode == "ps" and servers < 1:
         raise ValueError(f"servers={servers}: must be at least 1 under mode='ps'")
@@ -40,6 +41,20 @@ def check_options(
         raise ValueError(f"push='{push}' is for mode='ps': under allreduce step() has what gradients are by then")
     if passes < 1:
         raise ValueError(f"backward_passes_per_step={passes}: must be at least 1")
+
+
+def settled_update(
+    update: Optional[str], mode: str, names: Sequence[str], parameters: Sequence[torch.Tensor]
+) -> str:
+    """Whose update is made, where the script may have said nothing."""
+    copied = next((name for name, each in zip(names, parameters) if needs_copy(each)), None) if mode != "ps" else None
+    if update == "own" and copied is not None:
+        there = parameters[names.index(copied)]
+        raise ValueError(
+            f"update='own' with mode='allreduce', and parameter {copied} is of {there.dtype} on {there.device}: that update is "
+            f"of torch.float32 on the CPU; use update='torch'"
+        )
+    return update or ("own" if copied is None else "torch")
 
 
 def check_horovods(mode: str, op: Operation, predivide: float, num_groups: int, groups: Any, process_set: Any) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from syncopate._job import Job, current
 from syncopate.torch._operations import check_root
-from syncopate.torch._tensors import check_dense, written
+from syncopate.torch._tensors import check_dense, on_host
 
 # Which says that two ranks are in come_together(): no tensor of a script's has it.
 _SIGN = 0.0625 + 2.0**-20
@@ -69,9 +69,10 @@ def _broadcast(named: List[Tuple[str, torch.Tensor]], root: int, what: str) -> N
     _check_same(job, repr([(name, tuple(tensor.shape), str(tensor.dtype)) for name, tensor in named]), root, what)
     with torch.no_grad():
         for _, tensor in named:
-            values = tensor.detach().clone(memory_format=torch.contiguous_format)
+            before = on_host(tensor)
+            values = before.clone()
             _broadcast_bytes(job, values, root, what)
-            if not torch.equal(values, tensor):  # servers are not told of writes, where they have the weights
+            if not torch.equal(values, before):  # servers are not told of writes, where they have the weights
                 tensor.copy_(values)
 
 
@@ -125,4 +126,5 @@ def broadcast_value(send: Callable[[torch.Tensor], None], value: Any, is_root: b
     if is_root:
         return value
     # From a rank of this job. The reader of weights alone knows no numbers before torch 2.
-    return torch.load(io.BytesIO(data.numpy().tobytes()), weights_only=hasattr(torch, "compile"))
+    content = io.BytesIO(data.numpy().tobytes())
+    return torch.load(content, map_location="cpu", weights_only=hasattr(torch, "compile"))

@@ -9,7 +9,10 @@ from typing import Any, Iterator, List, Optional, Sequence
 import torch
 
 from syncopate.torch import _watch
+from syncopate.torch._figures import copied
 from syncopate.torch._health import Health
+from syncopate.torch._host_copies import HostCopies, needs_copy
+from syncopate.torch._nccl import NcclSums
 from syncopate.torch._tensors import after_gradient, check_floats
 
 
@@ -34,6 +37,9 @@ class Exchange:
         self._exchanged = 0  # when the exchange was about to be waited for
         self._stats: Any = None
         self._hooks: List[Any] = []
+        self._given = [False] * len(parameters)  # which have been handed over in this step
+        # Gradients that the core cannot read where they lie; None where there are none.
+        self._copies = HostCopies() if any(map(needs_copy, parameters)) else None
 
     def listen(self) -> None:
         """Takes gradients from now on."""
@@ -74,14 +80,37 @@ class Exchange:
             self.has_begun = True
         if self.makes_dense and gradient.is_sparse:
             gradient = self.parameters[index].grad = gradient.to_dense()
-        if gradient.layout is not torch.strided or gradient.dtype is not torch.float32:
+        if gradient.layout is not torch.strided or needs_copy(gradient):
             check_floats(gradient, f"the gradient of {self.names[index]}")
         if not gradient.is_contiguous():
             gradient = self.parameters[index].grad = gradient.contiguous()
-        if self.health is not None and not is_absent:
-            self.health.look_at(f"step {self.step}", f"the gradient of {self.names[index]}", gradient)
         self.handed_over(index, gradient)
-        self.core.gradient(index, gradient.data_ptr(), gradient.numel(), is_absent)
+        self.bring(index, gradient, is_absent)
+        self._given[index] = True
+
+    def bring(self, index: int, gradient: torch.Tensor, is_absent: bool) -> None:
+        """Gives it to the core, or begins to where that needs a copy."""
+        if isinstance(self.core, NcclSums):
+            if self.health is not None and self.health.stops and not is_absent:
+                self._look_at(index, gradient)
+            self.core.take(index, gradient, is_absent)
+        elif self._copies is None:
+            self._give(index, is_absent, gradient)
+        else:
+            copied.count("gradient", gradient)
+            self._copies.fetch(index, gradient, partial(self._give, index, is_absent))
+
+    def _give(self, index: int, is_absent: bool, values: torch.Tensor) -> None:
+        if self.health is not None and not is_absent:
+            self._look_at(index, values)
+        self.core.gradient(index, values.data_ptr(), values.numel(), is_absent)
+
+    def _look_at(self, index: int, values: torch.Tensor) -> None:
+        self.health.look_at(f"step {self.step}", f"the gradient of {self.names[index]}", values)
+
+    def has(self, index: int) -> bool:
+        """Whether it has been handed over in this step."""
+        return self._given[index]
 
     def handed_over(self, index: int, gradient: torch.Tensor) -> None:
         """It is about to be."""
@@ -90,13 +119,15 @@ class Exchange:
         """What has not been handed over is, with zeros where there is no gradient."""
         self._absent = []
         for index, parameter in enumerate(self.parameters):
-            if self.has_begun and self.core.has(index):
+            if self.has(index):
                 continue
             is_absent = parameter.grad is None
             if is_absent:
                 self._absent.append(index)
                 parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
             self.hand_over(index, parameter.grad, is_absent)
+        if self._copies is not None:
+            self._copies.wait()
         if self._watch is not None:
             self._exchanged = self._watch.exchanged()
 
@@ -111,6 +142,7 @@ class Exchange:
     def finished(self) -> None:
         self.forget_passes()
         self.has_begun = False
+        self._given = [False] * len(self.parameters)
         self.step += 1
 
     @contextlib.contextmanager

@@ -12,14 +12,14 @@ import os
 import re
 import threading
 import time
-from collections import Counter
 from datetime import timedelta
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, List, Optional, Set
 
 import torch
 import torch.distributed as dist
 
 from syncopate.errors import PeerLost, SyncopateError
+from syncopate.torch._figures import gloos
 from syncopate.torch._work import Work, Works, not_in_time, result_of, seconds_of
 
 # Between two looks at whether somebody is lost.
@@ -27,34 +27,6 @@ _LOOK_EVERY = 0.1
 _THREADS = 2  # as many as torch gives to a group of gloo's
 # Ranks whose groups of ours are connected connect theirs of gloo's in so many seconds, or not at all.
 _CONNECTED_WITHIN = 60.0
-
-
-class Figures:
-    """What gloo has had to do in this process, whichever groups it was for."""
-
-    def __init__(self) -> None:
-        self.calls: Counter = Counter()  # by operation
-        self.bytes = 0  # of the tensors that this rank has given, or has had filled
-        self.waited = 0.0  # seconds
-
-    def as_dict(self) -> Dict[str, Any]:
-        return {"calls": dict(self.calls), "bytes": self.bytes, "waited": self.waited}
-
-    def facts(self) -> Dict[str, str]:
-        """For run_experiment; nothing where there was nothing."""
-        if not self.calls:
-            return {}
-        calls = ", ".join(f"{count} {what}" for what, count in self.calls.most_common())
-        return {"gloo": f"{calls}; {self.bytes} bytes, {self.waited:.3f} s waited"}
-
-
-figures = Figures()
-
-
-def gloo_figures() -> Dict[str, Any]:
-    """What of this rank's operations over the backend "syncopate" gloo has done: how many "calls" there were of each, the
-    "bytes" of their tensors on this rank, and the seconds that this rank has "waited" for them."""
-    return figures.as_dict()
 
 
 class Gloo:
@@ -105,8 +77,8 @@ class Gloo:
         if self._group is None:
             raise SyncopateError(f"{what} is done by gloo, which there is not: {self._missing}")
         inner = start(self._group)
-        figures.calls[what] += 1
-        figures.bytes += sum(each.numel() * each.element_size() for each in _dense(tensors))
+        gloos.count(what, tensors)
+        tensors, finish = self.works.landed(tensors, finish)
         work = GlooWork(self, inner, what, tensors, finish, peers)
         with self._lock:
             self._under_way.add(work)
@@ -167,7 +139,7 @@ class GlooWork(Work):
         before = time.monotonic()
         with self._works.waiting():
             self._wait_within(seconds_of(timeout))
-        figures.waited += time.monotonic() - before
+        gloos.waited += time.monotonic() - before
         if self._error is not None:
             raise self._error
         return True
@@ -253,14 +225,6 @@ class GlooWork(Work):
 
 def _nothing() -> None:
     pass
-
-
-def _dense(tensors: Any) -> List[torch.Tensor]:
-    if tensors is None:
-        return []
-    if isinstance(tensors, torch.Tensor):
-        return [tensors] if tensors.layout is torch.strided else []
-    return [each for part in tensors for each in _dense(part)]
 
 
 def _group_of(store: Any, rank: int, size: int, timeout: float, host: str) -> Any:

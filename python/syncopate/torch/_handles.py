@@ -124,7 +124,7 @@ def gather(
     def came() -> Any:
         return finish(
             {
-                member: place[: bytes_of[member]].view(own.dtype).view(torch.Size(shapes[member]))
+                member: place[: bytes_of[member]].view(own.dtype).view(torch.Size(shapes[member])).to(own.device)
                 for member, place in places.items()
                 if place[bytes_of[member]]
             }

@@ -33,7 +33,7 @@ class Health:
         if on_nan not in _ON_NAN:
             raise ValueError(f"on_nan='{on_nan}': must be {', '.join(map(repr, _ON_NAN[:-1]))} or {_ON_NAN[-1]!r}")
         self.skips = on_nan == "skip"
-        self._rank, self._stops, self._is_told = rank, on_nan == "stop", False
+        self._rank, self.stops, self._is_told = rank, on_nan == "stop", False
 
     def look_at(self, when: str, what: str, values: torch.Tensor) -> None:
         if self._is_told:
@@ -42,7 +42,7 @@ class Health:
         if value is None:
             return
         line = f"{when}: on rank {self._rank} {what} is {value}"
-        if self._stops:
+        if self.stops:
             raise FloatingPointError(f"{line}; on_nan='stop' keeps it from other ranks")
         self._is_told = True
         warnings.warn(f"{line}, and goes to all ranks; this is said once", RuntimeWarning, stacklevel=2)

@@ -2,12 +2,18 @@
 
 # Annotations are left out where DistributedDataParallel compares them with its own types.
 
+from functools import partial
+
 import torch
+import torch.distributed as dist
 
 from syncopate._job import current
 from syncopate.torch import _watch
-from syncopate.torch._launch import check_sums
+from syncopate.torch._figures import copied, nccls
 from syncopate.torch._health import Health
+from syncopate.torch._host_copies import HostCopies, needs_copy
+from syncopate.torch._launch import check_sums
+from syncopate.torch._nccl import job_group
 from syncopate.torch._tensors import check_floats
 
 
@@ -24,7 +30,8 @@ class HookState:
         check_sums("the hook of DistributedDataParallel")
         self._health = Health(self._job.rank)
         self._steps = 0
-        self._under_way = []  # (future, buffer, ticket) of this step's buckets
+        self._under_way = []  # of this step's buckets
+        self._copies = HostCopies()
         self._watch = _watch.current()
         if self._watch is not None:
             self._watch.watch_sums()
@@ -38,18 +45,60 @@ def allreduce_hook(state, bucket):
     """
     buffer = bucket.buffer()
     check_floats(buffer, "the gradient")
-    state._health.look_at(f"step {state._steps}", f"the gradient in bucket {bucket.index()}", buffer)
-    communicator = state._job.communicator
-    future = torch.futures.Future()
-    ticket = communicator.sum([(buffer.data_ptr(), buffer.numel())], 1.0 / state._job.size, buffer)
-    state._under_way.append((future, buffer, ticket))
+    group = job_group(state._job) if buffer.is_cuda else None
+    if group is not None:
+        return _by_nccl(state, group, buffer, bucket.is_last())
+    begun = _Bucket(bucket.index(), buffer)
+    state._under_way.append(begun)
+    if begun.is_copied:
+        copied.count("all_reduce", buffer)
+        state._copies.fetch(begun.index, buffer, partial(_begin, state, begun))
+    else:
+        _begin(state, begun, buffer)
     if bucket.is_last():
+        _finish(state)
+    return begun.future
+
+
+def _by_nccl(state, group, buffer, is_last):
+    """The device waits for it, and no thread of this process."""
+    options = dist.AllreduceOptions()
+    options.reduceOp = dist.ReduceOp.AVG
+    work = group.allreduce([buffer], options)
+    nccls.count("all_reduce", buffer)
+    if is_last:
         state._steps += 1
-        under_way, state._under_way = state._under_way, []
-        begin = state._watch and state._watch.waits(in_backward=True)
-        for each, values, its_ticket in under_way:
-            communicator.wait(its_ticket, "exchanging gradients")
-            each.set_result(values)
         if state._watch is not None:
-            state._watch.waited(begin, communicator)
-    return future
+            state._watch.waited(state._watch.waits(in_backward=True), state._job.communicator)
+    return work.get_future().then(lambda future: future.value()[0])
+
+
+class _Bucket:
+    """One whose sum has been asked for."""
+
+    def __init__(self, index, buffer):
+        self.index, self.buffer = index, buffer
+        self.is_copied = needs_copy(buffer)
+        self.future = torch.futures.Future() if buffer.is_cpu else torch.futures.Future(devices=[buffer.device])
+        self.ticket = 0
+
+
+def _begin(state, bucket, values):
+    state._health.look_at(f"step {state._steps}", f"the gradient in bucket {bucket.index}", values)
+    place = (values.data_ptr(), values.numel())
+    bucket.ticket = state._job.communicator.sum([place], 1.0 / state._job.size, values)
+
+
+def _finish(state):
+    under_way, state._under_way = state._under_way, []
+    communicator = state._job.communicator
+    state._copies.wait()
+    state._steps += 1
+    begin = state._watch and state._watch.waits(in_backward=True)
+    for bucket in under_way:
+        communicator.wait(bucket.ticket, "exchanging gradients")
+        if bucket.is_copied:
+            state._copies.give([(bucket.index, bucket.buffer)])
+        bucket.future.set_result(bucket.buffer)
+    if state._watch is not None:
+        state._watch.waited(begin, communicator)

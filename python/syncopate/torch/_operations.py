@@ -53,8 +53,9 @@ def operation_of(op: Any, average: Any = None) -> Operation:
 
 
 def _landing(tensor: torch.Tensor, result: torch.Tensor) -> Tuple[torch.Tensor, Callable[[], torch.Tensor]]:
-    """Contiguous memory with the tensor's values, and what brings it into `result`, of its shape, or itself."""
-    place = result.detach() if result.is_contiguous() else torch.empty(result.shape, dtype=result.dtype)
+    """Contiguous memory of the host with the tensor's values, and what brings it into `result`, of its shape, or itself."""
+    is_there = result.is_cpu and result.is_contiguous()
+    place = result.detach() if is_there else torch.empty(result.shape, dtype=result.dtype)
     if place.data_ptr() != tensor.data_ptr():
         place.copy_(tensor.detach())
 
@@ -131,7 +132,7 @@ def allreduce_async(
 ) -> Handle:
     """allreduce() that has begun. The tensor must stay as it is until the handle is synchronized."""
     job, what = job_of("allreduce()", process_set), text_of("allreduce", name)
-    result = torch.empty(tensor.shape, dtype=tensor.dtype)
+    result = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     return _reduce(job, what, tensor, operation_of(op, average), prescale_factor, postscale_factor, result)
 
 
@@ -425,7 +426,7 @@ def broadcast_async(
     tensor: torch.Tensor, root_rank: int, name: Optional[str] = None, process_set: Any = global_process_set
 ) -> Handle:
     """broadcast() that has begun."""
-    result = torch.empty(tensor.shape, dtype=tensor.dtype)
+    result = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     return _broadcast(tensor, root_rank, name, process_set, result)
 
 

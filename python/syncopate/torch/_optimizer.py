@@ -10,7 +10,7 @@ import torch
 
 from syncopate._job import current
 from syncopate.torch import _watch
-from syncopate.torch._arguments import check_horovods, check_options, trained
+from syncopate.torch._arguments import check_horovods, check_options, settled_update, trained
 from syncopate.torch._compression import Compression, codec_of
 from syncopate.torch._health import Health, check_skips
 from syncopate.torch._launch import settled
@@ -40,7 +40,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
                       holds of the other options that are None
     update            "own": Syncopate makes the update, in one pass over the weights (SGD, Adam, AdamW,
                       Adagrad, RMSprop, Adadelta, Adamax, RAdam, sy.LARS, sy.LAMB). "torch": `optimizer` itself does;
-                      under ps in servers that are Python processes, tensor by tensor
+                      under ps in servers that are Python processes, tensor by tensor. None: "own"; under allreduce
+                      "torch" where a parameter is on a device or not of float32
     consistency       under ps: "sync" (None), "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
     servers           under ps: the number of servers, which the lowest rank of each host starts in turn, and which end with
                       it; None: 1
@@ -83,7 +84,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
         *,
         mode: Optional[str] = None,
         consistency: Optional[str] = None,
-        update: str = "own",
+        update: Optional[str] = None,
         push: str = "backward",
         compress: Optional[str] = None,
         on_nan: str = "go-on",
@@ -106,6 +107,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         servers = settled("servers", servers, asked and asked.servers, 1)
         check_horovods(mode, op, gradient_predivide_factor, num_groups, groups, process_set)
         check_options(optimizer, mode, update, push, consistency, servers, backward_passes_per_step)
+        names, parameters = trained(optimizer, named_parameters)
+        update = settled_update(update, mode, names, parameters)
         health = Health(job.rank, on_nan)
         if health.skips:
             check_skips(mode, compress)
@@ -125,7 +128,6 @@ class DistributedOptimizer(torch.optim.Optimizer):
                 held()
 
         self._job = job
-        names, parameters = trained(optimizer, named_parameters)
         options = {"bucket_bytes": str(int(bucket_mb * (1 << 20))), "compress": compress}
         if job.membership is not None:
             options["elastic"] = "1"

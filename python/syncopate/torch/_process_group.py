@@ -7,6 +7,7 @@ import os
 import sys
 import weakref
 from datetime import timedelta
+from functools import partial
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import torch
@@ -14,11 +15,13 @@ import torch.distributed as dist
 
 from syncopate import _core, _job, _ranks, backend
 from syncopate.torch import _takeover, _watch
-from syncopate.torch._gloo import Gloo, figures
+from syncopate.torch._devices import on_devices
+from syncopate.torch._gloo import Gloo
 from syncopate.torch._health import Health
 from syncopate.torch._launch import Launch
+from syncopate.torch._nccl import group_of, settle
 from syncopate.torch._ranks_apart import SHUTDOWN, RanksApart
-from syncopate.torch._rendezvous import StoreRendezvous
+from syncopate.torch._rendezvous import StoreRendezvous, this_host
 from syncopate.torch._simulated import SimulatedGloo
 from syncopate.torch._tensors import written
 from syncopate.torch._torch_side import make_known, untraced
@@ -26,8 +29,9 @@ from syncopate.torch._work import Work, Works
 
 
 class SyncopateGroup(dist.ProcessGroup):
-    """Tensors are on the CPU. What data-parallel training spends its time in is ours: sums and means of floats of 32 bits,
-    broadcast, all_gather, barrier. All else is gloo's."""
+    """What data-parallel training spends its time in is ours: sums and means of floats of 32 bits, broadcast, all_gather,
+    barrier. All else is gloo's. Tensors on GPUs are NCCL's where each rank has a GPU of its own, and else go by way of host
+    memory."""
 
     def __init__(self, store: Any, rank: int, size: int, timeout: Any) -> None:
         super().__init__(rank, size)
@@ -41,14 +45,16 @@ class SyncopateGroup(dist.ProcessGroup):
         self._group = _job.join(rank, size, wire, seconds, rendezvous, shape, tracer=tracer)
         self._communicator = _job.communicator_of(self._group, "backend")
         self._apart = RanksApart(rendezvous.store, rank, size, self._group)
-        self._works = Works(self._communicator, self._apart.explained)
-        weakref.finalize(self, self._works.close)  # at exit, too, where nobody has destroyed the group
+        self.works = Works(self._communicator, self._apart.explained)
+        weakref.finalize(self, self.works.close)  # at exit, too, where nobody has destroyed the group
         self._store, self._monitored = rendezvous.store, 0
         self._gloo = self._make_gloo(seconds)
+        self._nccl: Any = None
         self._health, self._sums = Health(rank), 0
         self._is_open = True
         self._pid = os.getpid()
         self._name = ""
+        self._has_nccl = _ranks.link() is None and not settle(this_host(), partial(self._group.exchange, "gpus"))
         make_known(self)
 
     def size(self):
@@ -72,9 +78,17 @@ class SyncopateGroup(dist.ProcessGroup):
 
     def _make_gloo(self, seconds: float) -> Any:
         if _ranks.link() is not None:
-            return SimulatedGloo(self._communicator, self._rank, self._size, self._works)
+            return SimulatedGloo(self._communicator, self._rank, self._size, self.works)
         host, losses = self._group.address or "127.0.0.1", self._group.losses
-        return Gloo(self._store, self._rank, self._size, seconds, host, losses, self._apart.explained, self._works)
+        return Gloo(self._store, self._rank, self._size, seconds, host, losses, self._apart.explained, self.works)
+
+    def nccl(self, device: torch.device) -> Any:
+        """A group of NCCL's beside this one; None where ranks have no GPUs of their own. All ranks ask for it at once."""
+        if device.type != "cuda":
+            return None
+        if self._nccl is None and self._has_nccl:
+            self._nccl = group_of(self._store, self._rank, self._size, self._group.timeout)
+        return self._nccl
 
     # What it does. Each returns work that may be waited for later; all ranks ask for the same, in the same order.
 
@@ -135,7 +149,7 @@ class SyncopateGroup(dist.ProcessGroup):
         _check(tensors, "broadcast")
         flat = [_contiguous(tensor) for tensor in tensors]
         start = lambda: [self._send(each, opts.rootRank) for each in flat][-1]
-        return self._works.begin("broadcast", tensors, start, lambda: _put_back(flat, tensors))
+        return self.works.begin("broadcast", tensors, start, lambda: _put_back(flat, tensors))
 
     def allgather(self, output_tensors, input_tensors, opts=None):
         return self._gather("all_gather", output_tensors, input_tensors)
@@ -277,7 +291,9 @@ class SyncopateGroup(dist.ProcessGroup):
     def _close(self, why: str) -> None:
         self._apart.end(why)
         self._gloo.close(why)
-        self._works.close()
+        self.works.close()
+        if self._nccl is not None:
+            self._nccl.abort()
 
     # Pieces of these.
 
@@ -288,7 +304,7 @@ class SyncopateGroup(dist.ProcessGroup):
         if all(each.dtype is torch.float32 for each in flat) and (is_mean or op == dist.ReduceOp.SUM):
             parts = [(each.data_ptr(), each.numel()) for each in flat]
             scale = 1.0 / self._size if is_mean else 1.0
-            return self._works.begin(what, tensors, lambda: self._communicator.sum(parts, scale, flat), finish)
+            return self.works.begin(what, tensors, lambda: self._communicator.sum(parts, scale, flat), finish)
         reduction = _Reduction(op, flat, self._size)
         is_one = len(flat) == 1
         options = _options("Allreduce" if is_one else "AllreduceCoalesced", reduceOp=reduction.op)
@@ -329,10 +345,10 @@ class SyncopateGroup(dist.ProcessGroup):
                 _put_back(of_ranks, given)
 
         start = lambda: [self._send_all(of_ranks) for of_ranks in flat][-1]
-        return self._works.begin(what, outputs, start, finish)
+        return self.works.begin(what, outputs, start, finish)
 
     def _barrier(self, what: str) -> Work:
-        return self._works.begin(what, [], self._communicator.barrier, _nothing)
+        return self.works.begin(what, [], self._communicator.barrier, _nothing)
 
     def _send(self, tensor: torch.Tensor, root: int) -> int:
         size = tensor.numel() * tensor.element_size()
@@ -356,19 +372,32 @@ class SyncopateGroup(dist.ProcessGroup):
         return list(tensor.detach().view(self._size, -1).unbind(0))
 
 
-# Names that the same operations have had in other versions of torch.
-for _name, _other in {
-    "all_gather_single": "_allgather_base",
-    "allgather_into_tensor_coalesced": "all_gather_single_coalesced",
-    "reduce_scatter_single": "_reduce_scatter_base",
-    "reduce_scatter_tensor_coalesced": "reduce_scatter_single_coalesced",
-    "all_to_all_single": "alltoall_base",
-}.items():
-    setattr(SyncopateGroup, _name, getattr(SyncopateGroup, _other))
-
-
-for _name in "allreduce reduce reduce_scatter broadcast allgather gather scatter alltoall send recv recv_anysource barrier".split():
-    setattr(SyncopateGroup, _name, untraced(getattr(SyncopateGroup, _name)))
+# Operations, and the names that the same have in other versions of torch.
+_OPERATIONS_OF_TENSORS = {
+    "allreduce": "",
+    "allreduce_coalesced": "",
+    "reduce": "",
+    "reduce_scatter": "",
+    "_reduce_scatter_base": "reduce_scatter_single",
+    "reduce_scatter_single_coalesced": "reduce_scatter_tensor_coalesced",
+    "broadcast": "",
+    "allgather": "",
+    "allgather_coalesced": "",
+    "_allgather_base": "all_gather_single",
+    "all_gather_single_coalesced": "allgather_into_tensor_coalesced",
+    "gather": "",
+    "scatter": "",
+    "alltoall": "",
+    "alltoall_base": "all_to_all_single",
+    "send": "",
+    "recv": "",
+    "recv_anysource": "",
+}
+for _name, _other in _OPERATIONS_OF_TENSORS.items():
+    _names = [_name, _other] if _other else [_name]
+    for _each in _names:
+        setattr(SyncopateGroup, _each, untraced(on_devices(getattr(SyncopateGroup, _name), _names)))
+SyncopateGroup.barrier = untraced(SyncopateGroup.barrier)
 
 
 def watched(launch: Launch) -> Optional[_core.Tracer]:
@@ -380,7 +409,6 @@ def watched(launch: Launch) -> Optional[_core.Tracer]:
         atexit.register(_watch.end)
     if _watch.current() is not None:
         _watch.current().watch_sums()
-        _watch.current().facts = figures.facts
     return tracer
 
 
@@ -398,10 +426,10 @@ def _op_of(opts: Any) -> Any:
 
 def _check(tensors: Sequence[torch.Tensor], what: str) -> None:
     for tensor in tensors:
-        if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+        if tensor.layout is not torch.strided or tensor.is_meta:
             raise ValueError(
-                f"{what} of a tensor that is {tensor.layout} on {tensor.device}: the backend 'syncopate' moves dense tensors "
-                f"on the CPU; use gloo for others"
+                f"{what} of a tensor that is {tensor.layout} on {tensor.device}: the backend 'syncopate' moves dense tensors; use "
+                f"gloo for others"
             )
 
 

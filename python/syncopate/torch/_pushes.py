@@ -12,9 +12,11 @@ from syncopate._servers import Servers
 from syncopate.torch._agreement import Agreement
 from syncopate.torch._collectives import broadcast_value, come_together
 from syncopate.torch._exchange import Exchange
+from syncopate.torch._host_copies import needs_copy
 from syncopate.torch._memories import Memories
 from syncopate.torch._own_update import Rule
 from syncopate.torch._server import command_of
+from syncopate.torch._tensors import on_host
 from syncopate.torch._weights import ExchangedWeights
 
 _OTHERWISE = "use mode='allreduce', or push='step', by which each rank's gradients go to the servers as they are in step()"
@@ -49,6 +51,7 @@ class Pushes(Exchange):
         self._has_loaded = False  # this rank, a state that servers do not have
         servers_update = not options["consistency"].startswith(("local-sgd", "easgd"))
         self._weights = ExchangedWeights(names, parameters, servers_update)
+        self._handed = [(0, 0)] * len(parameters)  # where each gradient lay when it was handed over, and its version
         super().__init__(names, parameters, passes_a_step)
         self.sends_in_backward = push == "backward"
         self._connect()
@@ -126,6 +129,9 @@ class Pushes(Exchange):
         self._rates = [float(group["lr"]) for group in self._optimizer.param_groups]
         self.core.begin_step(self._rule.rate(self._optimizer.param_groups))
 
+    def handed_over(self, index: int, gradient: torch.Tensor) -> None:
+        self._handed[index] = (gradient.data_ptr(), gradient._version)
+
     def synchronize(self) -> None:
         raise ValueError(
             "synchronize() with mode='ps', where gradients are each rank's own and servers sum and update in one: use "
@@ -152,18 +158,19 @@ class Pushes(Exchange):
                     f"on their way with it: change it before backward() or after step()"
                 )
         for index, parameter in enumerate(self.parameters):
-            if not self.core.has(index):
-                continue
-            gradient = parameter.grad
-            if (
-                gradient is None
-                or not gradient.is_contiguous()
-                or not self.core.has_same(index, gradient.data_ptr(), gradient.numel())
-            ):
+            if self.has(index) and not self._is_same(index, parameter.grad):
                 raise RuntimeError(
                     f"the gradient of {self.names[index]} was changed between backward() and step(), and has gone to the "
                     f"servers as backward() has left it: {_OTHERWISE}"
                 )
+
+    def _is_same(self, index: int, gradient: Optional[torch.Tensor]) -> bool:
+        """Whether it is what was handed over. Of one on a device writes are found, but not those to .data."""
+        if gradient is None or not gradient.is_contiguous():
+            return False
+        if needs_copy(gradient):
+            return (gradient.data_ptr(), gradient._version) == self._handed[index]
+        return self.core.has_same(index, gradient.data_ptr(), gradient.numel())
 
     def check_zero_grad(self) -> None:
         if self.has_begun:
@@ -224,7 +231,9 @@ class Pushes(Exchange):
             self._optimizer.load_state_dict(state)
             self._on_loaded()
             for parameter in self.parameters:
-                send(parameter.detach())
+                values = on_host(parameter)
+                send(values)
+                parameter.detach().copy_(values)
             self._begin_anew()
             return
         for group, roots in zip(self._optimizer.param_groups, state["param_groups"]):

@@ -73,7 +73,7 @@ def _rendezvous(rank: int, size: int, number: int, timeout: float) -> StoreRende
     return StoreRendezvous(_store, f"syncopate/{job}/{restart}/{number}")
 
 
-def _host() -> str:
+def this_host() -> str:
     """What the processes of one host have in common, and those of no other."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         return f"{file.read().strip()} {os.readlink('/proc/self/ns/net')}"
@@ -122,6 +122,6 @@ def init(
         elastic=settled("elastic", elastic, launch.elastic if launch else None, False),
     )
     job = _job.current("init()")
-    job.hosts = job.group.exchange("hosts", _host())
+    job.hosts = job.group.exchange("hosts", this_host())
     if _watch.current() is None:  # else the backend has begun it
         _watch.begin(launch.step_file if launch else None, job.tracer)

@@ -15,7 +15,8 @@ from syncopate.torch._agreement import Agreement
 from syncopate.torch._collectives import broadcast_value, come_together
 from syncopate.torch._exchange import Exchange
 from syncopate.torch._health import not_finite
-from syncopate.torch._tensors import at_end_of_backward, current_node, graph_task, written
+from syncopate.torch._nccl import NcclSums, job_group
+from syncopate.torch._tensors import at_end_of_backward, current_node, graph_task, on_host
 
 
 class Sums(Exchange):
@@ -40,7 +41,8 @@ class Sums(Exchange):
         self._tensors = [(name, list(p.shape) or [1]) for name, p in zip(names, parameters)]
         self._is_elastic = job.membership is not None
         self._agreement = Agreement(optimizer)
-        alike = {**options, "backward_passes_per_step": str(passes_a_step)}
+        devices = sorted({parameter.device.type for parameter in parameters})
+        alike = {**options, "backward_passes_per_step": str(passes_a_step), "device": " and ".join(devices)}
         job.group.agree(self._name, {**alike, **self._agreement.texts()})
         super().__init__(names, parameters, passes_a_step)
         self.core = self._connect()
@@ -61,11 +63,20 @@ class Sums(Exchange):
         self.listen()
 
     def _connect(self) -> Any:
+        if self._group_of_gpus() is not None:
+            self._copies = None
+            sizes = [p.numel() * p.element_size() for p in self.parameters]
+            return NcclSums(self._job, self._group_of_gpus(), sizes, self._bucket_bytes, self._averages)
         if _ranks.link() is not None:
             return self._simulated()
         return _core.SumExchange.connect(
             self._job.group, self._name, self._tensors, self._bucket_bytes, self._compress, self._is_elastic, self._averages
         )
+
+    def _group_of_gpus(self) -> Any:
+        """What sums gradients where they lie, if anything does."""
+        are_there = self._compress == "none" and all(parameter.is_cuda for parameter in self.parameters)
+        return job_group(self._job) if are_there else None
 
     def _simulated(self) -> Any:
         from syncopate.torch._simulated import SimulatedExchange, _refused
@@ -91,11 +102,11 @@ class Sums(Exchange):
         """Gives the root's weights and what its optimizer remembers to those that take them; send() is an operation of all
         ranks."""
         for parameter in self.parameters:
-            before = parameter.detach().clone()
-            values = parameter.detach() if is_root or takes else before
+            before = on_host(parameter)
+            values = before if is_root else before.clone()
             send(values)
             if takes and not is_root and not torch.equal(values, before):  # a forward may be under way, with the same weights
-                written(parameter)
+                parameter.detach().copy_(values)
         with self._update.remembered():
             state = self._optimizer.state_dict() if is_root and self._optimizer.state else None
         state = broadcast_value(send, state, is_root)
@@ -135,7 +146,7 @@ class Sums(Exchange):
         self._queued = -1
         if current_node() is not None:  # within another: that of a checkpoint
             self._lacks_end = True
-            if self.has_begun and all(map(self.core.has, range(len(self.parameters)))):
+            if all(map(self.has, range(len(self.parameters)))):
                 self.finish()
             return
         self._lacks_end = False
@@ -149,6 +160,8 @@ class Sums(Exchange):
         stats = self._wait()
         if stats is not None:  # of all since the last step
             self._stats = stats if self._stats is None else self._stats.plus(stats)
+        if self._copies is not None and not self._is_given:
+            self._copies.give((index, p.grad) for index, p in enumerate(self.parameters) if p.grad is not None)
         for index in set(self._absent).intersection(self.core.absent_everywhere() if not self._is_given else ()):
             self.parameters[index].grad = None
         for index, gradient in enumerate(self._under_way):
@@ -238,9 +251,10 @@ class Sums(Exchange):
     def spread_state(self, send: Callable[[torch.Tensor], None], is_root: bool) -> None:
         """Gives all ranks the root's weights, what its optimizer remembers, and its rates."""
         for parameter in self.parameters:
-            send(parameter.detach())
+            values = on_host(parameter)
+            send(values)
             if not is_root:
-                written(parameter)
+                parameter.detach().copy_(values)
         state = broadcast_value(send, self.state_dict() if is_root else None, is_root)
         if not is_root:
             self._load(state)
@@ -280,7 +294,7 @@ class Sums(Exchange):
         """Connects those that are left anew. Who has not finished the last exchange, which another has, is given what it
         has led to there; else what has been handed over in this one is again."""
         job, before = self._job, self.core
-        mine = [i for i in range(len(self.parameters)) if self.has_begun and before.has(i)]
+        mine = [i for i in range(len(self.parameters)) if self.has(i)]
         self.core = self._connect()
         own = f"{self.step} {int(self._has_update_due)}"
         others = job.group.exchange(f"{self._name}/steps", own)
@@ -296,7 +310,9 @@ class Sums(Exchange):
         for index in mine:
             gradient = self.parameters[index].grad
             gradient.copy_(self._kept[index])
-            self.core.gradient(index, gradient.data_ptr(), gradient.numel(), index in self._absent)
+            self.bring(index, gradient, index in self._absent)
+        if self._copies is not None:
+            self._copies.wait()
 
     def _take(self, giver: int, is_behind: bool, is_made: bool) -> None:
         communicator = self._job.communicator

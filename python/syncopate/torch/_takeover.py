@@ -23,10 +23,13 @@ import torch.distributed as dist
 
 from syncopate import _job, _ranks
 from syncopate.torch import _watch
+from syncopate.torch._figures import facts
 from syncopate.torch._figures_of_others import hear_writers
+from syncopate.torch._host_copies import needs_copy
 from syncopate.torch._launch import Launch, check_sums, refusal
 from syncopate.torch._module_hooks import hook_after_forward, hook_before_forward
 from syncopate.torch._stand_ins import Ddp, stand_in
+from syncopate.torch._tensors import FLOATS
 
 # What a script may call of an optimizer that has been taken over.
 _ASKED = ("step", "zero_grad", "state_dict", "load_state_dict", "add_param_group")
@@ -158,9 +161,7 @@ class Takeover:
             return construct({})
         module = options["module"]
         parameters = [each for each in module.parameters() if each.requires_grad]
-        if any(each.device.type != "cpu" for each in parameters):
-            raise refusal("DistributedDataParallel of a model on a GPU: only tensors on the CPU travel; use .cpu()")
-        other = next((each for each in parameters if each.dtype is not torch.float32), None)
+        other = next((each for each in parameters if each.dtype not in FLOATS), None)
         if options.get("mixed_precision") is not None or other is not None:
             what = "mixed_precision=" if other is None else f"parameters of {other.dtype}"
             self._leave_to_the_backend(f"DistributedDataParallel with {what}")
@@ -355,7 +356,8 @@ class Takeover:
             self._silence(taken, ids, contexts)
 
     def _update_of(self, optimizers: Sequence[torch.optim.Optimizer]) -> str:
-        """ "own" or "torch", the same in all rows of a comparison. Raises ValueError for what cannot be taken over."""
+        """ "own" or "torch", the same in all rows of a comparison, but for weights that ranks cannot update by our own. Raises
+        ValueError for what cannot be taken over."""
         from syncopate.torch._own_update import why_not_own
         from syncopate.torch._server import command_of
 
@@ -366,8 +368,9 @@ class Takeover:
                     "LBFGS evaluates the loss several times a step: use an optimizer that updates from one gradient, such "
                     "as Adam"
                 )
+        is_copied = self._launch.mode != "ps" and any(needs_copy(p) for each in optimizers for p in _trained(each))
         if not any(why_not_own(each, by_servers) for each in optimizers):
-            return "own"
+            return "torch" if is_copied else "own"
         for optimizer in optimizers if by_servers else ():  # which must be able to run it
             command_of(optimizer, [], [], [])
         return "torch"
@@ -389,7 +392,7 @@ class Takeover:
             return
         loss = tensors if isinstance(tensors, torch.Tensor) else tensors[0] if len(tensors) == 1 else None
         if loss is not None and loss.numel() == 1:
-            watch.passed(float(getattr(loss, "_syncopate_unscaled", loss).detach()))
+            watch.passed(getattr(loss, "_syncopate_unscaled", loss))
 
     # What is said of it.
 
@@ -416,9 +419,7 @@ class Takeover:
             )
 
     def _facts(self) -> Dict[str, str]:
-        from syncopate.torch._gloo import figures
-
-        return {**figures.facts(), **self._told}
+        return {**facts(), **self._told}
 
 
 _takeover: Optional[Takeover] = None

@@ -8,26 +8,33 @@ from typing import Any, Callable
 import torch
 
 
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+
+
 def check_floats(tensor: torch.Tensor, what: str) -> None:
-    """Raises ValueError, in one line that says what would be right, unless `tensor` is dense float32 on the CPU."""
+    """Raises ValueError, in one line that says what would be right, unless `tensor` is dense, of floats that can travel."""
     if tensor.layout is not torch.strided:
         raise ValueError(f"{what} is sparse ({tensor.layout}): only dense tensors can be summed; use sparse=False")
-    if tensor.device.type != "cpu":
-        raise ValueError(f"{what} is on {tensor.device}: only tensors on the CPU can be summed; use .cpu()")
-    if tensor.dtype is not torch.float32:
-        raise ValueError(
-            f"{what} is {tensor.dtype}: only torch.float32 can be summed; use .float(), or keep parameters float32 and "
-            f"compute under torch.autocast"
-        )
+    _check_values(tensor, what)
+    if tensor.dtype not in FLOATS:
+        raise ValueError(f"{what} is {tensor.dtype}: must be torch.float32, torch.bfloat16 or torch.float16; use .float()")
 
 
 def check_dense(tensor: torch.Tensor, what: str) -> None:
     """Raises ValueError unless `tensor`, of any type, is one that `what` can move."""
-    if tensor.layout is not torch.strided or tensor.device.type != "cpu":
-        raise ValueError(
-            f"{what} of a tensor that is {tensor.layout} on {tensor.device}: must be dense, on the CPU; use .to_dense(), or use "
-            f".cpu()"
-        )
+    if tensor.layout is not torch.strided:
+        raise ValueError(f"{what} of a tensor that is {tensor.layout}: must be dense; use .to_dense()")
+    _check_values(tensor, what)
+
+
+def _check_values(tensor: torch.Tensor, what: str) -> None:
+    if tensor.is_meta:
+        raise ValueError(f"{what}: the tensor is on {tensor.device}, and has no values; use .to_empty(), and load them")
+
+
+def on_host(tensor: torch.Tensor) -> torch.Tensor:
+    """Its values, contiguous in host memory: itself, if it lies so."""
+    return tensor.detach().to("cpu", memory_format=torch.contiguous_format).contiguous()
 
 
 def written(tensor: torch.Tensor) -> None:

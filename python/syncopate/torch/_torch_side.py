@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from typing import Any, Callable
+from typing import Any, Callable, List
 
 import torch
 import torch.distributed as dist
@@ -51,4 +51,13 @@ def make_known(group: Any) -> None:
         return
     kind = dist.ProcessGroup.BackendType.CUSTOM
     group._set_default_backend(kind)
-    group._register_backend(torch.device("cpu"), kind, stand_in)
+    for device in ("cpu", *_accelerators()):
+        group._register_backend(torch.device(device), kind, stand_in)
+
+
+def _accelerators() -> List[str]:
+    """The kinds of devices that this process may have tensors on."""
+    known = getattr(torch, "accelerator", None)  # from torch 2.6 on
+    if known is None:
+        return ["cuda"] if torch.cuda.is_available() else []
+    return [known.current_accelerator().type] if known.is_available() else []

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, T
 import torch
 
 from syncopate import _core, _ranks
+from syncopate.torch._figures import facts
 from syncopate.torch._module_hooks import hook_after_forward, hook_before_forward
 
 _UNKNOWN = math.nan
@@ -44,7 +45,7 @@ class StepWatch:
         self._updates: Any = None  # the hook that sees the step of any optimizer
         self.has_optimizer = False  # DistributedOptimizer, which says when it waits
         self.has_sums = False  # what DistributedDataParallel sums by: our hook, or our backend
-        self.facts: Callable[[], Mapping[str, str]] = dict  # what else is to be told, known at the end
+        self.facts: Callable[[], Mapping[str, str]] = facts  # what else is to be told, known at the end
         self._clear()
 
     def _clear(self) -> None:
@@ -208,7 +209,7 @@ class StepWatch:
         if self._done is not None:
             step, times, samples, stats = self._done
             self._done = None
-            self._file.step(step, times, samples, self._done_loss, self._done_accuracy, stats)
+            self._file.step(step, times, samples, float(self._done_loss), self._done_accuracy, stats)
 
     # What the script says.
 
@@ -234,9 +235,10 @@ class StepWatch:
         self._file.flush()
         self._data_from = _now()
 
-    def passed(self, loss: float) -> None:
-        """A backward of the step under way begins with this loss."""
-        self._descended = loss if self._descended is _UNKNOWN else self._descended + loss
+    def passed(self, loss: torch.Tensor) -> None:
+        """A backward of the step under way begins with this loss, of one element. A device's is read once the step is told."""
+        value = float(loss.detach()) if loss.is_cpu else loss.detach().reshape(()).clone()
+        self._descended = value if self._descended is _UNKNOWN else self._descended + value
 
     def told(self, figure: str, value: float) -> None:
         """An evaluation's figure, alone: others may follow until the next step has ended."""

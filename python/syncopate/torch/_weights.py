@@ -1,5 +1,5 @@
 """A model's weights where parameter servers have them, in memory of an exchange, and what a script must not do to them
-there."""
+there. Weights on a device, and those of 16 bits, stay where they are, and are written from that memory after each step."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
+from syncopate.torch._host_copies import HostCopies, needs_copy
 from syncopate.torch._tensors import written
 
 
@@ -18,6 +19,8 @@ class ExchangedWeights:
         self._names, self._parameters = names, parameters
         self._servers_update = servers_update
         self._addresses: List[int] = []
+        self._places: List[torch.Tensor] = []  # in the exchange
+        self._copies = HostCopies() if any(map(needs_copy, parameters)) else None
         self._joined: Optional[List[torch.Tensor]] = None  # what servers have got; until the first step
         self._versions: List[int] = []  # when they last came
 
@@ -26,23 +29,33 @@ class ExchangedWeights:
         return [torch.from_dlpack(exchange.weights(index)) for index in range(count)]
 
     def take(self, places: List[torch.Tensor]) -> None:
-        """The parameters lie there from now on, with the values that are there."""
+        """The parameters lie there from now on, or are copies of what does, with the values that are there."""
+        self._places = places
         for place, parameter in zip(places, self._parameters):
-            parameter.data = place.view(parameter.shape)
+            if not needs_copy(parameter):
+                parameter.data = place.view(parameter.shape)
+        self._copy()
         self._addresses = [parameter.data_ptr() for parameter in self._parameters]
-        self._joined = [place.clone() for place in places]
+        self._joined = [parameter.detach().clone() for parameter in self._parameters]
         self._note_versions()
 
     def give_back(self, weights: Optional[List[torch.Tensor]] = None) -> None:
         """The parameters lie in memory of torch's, with these values or those that they have."""
+        self._places = []
         for index, parameter in enumerate(self._parameters):
             parameter.data = parameter.data.clone() if weights is None else weights[index]
 
     def came(self) -> None:
         """They have come from the exchange."""
+        self._copy()
         for parameter in self._parameters:
             written(parameter)
         self._note_versions()
+
+    def _copy(self) -> None:
+        if self._copies is not None:
+            there = enumerate(zip(self._places, self._parameters))
+            self._copies.send((index, place, parameter) for index, (place, parameter) in there if needs_copy(parameter))
 
     def _note_versions(self) -> None:
         self._versions = [parameter._version for parameter in self._parameters]
@@ -71,7 +84,7 @@ class ExchangedWeights:
 
     def _check_unwritten(self, joined: List[torch.Tensor]) -> None:
         for name, parameter, values in zip(self._names, self._parameters, joined):
-            if not torch.equal(parameter.detach().view(-1), values):
+            if not torch.equal(parameter.detach(), values):
                 raise RuntimeError(
                     f"parameter {name} was written to after the servers had its weights: load the model before "
                     f"DistributedOptimizer(), and before load_state_dict() of it"

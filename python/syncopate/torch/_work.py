@@ -15,13 +15,14 @@ import time
 from collections import deque
 from datetime import timedelta
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, Deque, Iterator, List, Optional, Set
+from typing import Any, Callable, Deque, Iterator, List, Optional, Set, Tuple
 
 import torch
 import torch.distributed as dist
 
 from syncopate.errors import SyncopateError
 from syncopate.torch import _watch
+from syncopate.torch._devices import Landing
 
 # A thread that has used no processor for so long waits for something.
 _LOOK_AGAIN = 0.1
@@ -104,15 +105,31 @@ class Works:
         self._completer: Optional[_Completer] = None
         self._rescuer: Optional[_Rescuer] = None
         self._waiting: Set[int] = set()  # the threads in wait_for(), which will end by itself
+        self._landings = threading.local()
         self._pid = os.getpid()
 
     def begin(self, what: str, tensors: Any, start: Callable[[], int], finish: Callable[[], None]) -> Work:
         """start() returns the ticket of the last of its operations."""
+        tensors, finish = self.landed(tensors, finish)
         with self._lock:
             work = Work(self, start(), what, tensors, finish)
             self._under_way.append(work)
         self.end_done()
         return work
+
+    @contextlib.contextmanager
+    def landing(self, landing: Landing) -> Iterator[None]:
+        """What this thread begins in this context on its copies comes to the tensors that they are of."""
+        self._landings.now = landing
+        try:
+            yield
+        finally:
+            self._landings.now = None
+
+    def landed(self, tensors: Any, finish: Callable[[], None]) -> Tuple[Any, Callable[[], None]]:
+        """The result of what is begun now, and what leaves it there."""
+        landing = getattr(self._landings, "now", None)
+        return (tensors, finish) if landing is None else (landing.result, landing.finish_by(finish))
 
     def end_done(self) -> None:
         """Ends what has been done; does not wait."""

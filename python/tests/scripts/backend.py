@@ -1,4 +1,5 @@
-"""torch.distributed over our backend, in a script that names it and imports nothing of ours: what it does, beside gloo."""
+"""torch.distributed over our backend, in a script that names it and imports nothing of ours: what it does, beside gloo.
+`backend.py software`: of tensors on that device."""
 
 import sys
 import time
@@ -10,9 +11,11 @@ from torch import nn
 
 def same(operation, *arguments):
     """What both backends leave: operation(group) returns tensors."""
-    ours, gloos = (operation(group, *arguments) for group in (None, GLOO))
-    for one, other in zip(ours, gloos):
-        assert one.dtype == other.dtype and torch.equal(one, other), (operation.__name__, arguments, one, other)
+    with DEVICE:
+        ours = operation(None, *arguments)
+    for one, other in zip(ours, operation(GLOO, *arguments)):
+        assert one.device.type == DEVICE.type, (operation.__name__, one.device)
+        assert one.dtype == other.dtype and torch.equal(one.cpu(), other), (operation.__name__, arguments, one, other)
 
 
 def tensor_of(dtype, shape=(3, 5)):
@@ -192,9 +195,14 @@ def refused(part, call, *arguments, **options):
         raise AssertionError(part)
 
 
-def main():
-    global GLOO
+def main(device="cpu"):
+    global GLOO, DEVICE
     torch.set_num_threads(1)
+    if device != "cpu":
+        import software_device
+
+        software_device.register()
+    DEVICE = torch.device(device)
     dist.init_process_group("syncopate")
     if "syncopate.torch" not in sys.modules:
         raise AssertionError("the group is not ours")
@@ -235,4 +243,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -173,7 +173,7 @@ def refusals(size):
     if size > 1:
         refused("alike but for the first", hvd.allgather, torch.ones(2, 2 + (me == size - 1)))
         refused("alike but for the first", hvd.allgather, torch.ones(2, dtype=torch.int64 if me else torch.int32))
-    refused("dense, on the CPU", hvd.broadcast, one.to_sparse(), 0)
+    refused("must be dense", hvd.broadcast, one.to_sparse(), 0)
     refused("leave it out", hvd.join, device=0)
     refused("0 DistributedOptimizers", hvd.join)
     refused("run_experiment --trace", hvd.start_timeline, "file")

@@ -2,7 +2,7 @@
 
 WAY has words, joined by "-": ddp (DistributedDataParallel and a sampler; else a process alone), two (two batches a step under
 no_sync), counts (reduces numbers of other types), gathers, halves (a group of one rank), clips, schedules, closure, writes
-(TensorBoard), pair (an optimizer for each half of the model), hook (a communication hook), doubles (floats of 64 bits), spawns (its
+(TensorBoard), pair (an optimizer for each half of the model), hook (a communication hook), doubles (floats of 64 bits), device (the one in software), spawns (its
 ranks by torch.multiprocessing), leaves (destroys no process group), unseeded. After half of the steps: resumes (goes on from its own
 state_dict), unfreezes, renews (another optimizer). Then rank 1 dies or raises, or rank 0 lingers at the end. Each rank leaves its
 weights in OUTPUT.RANK, and its model in OUTPUT.whole.RANK.
@@ -49,6 +49,10 @@ def main(rank, way, kind, steps, output):
         model[0].requires_grad_(False)
     if "doubles" in ways:
         model.double()
+    if "device" in ways:
+        import software_device
+
+        model.to(software_device.register().NAME)
     trained, sampler = model, None
     if "ddp" in ways:
         dist.init_process_group("gloo")
@@ -101,6 +105,7 @@ def main(rank, way, kind, steps, output):
         def backward():
             x, y = batch()
             x = x.double() if "doubles" in ways else x
+            x, y = (each.to(model[0].weight.device) for each in (x, y))
             loss = nn.functional.cross_entropy(trained(x), y) / passes
             losses.append(loss.item())
             loss.backward()
@@ -138,6 +143,7 @@ def main(rank, way, kind, steps, output):
         if writer and step % 5 == 0:
             writer.add_scalar("Loss/test", 1 / step, step)
             writer.add_scalar("Accuracy/test", 10.0 * step / steps, step)
+    model.cpu()
     torch.save(model.state_dict(), f"{output}.{rank}")
     torch.save(trained, f"{output}.whole.{rank}")
     assert not copy.deepcopy(model)._forward_pre_hooks, "a copy is the script's alone"
