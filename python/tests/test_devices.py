@@ -1,7 +1,10 @@
 """Tensors on a device, and in 16 bits: the device is one in software, whose memory the host cannot touch and whose copies are
 late. Of NCCL, which it has not, only what we do around it runs here."""
 
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -15,6 +18,13 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("ninja") or not shutil.which("c++"), reason="no ninja or no compiler here"),
 ]
 WITH_DEVICE = {"PYTHONPATH": str(SCRIPTS.parent)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def built_device():
+    """The first who asks for it builds it, which takes a minute or two."""
+    make = "import software_device; software_device.register()"
+    subprocess.run([sys.executable, "-c", make], env={**os.environ, **WITH_DEVICE}, check=True, timeout=600)
 
 
 def test_copies_in_host_memory():
