@@ -6,6 +6,7 @@
 #include <span>
 
 #include "common/clock.h"
+#include "common/param_layout.h"
 #include "common/status.h"
 #include "common/transport/transport.h"
 
@@ -32,6 +33,14 @@ class Collective {
   // Leaves the sum over all ranks in every rank's buffer, in place. When it returns, the buffer is the caller's again.
   // `buffer` must lie in memory from allocate(). On failure its contents are undefined.
   virtual Status all_reduce(std::span<float> buffer, TimePoint deadline) = 0;
+  // The two halves of an all_reduce, between which each rank owns a part of the buffer: reduce_scatter leaves the sum
+  // over all ranks in own_part() alone, and anything elsewhere; all_gather copies each rank's part to every rank's
+  // buffer. Under the schedules ring and direct the sums have the bits of all_reduce. Otherwise like all_reduce. They
+  // fail with invalid argument in a collective that has no such halves.
+  virtual Status reduce_scatter(std::span<float> buffer, TimePoint deadline);
+  virtual Status all_gather(std::span<float> buffer, TimePoint deadline);
+  // This rank's part of a buffer of so many elements. All ranks' parts are disjoint and cover it; one may be empty.
+  virtual Range own_part(std::size_t length) const;
   // Copies the root's buffer to every rank's.
   virtual Status broadcast(std::span<float> buffer, int root, TimePoint deadline) = 0;
   // Returns only once every rank has entered.

@@ -13,7 +13,14 @@ namespace syncopate::allreduce {
 
 // An operation, which must be the same on all members of a group (all ranks, or a pair).
 struct DirectOperation {
-  enum Kind : std::uint16_t { kBarrier = 1, kAllReduce = 2, kBroadcast = 3, kAllToAll = 4 };
+  enum Kind : std::uint16_t {
+    kBarrier = 1,
+    kAllReduce = 2,
+    kBroadcast = 3,
+    kAllToAll = 4,
+    kReduceScatter = 5,
+    kAllGather = 6
+  };
 
   Kind kind{};
   std::uint16_t root = 0;    // of a broadcast

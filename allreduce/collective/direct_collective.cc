@@ -26,6 +26,10 @@ const char* name_of(DirectOperation::Kind kind) {
       return "barrier";
     case DirectOperation::kAllReduce:
       return "all_reduce";
+    case DirectOperation::kReduceScatter:
+      return "reduce_scatter";
+    case DirectOperation::kAllGather:
+      return "all_gather";
     case DirectOperation::kBroadcast:
       return "broadcast";
     case DirectOperation::kAllToAll:
@@ -100,6 +104,13 @@ class SharedBuffers final : public DirectCollective {
 
   Status all_reduce(std::span<float> buffer, TimePoint deadline) override {
     return sum(all_, buffer, deadline).in("all_reduce");
+  }
+
+  Status reduce_scatter(std::span<float> buffer, TimePoint deadline) override {
+    return sum_own_part(buffer, deadline).in("reduce_scatter");
+  }
+  Status all_gather(std::span<float> buffer, TimePoint deadline) override {
+    return take_parts(buffer, deadline).in("all_gather");
   }
 
   Status all_reduce_by_parts(std::span<float> buffer, std::size_t owners, const PartFunction& work,
@@ -187,7 +198,7 @@ class SharedBuffers final : public DirectCollective {
   Status sum_by_parts(RankGroup& group, std::span<float> buffer, std::size_t owners, const Work& work,
                       TimePoint deadline) {
     SYNCOPATE_ASSIGN_OR_RETURN(DirectOperation operation, operation_on(DirectOperation::kAllReduce, buffer));
-    count(group, buffer.size_bytes());
+    count(group, 2 * buffer.size_bytes());
     SYNCOPATE_RETURN_IF_ERROR(enter(group, operation, deadline));
     SYNCOPATE_RETURN_IF_ERROR(find_buffers(group, operation));
     const auto place = static_cast<std::size_t>(std::ranges::find(group.members, rank_) - group.members.begin());
@@ -197,9 +208,36 @@ class SharedBuffers final : public DirectCollective {
     return leave(group, deadline);
   }
 
+  Status sum_own_part(std::span<float> buffer, TimePoint deadline) {
+    if (size() < 2) return Status();
+    SYNCOPATE_ASSIGN_OR_RETURN(const DirectOperation operation, operation_on(DirectOperation::kReduceScatter, buffer));
+    count(all_, buffer.size_bytes());
+    SYNCOPATE_RETURN_IF_ERROR(enter(all_, operation, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(find_buffers(all_, operation));
+    const Range part = own_part(buffer.size());
+    for (float*& each : all_.buffers) each += part.begin;
+    sum_in_one(all_.buffers, static_cast<std::size_t>(rank_), part.size());
+    return leave(all_, deadline);
+  }
+
+  Status take_parts(std::span<float> buffer, TimePoint deadline) {
+    if (size() < 2) return Status();
+    SYNCOPATE_ASSIGN_OR_RETURN(const DirectOperation operation, operation_on(DirectOperation::kAllGather, buffer));
+    count(all_, buffer.size_bytes());
+    SYNCOPATE_RETURN_IF_ERROR(enter(all_, operation, deadline));
+    SYNCOPATE_RETURN_IF_ERROR(find_buffers(all_, operation));
+    const std::vector<Range> parts = balanced_ranges(buffer.size(), all_.members.size());
+    for (std::size_t from = 0; from < parts.size(); ++from) {
+      if (static_cast<int>(from) == rank_) continue;
+      const float* const theirs = all_.buffers[from] + parts[from].begin;
+      std::copy_n(theirs, parts[from].size(), slice(buffer, parts[from]).begin());
+    }
+    return leave(all_, deadline);
+  }
+
   Status sum_small(std::span<float> buffer, TimePoint deadline) {
     SYNCOPATE_ASSIGN_OR_RETURN(DirectOperation operation, operation_on(DirectOperation::kAllReduce, buffer));
-    count(all_, buffer.size_bytes());
+    count(all_, 2 * buffer.size_bytes());
     const std::size_t side = (all_.number + 1) % 2;
     std::ranges::copy(buffer, board_.small[side]);
     SYNCOPATE_RETURN_IF_ERROR(enter(all_, operation, deadline));
@@ -363,10 +401,11 @@ class SharedBuffers final : public DirectCollective {
     return floats_of(arenas[number]);
   }
 
-  // What goes from this rank's buffer to others' sums and from its sum to others' buffers: 2(n-1)/n of the buffer.
+  // What goes from this rank's buffer to others' sums, (n-1)/n of the buffer, and as much if it goes from its sum to
+  // others' buffers; `bytes`: of the buffer, once or twice.
   void count(const RankGroup& group, std::size_t bytes) {
     const auto n = static_cast<std::int64_t>(group.members.size());
-    const std::int64_t each_way = 2 * (n - 1) * static_cast<std::int64_t>(bytes) / n;
+    const std::int64_t each_way = (n - 1) * static_cast<std::int64_t>(bytes) / n;
     counters_.payload_bytes_out += each_way;
     counters_.payload_bytes_in += each_way;
   }

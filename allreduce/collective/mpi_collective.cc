@@ -88,6 +88,29 @@ class MpiCollective final : public Collective {
                      })
         .in("all_reduce");
   }
+  // In place, MPI puts this rank's sums where the buffer begins.
+  Status reduce_scatter(std::span<float> buffer, TimePoint deadline) override {
+    SYNCOPATE_RETURN_IF_ERROR(cut(buffer.size()).in("reduce_scatter"));
+    count((size_ - 1) * static_cast<std::int64_t>(buffer.size_bytes()) / size_);
+    const auto reduce = [&](Requests requests) {
+      return MPI_Ireduce_scatter(MPI_IN_PLACE, buffer.data(), part_sizes_.data(), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                                 &requests[0]);
+    };
+    SYNCOPATE_RETURN_IF_ERROR(carry_out(reduce, deadline).in("reduce_scatter"));
+    const Range own = own_part(buffer.size());
+    std::copy_backward(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(own.size()),
+                       buffer.begin() + static_cast<std::ptrdiff_t>(own.end));
+    return Status();
+  }
+  Status all_gather(std::span<float> buffer, TimePoint deadline) override {
+    SYNCOPATE_RETURN_IF_ERROR(cut(buffer.size()).in("all_gather"));
+    count((size_ - 1) * static_cast<std::int64_t>(buffer.size_bytes()) / size_);
+    const auto gather = [&](Requests requests) {
+      return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer.data(), part_sizes_.data(), part_begins_.data(),
+                             MPI_FLOAT, MPI_COMM_WORLD, &requests[0]);
+    };
+    return carry_out(gather, deadline).in("all_gather");
+  }
   Status broadcast(std::span<float> buffer, int root, TimePoint deadline) override {
     return in_pieces(buffer,
                      [&](std::span<float> piece) {
@@ -136,6 +159,20 @@ class MpiCollective final : public Collective {
       const std::span<float> piece = buffer.first(std::min(buffer.size(), kPieceElements));
       SYNCOPATE_RETURN_IF_ERROR(operation(piece));
       buffer = buffer.subspan(piece.size());
+    }
+    return Status();
+  }
+
+  // Sets where the ranks' parts of a buffer lie.
+  Status cut(std::size_t length) {
+    if (length > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+      return Status::invalid_argument(fmt::format("{} elements: MPI's parts end at 2^31", length));
+    }
+    part_sizes_.clear();
+    part_begins_.clear();
+    for (const Range& part : balanced_ranges(length, static_cast<std::size_t>(size_))) {
+      part_sizes_.push_back(static_cast<int>(part.size()));
+      part_begins_.push_back(static_cast<int>(part.begin));
     }
     return Status();
   }
@@ -229,8 +266,9 @@ class MpiCollective final : public Collective {
   std::vector<AlignedBuffer> memory_;
   std::vector<MPI_Request> requests_;  // of the operation under way
   ReceiveBuffers received_;
-  std::vector<std::int64_t> sizes_;  // of what is given and taken, by rank
-  std::vector<float> partners_;      // what a pair's other rank has sent
+  std::vector<std::int64_t> sizes_;            // of what is given and taken, by rank
+  std::vector<int> part_sizes_, part_begins_;  // of a buffer, by rank
+  std::vector<float> partners_;                // what a pair's other rank has sent
   TransportCounters counters_;
   Pause pause_;
   bool given_up_ = false;

@@ -35,8 +35,9 @@ SYNCOPATE_CLONES void add_few(float* sum, std::span<const float* const> parts, s
   }
 }
 
-// Any number: a block at a time, whose sum stays in the nearest cache.
-SYNCOPATE_CLONES void sum_many(std::span<float* const> buffers, std::size_t count) {
+// Any number: a block at a time, whose sum stays in the nearest cache. Calls take(sum, begin, size) for each.
+template <typename Take>
+SYNCOPATE_CLONES void sum_by_blocks(std::span<float* const> buffers, std::size_t count, const Take& take) {
   constexpr std::size_t kBlock = 1024;
   std::array<float, kBlock> sum;
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
@@ -45,8 +46,14 @@ SYNCOPATE_CLONES void sum_many(std::span<float* const> buffers, std::size_t coun
     for (const float* buffer : buffers.subspan(1)) {
       for (std::size_t i = 0; i < size; ++i) sum[i] += buffer[begin + i];
     }
-    for (float* buffer : buffers) std::copy_n(sum.begin(), size, buffer + begin);
+    take(sum.begin(), begin, size);
   }
+}
+
+void sum_many(std::span<float* const> buffers, std::size_t count) {
+  sum_by_blocks(buffers, count, [&](const float* sum, std::size_t begin, std::size_t size) {
+    for (float* buffer : buffers) std::copy_n(sum, size, buffer + begin);
+  });
 }
 
 }  // namespace
@@ -66,6 +73,12 @@ void sum_everywhere(std::span<float* const> buffers, std::size_t count) {
     default:
       return sum_many(buffers, count);
   }
+}
+
+void sum_in_one(std::span<float* const> buffers, std::size_t to, std::size_t count) {
+  sum_by_blocks(buffers, count, [&](const float* sum, std::size_t begin, std::size_t size) {
+    std::copy_n(sum, size, buffers[to] + begin);
+  });
 }
 
 void sum_into(float* sum, std::span<const float* const> parts, std::size_t count) {

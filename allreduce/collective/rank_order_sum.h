@@ -11,6 +11,9 @@ namespace syncopate::allreduce {
 // written once in each buffer.
 void sum_everywhere(std::span<float* const> buffers, std::size_t count);
 
+// Overwrites one of `buffers`, at place `to`, with the sum of all.
+void sum_in_one(std::span<float* const> buffers, std::size_t to, std::size_t count);
+
 // Writes the sum of `parts` (at least one) to `sum`, of `count` elements, which may be the first of them, and must not
 // overlap the others.
 void sum_into(float* sum, std::span<const float* const> parts, std::size_t count);

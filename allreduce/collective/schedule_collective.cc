@@ -68,6 +68,21 @@ class TransportCollective final : public ScheduleCollective {
     });
     return run(schedule, {.operation = ++operations_}, buffer, deadline).in("all_reduce");
   }
+  Status reduce_scatter(std::span<float> buffer, TimePoint deadline) override {
+    const Schedule& schedule = kept({Operation::kReduceScatter, 0, buffer.size()}, [&] {
+      return reduce_scatter_schedule(options_.kind, rank(), size(), buffer.size(), segment_);
+    });
+    return run(schedule, {.operation = ++operations_}, buffer, deadline).in("reduce_scatter");
+  }
+  Status all_gather(std::span<float> buffer, TimePoint deadline) override {
+    const Schedule& schedule = kept({Operation::kAllGather, 0, buffer.size()}, [&] {
+      return all_gather_schedule(options_.kind, rank(), size(), buffer.size(), segment_);
+    });
+    return run(schedule, {.operation = ++operations_}, buffer, deadline).in("all_gather");
+  }
+  Range own_part(std::size_t length) const override {
+    return allreduce::own_part(options_.kind, rank(), size(), length);
+  }
   Status broadcast(std::span<float> buffer, int root, TimePoint deadline) override {
     const Schedule& schedule = kept({Operation::kBroadcast, root, buffer.size()},
                                     [&] { return broadcast_schedule(rank(), size(), buffer.size(), root, segment_); });
@@ -140,7 +155,16 @@ class TransportCollective final : public ScheduleCollective {
   }
 
  private:
-  enum class Operation { kAllReduce, kAcrossHosts, kInsideHost, kBroadcast, kBarrier, kReducePair };
+  enum class Operation {
+    kAllReduce,
+    kReduceScatter,
+    kAllGather,
+    kAcrossHosts,
+    kInsideHost,
+    kBroadcast,
+    kBarrier,
+    kReducePair
+  };
   using Key = std::tuple<Operation, int, std::size_t>;  // what, with root or partner, of how many elements
 
   // Where a part stands among all that come from one rank to another.

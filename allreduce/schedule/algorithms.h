@@ -13,7 +13,12 @@ namespace syncopate::allreduce {
 // sends 2(n-1) messages, 2(n-1)/n of S.
 Schedule ring_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
 
-// Appends to `schedule` the same among `members`, of which this rank is the one at `place`, for `range` alone.
+// Its halves: after the first, rank r has the sums of chunk r+1, of n that are alike but for alignment (own_part).
+// Every rank sends n-1 messages, (n-1)/n of S.
+Schedule ring_reduce_scatter(int rank, int size, std::size_t length, std::size_t segment);
+Schedule ring_all_gather(int rank, int size, std::size_t length, std::size_t segment);
+
+// Appends to `schedule` ring_all_reduce among `members`, of which this rank is the one at `place`, for `range` alone.
 void append_ring(Schedule& schedule, std::span<const int> members, int place, Range range, std::size_t segment);
 
 // Reduce-scatter by recursive halving, allgather by recursive doubling (Thakur, Rabenseifner, Gropp 2005, on
@@ -33,6 +38,10 @@ Schedule doubling_all_reduce(int rank, int size, std::size_t length, std::size_t
 // all. Every rank sends 2(n-1) messages, 2(n-1)/n of S, but waits for others only twice. (Reduce-scatter by pairwise
 // exchange, Thakur et al. 2005, then the same in reverse.)
 Schedule direct_all_reduce(int rank, int size, std::size_t length, std::size_t segment);
+
+// Its halves: rank r has the sums of chunk r. Every rank sends n-1 messages, (n-1)/n of S.
+Schedule direct_reduce_scatter(int rank, int size, std::size_t length, std::size_t segment);
+Schedule direct_all_gather(int rank, int size, std::size_t length, std::size_t segment);
 
 // Up a binomial tree to rank 0, then down it again: 2·ceil(log2(n)) rounds. All of S goes over each edge twice, which
 // makes 2(n-1) messages. (A reduce and a broadcast, Thakur et al. 2005.)

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 #include "allreduce/schedule/algorithms.h"
 #include "allreduce/schedule/timetable.h"
@@ -66,15 +65,28 @@ void allgather(const Group& group, std::size_t first, Timetable& parts) {
 }  // namespace
 
 Schedule direct_all_reduce(int rank, int size, std::size_t length, std::size_t segment) {
-  std::vector<int> everybody(static_cast<std::size_t>(size));
-  std::iota(everybody.begin(), everybody.end(), 0);
-  const Group group(everybody, rank, {0, length}, everybody.size(), segment);
+  const std::vector<int> ranks = every_rank(size);
+  const Group group(ranks, rank, {0, length}, ranks.size(), segment);
   Timetable parts(group.lag());
   reduce_scatter(group, parts);
   allgather(group, group.lag() + 1, parts);
-  Schedule schedule;
-  parts.append_to(schedule);
-  return schedule;
+  return parts.schedule();
+}
+
+Schedule direct_reduce_scatter(int rank, int size, std::size_t length, std::size_t segment) {
+  const std::vector<int> ranks = every_rank(size);
+  const Group group(ranks, rank, {0, length}, ranks.size(), segment);
+  Timetable parts(group.lag());
+  reduce_scatter(group, parts);
+  return parts.schedule();
+}
+
+Schedule direct_all_gather(int rank, int size, std::size_t length, std::size_t segment) {
+  const std::vector<int> ranks = every_rank(size);
+  const Group group(ranks, rank, {0, length}, ranks.size(), segment);
+  Timetable parts(group.lag());
+  allgather(group, 0, parts);
+  return parts.schedule();
 }
 
 std::size_t owners_on_each_host(const RanksByHost& hosts) {

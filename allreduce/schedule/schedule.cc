@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "allreduce/schedule/algorithms.h"
+#include "allreduce/schedule/timetable.h"
 
 namespace syncopate::allreduce {
 
@@ -56,6 +57,21 @@ Schedule all_reduce_schedule(ScheduleKind kind, int rank, int size, std::size_t 
                            : hierarchical_all_reduce(rank, length, segment, hosts);
   }
   return {};
+}
+
+Schedule reduce_scatter_schedule(ScheduleKind kind, int rank, int size, std::size_t length, std::size_t segment) {
+  return kind == ScheduleKind::kDirect ? direct_reduce_scatter(rank, size, length, segment)
+                                       : ring_reduce_scatter(rank, size, length, segment);
+}
+
+Schedule all_gather_schedule(ScheduleKind kind, int rank, int size, std::size_t length, std::size_t segment) {
+  return kind == ScheduleKind::kDirect ? direct_all_gather(rank, size, length, segment)
+                                       : ring_all_gather(rank, size, length, segment);
+}
+
+Range own_part(ScheduleKind kind, int rank, int size, std::size_t length) {
+  const int chunk = kind == ScheduleKind::kDirect ? rank : (rank + 1) % size;
+  return cut({0, length}, static_cast<std::size_t>(size))[static_cast<std::size_t>(chunk)];
 }
 
 }  // namespace syncopate::allreduce

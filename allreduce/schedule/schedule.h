@@ -60,6 +60,14 @@ using RanksByHost = std::vector<std::vector<int>>;
 Schedule all_reduce_schedule(ScheduleKind kind, int rank, int size, std::size_t length, std::size_t segment = 0,
                              const RanksByHost& hosts = {});
 
+// The two halves of an all_reduce, between which each rank owns a part (own_part): after the first it holds the sum
+// over all ranks, and what is elsewhere in the buffer does not matter; the second copies each rank's part to all. The
+// sums have the bits of the all_reduce of the same kind if that is kRing or kDirect; other kinds go as kRing does.
+Schedule reduce_scatter_schedule(ScheduleKind kind, int rank, int size, std::size_t length, std::size_t segment = 0);
+Schedule all_gather_schedule(ScheduleKind kind, int rank, int size, std::size_t length, std::size_t segment = 0);
+// Parts are disjoint and cover the buffer; one may be empty.
+Range own_part(ScheduleKind kind, int rank, int size, std::size_t length);
+
 // Leaves the sum of two ranks' buffers in both, with the same bits. No other rank takes part.
 Schedule pair_schedule(int rank, int partner, std::size_t length, std::size_t segment = 0);
 

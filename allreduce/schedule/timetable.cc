@@ -1,6 +1,7 @@
 #include "allreduce/schedule/timetable.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 namespace syncopate::allreduce {
@@ -27,6 +28,18 @@ void Timetable::append_to(Schedule& schedule) const {
       schedule.push_back(entry->part);
     }
   }
+}
+
+Schedule Timetable::schedule() const {
+  Schedule schedule;
+  append_to(schedule);
+  return schedule;
+}
+
+std::vector<int> every_rank(int size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 std::size_t segments_in(std::size_t elements, std::size_t segment) {

@@ -31,6 +31,7 @@ class Timetable {
 
   // Appends the steps to `schedule`.
   void append_to(Schedule& schedule) const;
+  Schedule schedule() const;
 
  private:
   struct Entry {
@@ -41,6 +42,9 @@ class Timetable {
   const std::size_t lag_;
   std::vector<Entry> entries_;
 };
+
+// Returns 0 to size-1.
+std::vector<int> every_rank(int size);
 
 // Returns the number of segments of at most `segment` elements, rounded up to kAlignment, in `elements`: at least one,
 // and one if `segment` is 0.

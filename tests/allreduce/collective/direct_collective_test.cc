@@ -8,6 +8,7 @@
 
 #include "common/random.h"
 #include "tests/support/cluster.h"
+#include "tests/support/collective_halves.h"
 #include "tests/support/direct_group.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/test_keys.h"
@@ -60,6 +61,14 @@ TEST(DirectCollective, SumsInTheOrderOfRanksOnEveryRank) {
           for (std::size_t i : {0ul, 15ul, length + 16, length + 31}) ASSERT_EQ((*arena)[i], -1.0f);
         }
       }
+    });
+  }
+}
+
+TEST(DirectCollective, SumsByHalves) {
+  for (int size : {1, 2, 3, 4, 7}) {
+    with_direct(size, [](Collective& direct) {
+      for (const std::size_t length : {1u, 100u, 2049u, 20001u}) testing_support::expect_sums_by_halves(direct, length);
     });
   }
 }

@@ -80,6 +80,16 @@ TEST_F(DISABLED_MpiRank, SumsExactly) {
     std::iota(part.begin(), part.end(), rank == size - 1 ? 7.0f : 0.0f);
     ASSERT_TRUE(mpi_->broadcast(part, size - 1, in(60s)).ok());
     for (std::size_t i = 0; i < elements; ++i) ASSERT_EQ(part[i], static_cast<float>(i) + 7);
+    for (std::size_t i = 0; i < elements; ++i) part[i] = static_cast<float>(i % 1000) + static_cast<float>(rank);
+    ASSERT_TRUE(mpi_->reduce_scatter(part, in(60s)).ok());
+    const Range own = mpi_->own_part(elements);
+    std::fill(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(own.begin), -1.0f);
+    std::fill(part.begin() + static_cast<std::ptrdiff_t>(own.end), part.end(), -1.0f);
+    ASSERT_TRUE(mpi_->all_gather(part, in(60s)).ok());
+    for (std::size_t i = 0; i < elements; ++i) {
+      ASSERT_EQ(part[i],
+                static_cast<float>(size) * static_cast<float>(i % 1000) + static_cast<float>(size * (size - 1) / 2));
+    }
   }
   if (rank < 2) {
     const std::span<float> part = buffer((1ul << 18) + 5);

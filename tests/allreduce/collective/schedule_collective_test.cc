@@ -6,6 +6,7 @@
 
 #include "common/transport/faulty_transport.h"
 #include "tests/support/cluster.h"
+#include "tests/support/collective_halves.h"
 
 namespace syncopate::allreduce {
 namespace {
@@ -73,6 +74,15 @@ TEST_P(ScheduleCollectiveTest, SumsAcrossHostsOfDifferentNumbersOfRanks) {
   const ScheduleOptions options{
       .kind = ScheduleKind::kHierarchical, .segment_bytes = 16384, .ranks_by_host = {{0, 3}, {1, 2, 4}}};
   with_collective(GetParam(), 5, options, [](Collective& collective) { sum_every_length(collective, {5u, 70001u}); });
+}
+
+TEST_P(ScheduleCollectiveTest, SumsByHalves) {
+  for (const ScheduleKind kind : {ScheduleKind::kRing, ScheduleKind::kDirect}) {
+    for (int size : {1, 2, 3, 5}) {
+      with_collective(GetParam(), size, {.kind = kind, .segment_bytes = 8192},
+                      [](Collective& collective) { testing_support::expect_sums_by_halves(collective, 20001); });
+    }
+  }
 }
 
 // Ranks 0 and 1, 2 and 3, ... and then others: each pair at its own pace, between operations of all ranks.

@@ -161,6 +161,56 @@ TEST(RingAllReduce, SendsTwiceTheBufferLessOneShareFromEveryRank) {
   }
 }
 
+// Ring and direct; other kinds go as the ring does.
+TEST(Halves, LeaveTheBitsOfTheAllReduceInEachRanksPartAndThenEverywhere) {
+  for (const ScheduleKind kind : {ScheduleKind::kRing, ScheduleKind::kDirect}) {
+    for (const int size : {2, 3, 5, 8}) {
+      for (const std::size_t length : {0u, 1u, 17u, 401u}) {
+        for (const std::size_t segment : {0u, 16u}) {
+          SCOPED_TRACE(testing::Message() << name_of(kind) << ", " << size << " ranks, " << length << " elements");
+          const auto whole = agreed(all_reduces(kind, size, length), buffers_of(size, length, uneven), {});
+          const SimulatedWire wire{.reads = kBothReads[length % 2], .seed = length, .slowest = size / 2};
+          ScheduleSimulation sums(
+              for_all_ranks(size, [&](int rank) { return reduce_scatter_schedule(kind, rank, size, length, segment); }),
+              buffers_of(size, length, uneven), wire);
+          ASSERT_TRUE(sums.run());
+          std::vector<ScheduleSimulation::Buffer> parts = sums.buffers();
+          std::size_t owned = 0;
+          for (int rank = 0; rank < size; ++rank) {
+            ScheduleSimulation::Buffer& buffer = parts[static_cast<std::size_t>(rank)];
+            const Range own = own_part(kind, rank, size, length);
+            owned += own.size();
+            for (std::size_t i = 0; i < length; ++i) {
+              if (i < own.begin || i >= own.end) {
+                buffer[i] = -1;  // what does not matter
+              } else {
+                ASSERT_EQ(buffer[i], whole[i]) << "rank " << rank << ", element " << i;
+              }
+            }
+          }
+          ASSERT_EQ(owned, length);
+          const auto gathered = agreed(
+              for_all_ranks(size, [&](int rank) { return all_gather_schedule(kind, rank, size, length, segment); }),
+              parts, wire);
+          ASSERT_EQ(gathered, whole);
+        }
+      }
+    }
+  }
+}
+
+TEST(Halves, SendTheBufferLessOneShareEach) {
+  for (const auto& halves : {reduce_scatter_schedule, all_gather_schedule}) {
+    for (const ScheduleKind kind : {ScheduleKind::kRing, ScheduleKind::kDirect}) {
+      ScheduleSimulation simulation(for_all_ranks(5, [&](int rank) { return halves(kind, rank, 5, 5 * 160, 0); }),
+                                    buffers_of(5, 5 * 160, uneven), {});
+      ASSERT_TRUE(simulation.run());
+      for (const std::size_t sent : simulation.sent_elements()) EXPECT_EQ(sent, 4u * 160);
+      for (const std::size_t sent : simulation.sent_messages()) EXPECT_EQ(sent, 4u);
+    }
+  }
+}
+
 TEST(HalvingDoublingAllReduce, SendsTheRingsElementsInLogarithmicallyManyMessages) {
   for (std::size_t size : {2u, 4u, 8u, 16u, 32u}) {
     const std::size_t length = size * kAlignment * 5;
