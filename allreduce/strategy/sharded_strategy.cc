@@ -1,0 +1,248 @@
+#include "allreduce/strategy/sharded_strategy.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <vector>
+
+#include "allreduce/collective/communication_thread.h"
+#include "allreduce/collective/shared_words.h"
+#include "allreduce/strategy/agreement.h"
+#include "common/os/release_pages.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+// A bucket of the arena, and what this worker has of it.
+struct Bucket {
+  Range range;
+  Range own;  // of the arena, too
+  Optimizer optimizer;
+  OptimizerState state;
+  // One way through a step: written by the thread that communicates, read once its ticket is done.
+  Status status = {};
+  Duration communication{};
+};
+
+class ShardedStrategy final : public SyncStrategy, public Resumable {
+ public:
+  ShardedStrategy(Collective& collective, const ShardedOptions& options, const Clock& clock)
+      : collective_(collective), options_(options), clock_(clock), thread_(*options.threads) {
+    assert(!is_layerwise(options.optimizer.kind));
+  }
+
+  Resumable* resumable() override { return this; }
+
+  Result<ParamArenas> allocate(const ParamLayout& layout) override {
+    SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
+    layout_ = layout;
+    SYNCOPATE_ASSIGN_OR_RETURN(weights_, collective_.allocate(layout.size()));
+    SYNCOPATE_ASSIGN_OR_RETURN(gradients_, collective_.allocate(layout.size()));
+    ranges_ = buckets_in_backward_order(layout, options_.bucket_bytes);
+    for (const Range& range : ranges_) {
+      const Range part = collective_.own_part(range.size());
+      const Range own{range.begin + part.begin, range.begin + part.end};
+      buckets_.push_back({.range = range,
+                          .own = own,
+                          .optimizer = Optimizer(options_.optimizer, layout, own),
+                          .state = OptimizerState(options_.optimizer, own.size())});
+    }
+    return ParamArenas{weights_, gradients_};
+  }
+
+  Status restore(const TrainingState& state) override {
+    SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, {0, weights_.size()}, weights_));
+    for (Bucket& bucket : buckets_) {
+      SYNCOPATE_RETURN_IF_ERROR(
+          bucket.state.restore({0, bucket.own.size()}, bucket.own.begin, state).in("what the optimizer remembers"));
+    }
+    restored_ = true;
+    steps_done_ = state.step;
+    return Status();
+  }
+
+  Result<std::vector<Range>> join() override {
+    SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] { return agree(); }));
+    if (!restored_) {
+      const CollectiveOperation operation{
+          .name = "broadcast", .stage = Stage::kJoining, .bytes = static_cast<std::int64_t>(weights_.size_bytes())};
+      SYNCOPATE_RETURN_IF_ERROR(watched(operation, [&] { return collective_.broadcast(weights_, 0, deadline()); }));
+    }
+    is_whole_ = true;
+    return ranges_;
+  }
+
+  std::int64_t first_step() const override { return steps_done_; }
+
+  void begin_step(const StepContext& step) override {
+    step_ = step;
+    is_whole_ = false;
+    before_ = collective_.counters();
+    submitted_ = 0;
+  }
+
+  void gradient_ready(std::size_t bucket) override {
+    if (options_.overlap) submit_up_to(bucket);
+  }
+
+  Result<SyncStats> finish_step() override {
+    submit_up_to(buckets_.size() - 1);
+    SyncStats stats;
+    const UpdateStep update{.learning_rate = step_.learning_rate,
+                            .gradient_scale = 1.0f / static_cast<float>(collective_.size()),
+                            .number = step_.step + 1};
+    const std::uint64_t first_sum = last_ticket_ + 1 - buckets_.size();
+    for (std::size_t number = 0; number < buckets_.size(); ++number) {
+      SYNCOPATE_RETURN_IF_ERROR(await(number, first_sum + number, stats));
+      apply(number, update, stats);
+      last_ticket_ = thread_.submit([this, number] { gather(number); }, beside_compute());
+    }
+    const std::uint64_t first_gather = last_ticket_ + 1 - buckets_.size();
+    for (std::size_t number = 0; number < buckets_.size(); ++number) {
+      SYNCOPATE_RETURN_IF_ERROR(await(number, first_gather + number, stats));
+      report_weights(buckets_[number].range);
+    }
+    is_whole_ = true;
+    steps_done_ = step_.step + 1;
+    const TransportCounters after = collective_.counters();
+    stats.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
+    stats.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
+    return stats;
+  }
+
+  // Nobody leaves while another may still need an answer.
+  Status leave() override {
+    return watched({.name = "barrier", .stage = Stage::kLeaving}, [&] { return collective_.barrier(deadline()); });
+  }
+
+  Status save(TrainingState& state) const override {
+    thread_.wait_for(last_ticket_);
+    if (!is_whole_) {
+      return Status::invalid_argument(fmt::format("step {} has failed, and its updates cannot be undone", step_.step));
+    }
+    state.step = steps_done_;
+    for (const Bucket& bucket : buckets_) {
+      state.put(state_part::kWeights, bucket.own.begin, slice(weights_, bucket.own));
+      bucket.state.save({0, bucket.own.size()}, bucket.own.begin, state);
+    }
+    return Status();
+  }
+
+ private:
+  using Stage = CollectiveOperation::Stage;
+  using Begin = CommunicationThread::Begin;
+
+  TimePoint deadline() const { return clock_.now() + options_.timeout; }
+
+  template <typename Work>
+  Status watched(const CollectiveOperation& operation, const Work& work) {
+    return allreduce::watched(options_.activity, clock_, operation, work);
+  }
+
+  TraceEvent traced(TraceKind kind, std::size_t bucket) const {
+    return {.kind = kind, .item = static_cast<std::int32_t>(bucket), .number = step_.step};
+  }
+
+  // That all train the same, from the same step.
+  Status agree() {
+    SYNCOPATE_RETURN_IF_ERROR(
+        prove_agreement(collective_, group_agreement_of(layout_, ranges_, collective_), deadline()));
+    const std::uint64_t words[] = {restored_ ? 1u : 0u, static_cast<std::uint64_t>(steps_done_)};
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::vector<std::uint64_t>> all,
+                               share_words(collective_, words, deadline()));
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (std::ranges::equal(all[rank], words)) continue;
+      return Status::invalid_argument(fmt::format("rank {} goes on from step {}, and rank {} from step {}", rank,
+                                                  all[rank][1], collective_.rank(), steps_done_));
+    }
+    return Status();
+  }
+
+  // Hands over the buckets up to this one, whose gradients are final. Where gradients are sharded, sums begin at once,
+  // so that their pages can be given back.
+  void submit_up_to(std::size_t bucket) {
+    const Begin begin = options_.stage == ShardingStage::kGradients ? Begin::kNow : beside_compute();
+    for (; submitted_ <= bucket; ++submitted_) {
+      last_ticket_ = thread_.submit([this, number = submitted_] { sum(number); }, begin);
+    }
+  }
+
+  // Work in memory gains nothing by a thread that takes a processor from one that computes.
+  Begin beside_compute() const { return collective_.works_in_memory() ? Begin::kWhenWaitedFor : Begin::kNow; }
+
+  void sum(std::size_t number) {
+    Bucket& bucket = buckets_[number];
+    const std::span<float> gradients = slice(gradients_, bucket.range);
+    communicate("reduce_scatter", number, gradients, [&] { return collective_.reduce_scatter(gradients, deadline()); });
+    if (options_.stage != ShardingStage::kGradients) return;
+    release_pages(std::as_writable_bytes(slice(gradients_, {bucket.range.begin, bucket.own.begin})));
+    release_pages(std::as_writable_bytes(slice(gradients_, {bucket.own.end, bucket.range.end})));
+  }
+
+  void gather(std::size_t number) {
+    const std::span<float> weights = slice(weights_, buckets_[number].range);
+    communicate("all_gather", number, weights, [&] { return collective_.all_gather(weights, deadline()); });
+  }
+
+  // After one failure, nothing is tried again.
+  template <typename Work>
+  void communicate(const char* name, std::size_t number, std::span<const float> buffer, const Work& work) {
+    const TimePoint begin = clock_.now();
+    if (failure_.ok()) {
+      failure_ = watched({.name = name,
+                          .bytes = static_cast<std::int64_t>(buffer.size_bytes()),
+                          .step = step_.step,
+                          .bucket = number,
+                          .buckets = buckets_.size()},
+                         work);
+    }
+    buckets_[number].status = failure_;
+    buckets_[number].communication = clock_.now() - begin;
+  }
+
+  Status await(std::size_t number, std::uint64_t ticket, SyncStats& stats) {
+    const TimePoint begin = clock_.now();
+    const TraceSpan span(tracer_of(options_.activity), traced(TraceKind::kWait, number));
+    thread_.wait_for(ticket, Duration::zero());
+    const Bucket& bucket = buckets_[number];
+    if (!bucket.status.ok()) return bucket.status.in(fmt::format("step {}, bucket {}", step_.step, number));
+    stats.exposed_wait += clock_.now() - begin;
+    stats.communication += bucket.communication;
+    return Status();
+  }
+
+  void apply(std::size_t number, const UpdateStep& update, SyncStats& stats) {
+    const TimePoint begin = clock_.now();
+    const TraceSpan span(tracer_of(options_.activity), traced(TraceKind::kUpdate, number));
+    Bucket& bucket = buckets_[number];
+    bucket.optimizer.apply(slice(weights_, bucket.own), slice(gradients_, bucket.own), bucket.state, 0, update);
+    clock_.processed(Processing::kUpdate, bucket.own.size() * sizeof(float));
+    stats.optimizer += clock_.now() - begin;
+  }
+
+  Collective& collective_;
+  const ShardedOptions options_;
+  const Clock& clock_;
+  ParamLayout layout_;
+  std::span<float> weights_, gradients_;  // the collective's memory
+  std::vector<Range> ranges_;             // of the buckets
+  std::vector<Bucket> buckets_;
+  StepContext step_;
+  TransportCounters before_;  // this step
+  std::size_t submitted_ = 0;
+  std::uint64_t last_ticket_ = 0;
+  Status failure_;  // of the thread that communicates
+  bool restored_ = false;
+  bool is_whole_ = false;  // joined, and no step is under way, nor has one failed
+  std::int64_t steps_done_ = 0;
+  mutable CommunicationThread thread_;  // last: it works on all of the above
+};
+
+}  // namespace
+
+std::unique_ptr<SyncStrategy> make_sharded_strategy(Collective& collective, const ShardedOptions& options,
+                                                    const Clock& clock) {
+  return std::make_unique<ShardedStrategy>(collective, options, clock);
+}
+
+}  // namespace syncopate::allreduce

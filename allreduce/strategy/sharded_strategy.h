@@ -1,0 +1,47 @@
+// ShardedStrategy: synchronous data parallelism in which each worker updates a part of the weights, and has what the
+// optimizer remembers of that part alone: the optimizer's state, and from stage 2 on gradients, are sharded over the
+// workers (Rajbhandari et al. 2020, "ZeRO: memory optimizations toward training trillion parameter models", section 5).
+// A parameter server whose servers are the workers.
+//
+//   backward    reduce_scatter of each bucket: its mean comes to who owns a part of it
+//   finish_step the update of one's own part of each bucket; all_gather of the bucket's new weights
+//
+// A step sends what an allreduce sends: 2(n-1)/n of the weights. With a collective that sums in the same order, ring or
+// direct, weights have the bits that AllReduceStrategy leaves.
+#pragma once
+
+#include <memory>
+
+#include "allreduce/collective.h"
+#include "allreduce/collective/collective_activity.h"
+#include "common/optimizer/optimizer.h"
+#include "common/sync_strategy.h"
+#include "common/threads.h"
+
+namespace syncopate::allreduce {
+
+// Which part of the state a worker has only its share of.
+enum class ShardingStage {
+  kOptimizer = 1,  // what the optimizer remembers
+  kGradients = 2,  // and gradients: the pages of what others own are given back to the kernel once they have it
+};
+
+struct ShardedOptions {
+  OptimizerConfig optimizer;  // of a rule that updates each element by itself (is_layerwise)
+  ShardingStage stage = ShardingStage::kOptimizer;
+  std::size_t bucket_bytes = 1 << 20;
+  bool overlap = true;                          // false: nothing is sent before backward has ended
+  Duration timeout = std::chrono::seconds(30);  // for each wait
+  CollectiveActivity* activity = nullptr;       // records every operation; must outlive the strategy
+  Threads* threads = &os_threads();             // has the thread that sums beside backward; must outlive the strategy
+};
+
+// save() adds this worker's part, and all workers' parts together are the state; restore() takes it from the state of
+// any number of workers, and also from that of AllReduceStrategy. A step that has failed cannot be undone: save then
+// fails with invalid argument. Row-sparse tables are refused.
+//
+// `collective`, which must have reduce_scatter and all_gather, and `clock` must outlive the strategy.
+std::unique_ptr<SyncStrategy> make_sharded_strategy(Collective& collective, const ShardedOptions& options,
+                                                    const Clock& clock);
+
+}  // namespace syncopate::allreduce

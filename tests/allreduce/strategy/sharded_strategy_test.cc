@@ -1,0 +1,226 @@
+// ShardedStrategy: the bits of AllReduceStrategy, with a share of its state.
+#include "allreduce/strategy/sharded_strategy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+
+#include "allreduce/collective/schedule_collective.h"
+#include "allreduce/strategy/allreduce_strategy.h"
+#include "common/random.h"
+#include "tests/support/cluster.h"
+#include "tests/support/direct_group.h"
+
+namespace syncopate::allreduce {
+namespace {
+
+using testing_support::run_ranks;
+using testing_support::soon;
+
+const OptimizerConfig kAdam{.kind = OptimizerKind::kAdam, .weight_decay = 0.01f};
+
+ParamLayout layout() {
+  ParamLayout layout;
+  layout.add("first", {90, 233});
+  layout.add("second", {61});
+  layout.add("third", {9, 5});
+  return layout;
+}
+
+// A way to sum, and the ranks that do.
+struct Group {
+  std::vector<std::unique_ptr<Transport>> wires;
+  std::vector<std::unique_ptr<Collective>> collectives;
+};
+
+Group connect(const std::string& way, int size) {
+  Group group;
+  if (way == "in memory") {
+    group.collectives = testing_support::connect_direct(size);
+    return group;
+  }
+  const ScheduleKind kind = *parse_schedule_kind(way.substr(0, way.find(' ')));
+  group.wires = testing_support::connect_group(way.substr(way.find(' ') + 1), size);
+  for (const auto& wire : group.wires) {
+    group.collectives.push_back(make_schedule_collective(*wire, {.kind = kind, .segment_bytes = 4096}));
+  }
+  return group;
+}
+
+struct End {
+  std::vector<float> weights;
+  TrainingState state;
+  std::int64_t bytes_out = 0;  // of one step
+};
+
+using MakeStrategy = std::function<std::unique_ptr<SyncStrategy>(Collective&, const Clock&)>;
+
+MakeStrategy sharded(ShardingStage stage, bool overlap = true) {
+  return [=](Collective& collective, const Clock& clock) {
+    return make_sharded_strategy(collective,
+                                 {.optimizer = kAdam,
+                                  .stage = stage,
+                                  .bucket_bytes = 1024,
+                                  .overlap = overlap,
+                                  .timeout = std::chrono::minutes(1)},
+                                 clock);
+  };
+}
+
+std::unique_ptr<SyncStrategy> replicated(Collective& collective, const Clock& clock) {
+  return make_allreduce_strategy(collective,
+                                 {.optimizer = kAdam, .bucket_bytes = 1024, .timeout = std::chrono::minutes(1)}, clock);
+}
+
+// Trains `size` ranks until `steps` are done, from `state` on unless it is null.
+std::vector<End> train(const std::string& way, int size, const MakeStrategy& make, std::int64_t steps,
+                       const TrainingState* state = nullptr) {
+  const Group group = connect(way, size);
+  const SteadyClock clock;
+  std::vector<End> ends(static_cast<std::size_t>(size));
+  run_ranks(size, [&](int rank) {
+    Collective& collective = *group.collectives[static_cast<std::size_t>(rank)];
+    const auto strategy = make(collective, clock);
+    const Result<ParamArenas> arenas = strategy->allocate(layout());
+    ASSERT_TRUE(arenas.ok()) << arenas.status().message();
+    for (std::size_t i = 0; i < layout().size(); ++i) {
+      arenas->weights[i] = rank == 0 ? std::sin(static_cast<float>(i)) : -1.0f;
+    }
+    if (state != nullptr) ASSERT_TRUE(strategy->resumable()->restore(*state).ok());
+    const auto buckets = strategy->join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    End& end = ends[static_cast<std::size_t>(rank)];
+    for (std::int64_t step = strategy->first_step(); step < steps; ++step) {
+      Random random(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(step));
+      strategy->begin_step({.step = step, .learning_rate = 0.01});
+      for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) {
+        for (float& value : slice(arenas->gradients, (*buckets)[bucket])) value = static_cast<float>(random.normal());
+        strategy->gradient_ready(bucket);
+      }
+      const Result<SyncStats> stats = strategy->finish_step();
+      ASSERT_TRUE(stats.ok()) << stats.status().message();
+      end.bytes_out = stats->bytes_out;
+    }
+    ASSERT_TRUE(strategy->resumable()->save(end.state).ok());
+    ASSERT_TRUE(strategy->leave().ok());
+    end.weights.assign(arenas->weights.begin(), arenas->weights.end());
+  });
+  return ends;
+}
+
+TrainingState merged(const std::vector<End>& ends) {
+  TrainingState state;
+  for (const End& end : ends) state.merge(end.state);
+  state.step = ends.front().state.step;
+  return state;
+}
+
+class EachWay : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(ShardedStrategy, EachWay,
+                         testing::Values("ring inproc", "ring shm", "direct sockets", "in memory"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           name[name.find(' ')] = '_';
+                           return name;
+                         });
+
+TEST_P(EachWay, LeavesTheBitsOfAllReduceAndSendsAsMuch) {
+  for (const int size : {1, 2, 3, 4}) {
+    const std::vector<End> expected = train(GetParam(), size, replicated, 5);
+    for (const ShardingStage stage : {ShardingStage::kOptimizer, ShardingStage::kGradients}) {
+      for (const bool overlap : {true, false}) {
+        SCOPED_TRACE(testing::Message() << size << " ranks, stage " << static_cast<int>(stage));
+        const std::vector<End> ends = train(GetParam(), size, sharded(stage, overlap), 5);
+        for (const End& end : ends) {
+          ASSERT_EQ(end.weights, expected.front().weights);
+          // Parts of a bucket differ by their alignment.
+          EXPECT_NEAR(static_cast<double>(end.bytes_out), static_cast<double>(expected.front().bytes_out),
+                      0.02 * static_cast<double>(expected.front().bytes_out));
+        }
+        const TrainingState state = merged(ends);
+        for (const std::string& name : expected.front().state.names()) {
+          std::vector<float> own(layout().size()), theirs(layout().size());
+          ASSERT_TRUE(state.read(name, {0, layout().size()}, own).ok()) << name;
+          ASSERT_TRUE(expected.front().state.read(name, {0, layout().size()}, theirs).ok());
+          EXPECT_EQ(own, theirs) << name;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EachWay, SavesItsShareAlone) {
+  constexpr int kRanks = 4;
+  for (const End& end : train(GetParam(), kRanks, sharded(ShardingStage::kOptimizer), 2)) {
+    for (const std::string& name : end.state.names()) {
+      std::size_t elements = 0;
+      for (const Range& piece : end.state.pieces(name)) elements += piece.size();
+      const double share = static_cast<double>(layout().size()) / kRanks;
+      EXPECT_NEAR(static_cast<double>(elements), share, 0.05 * share) << name;
+    }
+  }
+}
+
+// From the state of any number of ranks, and from that of an allreduce, it goes on as an allreduce does.
+TEST_P(EachWay, GoesOnFromWhatAnyNumberOfRanksHaveSaved) {
+  const TrainingState whole = merged(train(GetParam(), 3, replicated, 3));
+  const TrainingState parts = merged(train(GetParam(), 3, sharded(ShardingStage::kOptimizer), 3));
+  for (const int size : {2, 3}) {
+    const std::vector<float> expected = train(GetParam(), size, replicated, 6, &whole).front().weights;
+    for (const TrainingState* state : {&whole, &parts}) {
+      for (const End& end : train(GetParam(), size, sharded(ShardingStage::kGradients), 6, state)) {
+        EXPECT_EQ(end.weights, expected) << size << " ranks";
+      }
+    }
+    EXPECT_EQ(train(GetParam(), size, replicated, 6, &parts).front().weights, expected)
+        << "an allreduce goes on from it";
+  }
+}
+
+TEST(ShardedStrategy, RanksThatGoOnFromOtherStepsAreTold) {
+  const TrainingState state = merged(train("ring inproc", 2, sharded(ShardingStage::kOptimizer), 3));
+  const Group group = connect("ring inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    const auto strategy = sharded(ShardingStage::kOptimizer)(*group.collectives[static_cast<std::size_t>(rank)], clock);
+    ASSERT_TRUE(strategy->allocate(layout()).ok());
+    if (rank == 1) ASSERT_TRUE(strategy->resumable()->restore(state).ok());
+    const Status status = strategy->join().status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(status.message(),
+                testing::HasSubstr(rank == 0 ? "rank 1 goes on from step 3" : "rank 0 goes on from step 0"));
+  });
+}
+
+TEST(ShardedStrategy, AStepThatHasFailedIsNotSaved) {
+  const Group group = connect("ring inproc", 2);
+  const SteadyClock clock;
+  run_ranks(2, [&](int rank) {
+    Collective& collective = *group.collectives[static_cast<std::size_t>(rank)];
+    const auto strategy = make_sharded_strategy(
+        collective, {.optimizer = kAdam, .bucket_bytes = 1024, .timeout = std::chrono::seconds(1)}, clock);
+    ASSERT_TRUE(strategy->allocate(layout()).ok());
+    TrainingState state;
+    EXPECT_EQ(strategy->resumable()->save(state).code(), Code::kInvalidArgument) << "before join";
+    ASSERT_TRUE(strategy->join().ok());
+    if (rank == 1) return;  // it makes no step
+    strategy->begin_step({.step = 0, .learning_rate = 0.1});
+    EXPECT_EQ(strategy->finish_step().status().code(), Code::kDeadlineExceeded);
+    EXPECT_THAT(strategy->resumable()->save(state).message(), testing::HasSubstr("step 0 has failed"));
+  });
+}
+
+TEST(ShardedStrategy, RefusesTables) {
+  const Group group = connect("ring inproc", 1);
+  ParamLayout with_table;
+  with_table.add_table("rows", 30, 3, {.rows_a_step = 8, .limit = 0.5f});
+  const SteadyClock clock;
+  const auto strategy = sharded(ShardingStage::kOptimizer)(*group.collectives.front(), clock);
+  EXPECT_EQ(strategy->allocate(with_table).status().code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace syncopate::allreduce
