@@ -31,17 +31,19 @@ StepPrediction by_buckets(const TimedModel& model, double compute, const Network
   StepPrediction prediction;
   double now = std::accumulate(model.forward.begin(), model.forward.end(), 0.0);
   double wire_free = plan.overlap ? now : compute;
-  double bucket = 0;
+  double bucket = 0, gathered = 0;
+  const double half = plan.stage > 0 ? 0.5 : 0;
   for (std::size_t i = model.bytes.size(); i-- > 0;) {
     now += model.backward[i];
     bucket += model.bytes[i];
     if (goes_on(model.bytes, i, bucket, plan.bucket_bytes)) continue;
     const double seconds = exchange_seconds(bucket, network, plan);
-    wire_free = std::max(wire_free, now) + seconds;
+    wire_free = std::max(wire_free, now) + (1 - half) * seconds;
+    gathered += half * seconds;
     prediction.communication += seconds;
     bucket = 0;
   }
-  prediction.step = std::max(compute, wire_free);
+  prediction.step = std::max(compute, wire_free) + gathered;
   return prediction;
 }
 
@@ -175,6 +177,10 @@ Status check_step(const ModelProfile& profile, double compute, const Network& ne
   }
   if (!within(plan.bucket_bytes, 0)) {
     return Status::invalid_argument(fmt::format("buckets of {} bytes: must be from 0", plan.bucket_bytes));
+  }
+  if (plan.stage < 0 || plan.stage > 2 || (plan.stage > 0 && plan.exchange != Exchange::kRing)) {
+    return Status::invalid_argument(
+        fmt::format("stage {}: must be 0, or 1 or 2 where a ring exchanges gradients", plan.stage));
   }
   const bool is_servers = plan.exchange == Exchange::kServers;
   const int fewest = is_servers ? 1 : 0;

@@ -36,8 +36,9 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   Result<ParamArenas> allocate(const ParamLayout& layout) override {
     SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
     layout_ = layout;
-    SYNCOPATE_ASSIGN_OR_RETURN(weights_, collective_.allocate(layout.size()));
     SYNCOPATE_ASSIGN_OR_RETURN(gradients_, collective_.allocate(layout.size()));
+    if (options_.stage == ShardingStage::kGradients) release_pages(std::as_writable_bytes(gradients_));
+    SYNCOPATE_ASSIGN_OR_RETURN(weights_, collective_.allocate(layout.size()));
     ranges_ = buckets_in_backward_order(layout, options_.bucket_bytes);
     for (const Range& range : ranges_) {
       const Range part = collective_.own_part(range.size());

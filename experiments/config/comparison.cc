@@ -40,7 +40,10 @@ Status wrong_mode(const std::string& label) {
     if (mode.has_servers) labels += fmt::format("{0}: and a consistency, as in {0}:bounded:4, ", mode.name);
     if (!mode.sums_among_workers) continue;
     labels += fmt::format("{0}: and a collective, as in {0}:ring, ", mode.name);
-    if (!mode.replicates_state) continue;
+    if (!mode.replicates_state) {
+      labels += fmt::format("{0}:1, {0}:2, ", mode.name);
+      continue;
+    }
     labels += fmt::format(
         "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, ", mode.name);
   }
@@ -102,6 +105,12 @@ bool sets_averaging(RunRequest& config, const std::string& way) {
   return false;
 }
 
+// Sets the stage of a sharded state, as in "2". Returns whether there is such a one.
+bool sets_stage(RunRequest& config, const std::string& way) {
+  const std::vector<OptionSpec> table = option_table();
+  return std::ranges::find(table, "stage", &OptionSpec::name)->set(config, way).ok();
+}
+
 Result<RunRequest> as_preset(RunRequest config, const std::string& label) {
   if (runs_command(config)) {
     return Status::invalid_argument(
@@ -129,7 +138,7 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
     config.consistency = *consistency;
     return config;
   }
-  const bool is_set = (mode->replicates_state && sets_averaging(config, way)) ||
+  const bool is_set = (mode->replicates_state ? sets_averaging(config, way) : sets_stage(config, way)) ||
                       (mode->sums_among_workers && sets_collective(config, way));
   return is_set ? Result<RunRequest>(config) : wrong_mode(label);
 }

@@ -12,7 +12,7 @@
 
 namespace syncopate::experiments {
 
-enum class Mode { kLocal, kAllreduce, kPs };
+enum class Mode { kLocal, kAllreduce, kSharded, kPs };
 
 struct ModeTraits {
   Mode mode;
@@ -27,6 +27,7 @@ struct ModeTraits {
 inline constexpr std::array kModeTraits{
     ModeTraits{Mode::kLocal, "local", false, false, false, true, "local"},
     ModeTraits{Mode::kAllreduce, "allreduce", true, false, true, true, "allreduce"},
+    ModeTraits{Mode::kSharded, "sharded", true, false, true, false, "sharded"},
     ModeTraits{Mode::kPs, "ps", true, true, false, false, "ps:sync"},
 };
 

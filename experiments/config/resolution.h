@@ -19,9 +19,10 @@ struct Placement {
 
 // Returns what will run, with everything settled that the request has left open, so that the record shows it. The
 // transport is shared memory on one host; between several hosts it is tcp for ps and sockets for allreduce. The
-// collective is NCCL on GPUs, direct in shared memory unless the link is shaped, and a ring under asynchronous gossip;
-// otherwise the size of each bucket chooses it. `stamp`, from calendar_stamp(), names the output. Fails for
-// combinations that cannot work, saying in one line what is wrong and what would be right.
+// collective is NCCL on GPUs, direct in shared memory unless the link is shaped, and a ring under asynchronous gossip,
+// and where the state is sharded over other wires; otherwise the size of each bucket chooses it. `stamp`, from
+// calendar_stamp(), names the output. Fails for combinations that cannot work, saying in one line what is wrong and
+// what would be right.
 Result<ResolvedRun> resolve(const RunRequest& request, const Placement& placement, const std::string& stamp);
 
 // Returns what the request would come to on processors alone. What a person types is judged by it before any host is

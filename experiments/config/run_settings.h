@@ -155,6 +155,7 @@ struct RunSettings {
   double outer_rate = 1;
   bool outer_nesterov = false;
   Gossip gossip = Gossip::kOff;
+  std::int64_t stage = 1;  // allreduce::ShardingStage
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
   // Model and data
@@ -240,6 +241,8 @@ inline bool is_distributed(const RunSettings& config) { return traits_of(config.
 inline bool has_servers(const RunSettings& config) { return traits_of(config.mode).has_servers; }
 inline bool sums_among_workers(const RunSettings& config) { return traits_of(config.mode).sums_among_workers; }
 inline bool replicates_state(const RunSettings& config) { return traits_of(config.mode).replicates_state; }
+// Returns whether workers have a share of the state each, and sum among themselves.
+inline bool shards_state(const RunSettings& config) { return sums_among_workers(config) && !replicates_state(config); }
 
 // Returns how many servers keep the weights, each of which has --replicas standbys besides; 0 if the mode has none.
 inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }

@@ -24,6 +24,11 @@ TEST(HostMemory, HoldsTheOptimizersStateOfEachWorkerUnderAllreduce) {
   EXPECT_DOUBLE_EQ(need_of({.exchange = Exchange::kHalvingDoubling}, 2), 2 * 4 * 600);
 }
 
+TEST(HostMemory, DividesWhatIsShardedByAllWorkers) {
+  EXPECT_DOUBLE_EQ(need_of({.exchange = Exchange::kRing, .stage = 1}, 2), 2 * (600 + 600 + 2 * 150));
+  EXPECT_DOUBLE_EQ(need_of({.exchange = Exchange::kRing, .stage = 2}, 2), 2 * (600 + 150 + 2 * 150));
+}
+
 TEST(HostMemory, LeavesTheStateToServersElsewhere) {
   EXPECT_DOUBLE_EQ(need_of({.exchange = Exchange::kServers, .servers = 3}, 2), 2 * 2 * 600);
 }

@@ -39,6 +39,15 @@ TEST(StepPrediction, HidesAllreduceBehindTheBackwardPass) {
   EXPECT_NEAR(step_of({.bytes_per_second = 10000, .workers = 2}, {.exchange = Exchange::kRing}), 9.01, kRounding);
 }
 
+// Half of each bucket behind the gradients, 1.5, 1 and 0.5 s, until 9.5 s; then as much to gather the weights.
+TEST(StepPrediction, ExposesTheGatheringOfWeightsWhereTheStateIsSharded) {
+  const Network network{.bytes_per_second = 100, .workers = 2};
+  EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .stage = 1}), 12.5, kRounding);
+  EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .overlap = false, .stage = 2}), 15, kRounding);
+  EXPECT_THAT(check_step(three_layers(), 9, network, {.exchange = Exchange::kTree, .stage = 1}).message(),
+              HasSubstr("where a ring exchanges gradients"));
+}
+
 // As a run fills them (common/param_layout.h).
 TEST(StepPrediction, FillsABucketUpToItsSize) {
   const std::vector<double> tensors{100, 200, 300};

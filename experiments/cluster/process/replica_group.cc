@@ -5,6 +5,7 @@
 #include "allreduce/strategy/allreduce_strategy.h"
 #include "allreduce/strategy/device_allreduce_strategy.h"
 #include "allreduce/strategy/model_averaging_strategy.h"
+#include "allreduce/strategy/sharded_strategy.h"
 #include "common/device/staged_strategy.h"
 #include "common/text/log.h"
 #include "common/transport/members_transport.h"
@@ -157,6 +158,17 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
     if (config.gossip != Gossip::kOff) options.gossip_seed = config.seed;
     options.outer = outer_momentum_of(config);
     strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
+    return {};
+  }
+  if (shards_state(config)) {
+    allreduce::ShardedOptions options{.optimizer = optimizer_of(config),
+                                      .stage = static_cast<allreduce::ShardingStage>(config.stage),
+                                      .bucket_bytes = static_cast<std::size_t>(*config.bucket_bytes),
+                                      .overlap = config.overlap,
+                                      .timeout = timeout_of(config),
+                                      .activity = &activity_,
+                                      .threads = &context.host.threads()};
+    strategy_ = allreduce::make_sharded_strategy(*collective_, options, clock);
     return {};
   }
   allreduce::AllReduceOptions options{.optimizer = optimizer_of(config),

@@ -87,14 +87,14 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                                          "as is right when the network has changed."},
                             &C::measure_wire),
                        conditions::kChoosesBySize));
-  table.push_back(only(bucket_bytes(), conditions::kSumsGradients));
+  table.push_back(only(bucket_bytes(), conditions::kSendsBuckets));
   table.push_back(
       only(on_or_off({.group = group,
                       .name = "overlap",
                       .placeholder = "HOW",
                       .sentence = "Whether buckets are sent while backward still runs; off shows what that gains."},
                      &C::overlap, "overlap"),
-           conditions::kSumsGradients));
+           conditions::kSendsBuckets));
   table.push_back(only(
       choice({.group = group,
               .name = "sparse-exchange",
@@ -136,6 +136,14 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                             &C::outer_nesterov),
                        conditions::kOuterMomentum));
   table.push_back(only(gossip(), conditions::kReplicates));
+  table.push_back(only(number({.group = group,
+                               .name = "stage",
+                               .of_mode = true,
+                               .placeholder = "N",
+                               .sentence = "What a worker has only its share of: what the optimizer remembers (1), or "
+                                           "gradients, too (2), as the stages of ZeRO."},
+                              &C::stage, "stage", std::int64_t{1}, std::int64_t{2}),
+                       conditions::kShardsState));
   table.push_back(only(
       number({.group = group,
               .name = "segment-bytes",

@@ -56,8 +56,8 @@ inline const Condition kOtherHosts{"--hosts that names another host",
 inline const Condition kStartsProcesses{"--cluster=real or namespaces, which have processes",
                                         [](const Run& r) { return r.cluster != ClusterKind::kSimulated; }};
 inline const Condition kByMpirun{"--launcher=mpirun", [](const Run& r) { return r.launcher == LauncherKind::kMpirun; }};
-inline const Condition kByNccl{kSummingModes + " and --collective=nccl",
-                               [](const Run& r) { return sums_among_workers(r) && is_nccl(r.collective); }};
+inline const Condition kByNccl{kReplicatingModes + " and --collective=nccl",
+                               [](const Run& r) { return sums_among_replicas(r) && is_nccl(r.collective); }};
 
 inline const Condition kOwnFabric{"--cluster=simulated or namespaces",
                                   [](const Run& r) { return r.cluster != ClusterKind::kReal; }};
@@ -124,6 +124,11 @@ inline const Condition kOuterMomentum{"--sync-every and an --outer-momentum abov
                                       [](const Run& r) { return kMeetsAll.holds(r) && r.outer_momentum > 0; }};
 inline const Condition kSumsGradients{kReplicatingModes + ", and without --sync-every and --gossip",
                                       [](const Run& r) { return sums_gradients(r); }};
+inline const Condition kShardsState{
+    modes_with([](const ModeTraits& mode) { return mode.sums_among_workers && !mode.replicates_state; }),
+    [](const Run& r) { return shards_state(r); }};
+inline const Condition kSendsBuckets{kSummingModes + ", and without --sync-every and --gossip",
+                                     [](const Run& r) { return sums_gradients(r) || shards_state(r); }};
 inline const Condition kSumsRows{kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse",
                                  [](const Run& r) { return kSumsGradients.holds(r) && has_tables(r); }};
 // The direct collective in shared memory has no segments.
@@ -133,8 +138,8 @@ inline const Condition kSegments{
       return has_own_collective(r) && !in_memory;
     }};
 inline const Condition kChoosesBySize{
-    kSummingModes + " and --collective=auto over another --transport than shm",
-    [](const Run& r) { return kSumsAmongWorkers.holds(r) && r.collective == CollectiveKind::kBySize; }};
+    kReplicatingModes + " and --collective=auto over another --transport than shm",
+    [](const Run& r) { return kReplicates.holds(r) && r.collective == CollectiveKind::kBySize; }};
 inline const Condition kStalls{kSummingModes + ", without --gossip and with another collective than nccl",
                                may_report_stalls};
 

@@ -34,6 +34,9 @@ Status validate_simulated(const ResolvedRun& config) {
 
 Status validate_command(const ResolvedRun& config) {
   if (!runs_command(config)) return {};
+  if (shards_state(config)) {
+    return refusal(config, name_of(config.mode), "is for Syncopate's own worker; use allreduce, or ps");
+  }
   if (config.cluster == ClusterKind::kSimulated) return validate_simulated(config);
   const auto refused = [&](const std::string& what, const char* why) { return refusal(config, what, why); };
   if (config.steps) {

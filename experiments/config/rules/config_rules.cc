@@ -65,6 +65,31 @@ Status validate_asynchronous_gossip(const ResolvedRun& config) {
   return {};
 }
 
+// Workers that have a share of the state each.
+Status validate_shares(const ResolvedRun& config) {
+  if (!shards_state(config)) return {};
+  const CollectiveKind kind = config.collective;
+  if (kind != CollectiveKind::kDirect && kind != CollectiveKind::kRing && kind != CollectiveKind::kMpi) {
+    return Status::invalid_argument(fmt::format(
+        "--collective={}: cannot stop where each worker has the sums of its share alone; under --mode={} use "
+        "direct, ring or mpi",
+        name_of(kind), name_of(config.mode)));
+  }
+  if (goes_by_layer(traits_of(config.optimizer))) {
+    return Status::invalid_argument(fmt::format(
+        "--optimizer={}: needs the norms of whole tensors, of which a worker has a share under --mode={}; use "
+        "another, or --mode=allreduce",
+        name_of(config.optimizer), name_of(config.mode)));
+  }
+  if (!config.bucket_bytes) {
+    return Status::invalid_argument(
+        fmt::format("--bucket-bytes=auto: shares are cut before the first step under --mode={}; give a size, as in "
+                    "--bucket-bytes=1048576",
+                    name_of(config.mode)));
+  }
+  return {};
+}
+
 // Each repetition has the next seed.
 Status validate_seeds(const ResolvedRun& config) {
   constexpr std::uint64_t kLargest = INT64_MAX;
@@ -96,6 +121,7 @@ Status validate_job(const ResolvedRun& config) {
                     "host's memory, by --collective=ring or mpi",
                     name_of(config.collective)));
   }
+  SYNCOPATE_RETURN_IF_ERROR(validate_shares(config));
   if (config.precision == worker::Precision::kFp16 && !may_capture_steps(config)) {
     return Status::invalid_argument(
         "--precision=fp16: a step whose gradients overflow is skipped by all ranks together, which --mode=local and "

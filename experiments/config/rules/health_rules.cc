@@ -33,6 +33,10 @@ const NoSkip kNoSkips[] = {
        return "each worker makes steps of its own, and none of them is a step of all; use stop, or a mode that sums "
               "gradients";
      }},
+    {[](const Run& r) { return shards_state(r); },
+     [](const Run&) -> std::string {
+       return "each worker sees its own share of the sums alone; use stop, or --mode=allreduce";
+     }},
     {[](const Run& r) { return has_servers(r) && r.backup_workers > 0; },
      [](const Run& r) {
        return fmt::format(

@@ -49,6 +49,7 @@ Status validate_ps(const ResolvedRun& config) {
 }
 
 Status validate_allreduce(const ResolvedRun& config) {
+  if (shards_state(config)) return no(fmt::format("--mode={}", name_of(config.mode)), "tables have no shares");
   if (config.gossip != Gossip::kOff)
     return no("--gossip", "weights are averaged as a whole, and a row-sparse table has no whole");
   if (config.sync_every > 1) {

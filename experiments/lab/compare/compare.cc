@@ -90,7 +90,9 @@ class Comparison {
     console_.say("first, whether the synchronous modes follow the same curve");
     std::error_code ignored;
     std::filesystem::remove_all(folder_ + "/equality", ignored);  // of a comparison that was interrupted
-    const EqualityOutcome outcome = check_equality(base_, folder_ + "/equality", resolver_, run_job_);
+    std::vector<Mode> modes;
+    for (const PlannedRun& run : runs_) modes.push_back(run.config.mode);
+    const EqualityOutcome outcome = check_equality(base_, modes, folder_ + "/equality", resolver_, run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
     console_.say(outcome.line + "\n");
     report_.notes.push_back(outcome.line);

@@ -67,9 +67,11 @@ bool outweighs(const EqualityGap& first, const EqualityGap& second) {
 }
 
 // Returns each mode as it is in step, as in "local,allreduce,ps:sync".
-std::string modes_in_step(bool with_local) {
+std::string modes_in_step(bool with_local, const std::vector<Mode>& modes_of_rows) {
   std::vector<std::string> modes;
   for (const ModeTraits& each : kModeTraits) {
+    const bool shards = each.sums_among_workers && !each.replicates_state;
+    if (shards && std::ranges::find(modes_of_rows, each.mode) == modes_of_rows.end()) continue;
     if (each.is_distributed || with_local) modes.emplace_back(each.in_step);
   }
   return fmt::to_string(fmt::join(modes, ","));
@@ -182,8 +184,8 @@ RunRequest equality_job(const RunRequest& base) {
   return job;
 }
 
-EqualityOutcome check_equality(const RunRequest& base, const std::string& folder, const Resolver& resolver,
-                               const JobRunner& runner) {
+EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& modes_of_rows,
+                               const std::string& folder, const Resolver& resolver, const JobRunner& runner) {
   RunRequest job = equality_job(base);
   const Result<ParamLayout> local_layout = local_state_layout_of(base);
   if (!local_layout.ok()) return failure(local_layout.status());
@@ -197,7 +199,7 @@ EqualityOutcome check_equality(const RunRequest& base, const std::string& folder
   EqualityOutcome outcome;
   for (std::uint64_t attempt = 0; attempt < kSeeds; ++attempt) {
     job.seed = base.seed + attempt;
-    const Result<std::vector<ComparedRun>> runs = comparison_runs(job, modes_in_step(with_local));
+    const Result<std::vector<ComparedRun>> runs = comparison_runs(job, modes_in_step(with_local, modes_of_rows));
     if (!runs.ok()) return {ExitCode::kUsage, false, runs.status().message()};
     std::vector<Trained> trained;
     for (const ComparedRun& run : *runs) {

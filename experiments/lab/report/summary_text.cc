@@ -267,6 +267,7 @@ std::string describe(const ResolvedRun& config) {
   std::string text = fmt::format("{} {}", name_of(config.mode),
                                  ps ? config.consistency.to_string() : std::string(name_of(config.collective)));
   if (averages_weights(config)) text += " " + averaging_of(config);
+  if (shards_state(config)) text += fmt::format(" stage {}", config.stage);
   if (may_compress(config) && compresses(config)) {
     const CodecConfig codec = codec_of(config);
     text += " " + to_string(codec) + (ps && !config.compress_answers ? " (answers in full)" : "");

@@ -81,6 +81,7 @@ bool set_allreduce(const ResolvedRun& config, FormOfRun& form) {
   // Where no host has several workers it is a ring or `direct`, which are asked for by their names.
   if (kind == allreduce::ScheduleKind::kHierarchical && form.network.workers_per_host < 2) return false;
   const std::optional<Exchange> exchange = kind ? exchange_of(*kind) : std::nullopt;
+  if (shards_state(config)) form.plan.stage = static_cast<int>(config.stage);
   if (exchange) form.plan.exchange = *exchange;
   return exchange.has_value();
 }

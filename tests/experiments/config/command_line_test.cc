@@ -57,7 +57,7 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_EQ(refusal({"--workers=99999999999"}), "--workers=99999999999: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--workers=1025"}), "--workers=1025: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=1025"}), "--servers=1025: parameter servers must be 1 to 1024");
-  EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, allreduce or ps; did you mean ps?");
+  EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, allreduce, sharded or ps; did you mean ps?");
   EXPECT_EQ(refusal({"--timeout=nan"}),
             "--timeout=nan: timeout must be 1 to 3600 (seconds, or with us, ms, s, min, h or d)");
   EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),
@@ -119,7 +119,7 @@ TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
   EXPECT_EQ(refusal({"--num-workers=2"}), "--num-workers: no such flag; did you mean --workers?");
   EXPECT_EQ(refusal({"--batch=3"}), "--batch: no such flag; did you mean --batch-size?");
   EXPECT_EQ(refusal({"-v"}), "-v: no such flag; --help lists all");
-  EXPECT_EQ(refusal({"--mode=PS"}), "--mode=PS: mode must be local, allreduce or ps; did you mean ps?");
+  EXPECT_EQ(refusal({"--mode=PS"}), "--mode=PS: mode must be local, allreduce, sharded or ps; did you mean ps?");
   EXPECT_EQ(refusal({"--learning_rate", "0.1"}), "--learning_rate: no such flag; did you mean --learning-rate?");
   EXPECT_EQ(refusal({"--gpus=2"}),
             "--gpus: an option of submit: put that command first; a run has none of that name, and trains on GPUs "
@@ -154,7 +154,8 @@ TEST(CommandLine, DividesLabelsAmongWorkersWhereThereAreBoth) {
   EXPECT_EQ(refusal({"--mode=allreduce", "--shard=labels", "--elastic"}), "accepted");
   EXPECT_EQ(refusal({"--mode=ps", "--shard=label"}),
             "--shard=label: shard must be random or labels; did you mean labels?");
-  EXPECT_THAT(refusal({"--shard=labels"}), StartsWith("--shard=labels: has an effect only with --mode=allreduce or"));
+  EXPECT_THAT(refusal({"--shard=labels"}),
+              StartsWith("--shard=labels: has an effect only with --mode=allreduce, --mode=sharded or"));
   EXPECT_THAT(refusal({"--mode=ps", "--model=gpt", "--dataset=grammar", "--shard=labels"}),
               HasSubstr("--dataset=digits, mnist, fashion-mnist, cifar10, patterns or your own"));
   // Nobody trains another's part, so that there is no queue to share, and every quota is a whole part.
@@ -279,7 +280,7 @@ TEST(Hosts, AreRefusedWhereTheyCannotWork) {
     EXPECT_EQ(refusal({"--mode=ps", "--hosts=a:2", wire}),
               std::string(wire) + ": connects processes of one host, and --hosts=a:2 names others; use tcp or sockets");
   }
-  EXPECT_THAT(refusal({"--hosts=a"}), HasSubstr("only with --mode=allreduce or --mode=ps"));
+  EXPECT_THAT(refusal({"--hosts=a"}), HasSubstr("only with --mode=allreduce, --mode=sharded or --mode=ps"));
   EXPECT_THAT(refusal({"--mode=ps", "--remote-shell=rsh"}), HasSubstr("only with --hosts that names another host"));
   EXPECT_THAT(refusal({"--mode=ps", "--hosts=localhost:2", "--listen-address=10.0.0.1"}),
               HasSubstr("only with --hosts that names another host"));
@@ -310,7 +311,7 @@ TEST(CommandLine, RefusesWhatHasNoMeaningWhereWeightsAreAveraged) {
     EXPECT_THAT(refusal({"--mode=ps", averaging}), HasSubstr("only with --mode=allreduce"));
     for (const char* option : {"--bucket-bytes=4096", "--overlap=off"}) {
       EXPECT_THAT(refusal({"--mode=allreduce", averaging, option}),
-                  HasSubstr("only with --mode=allreduce, and without --sync-every and --gossip"));
+                  HasSubstr(", and without --sync-every and --gossip"));
     }
     EXPECT_THAT(refusal({"--mode=allreduce", averaging, "--device=cuda", "--collective=nccl"}),
                 StartsWith("--collective=nccl: sums gradients alone"));
@@ -547,7 +548,7 @@ TEST(CommandLine, ShapesTheLinksOfOneHost) {
   EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("shape = \"100mbit+5ms\""));
   EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->shape, line->config.shape);
   EXPECT_EQ(refusal({"--mode=ps", "--shape=fast"}), std::string("--shape=fast: link must be ") + LinkShape::forms());
-  EXPECT_THAT(refusal({"--shape=1gbit"}), HasSubstr("only with --mode=allreduce or --mode=ps"));
+  EXPECT_THAT(refusal({"--shape=1gbit"}), HasSubstr("only with --mode=allreduce, --mode=sharded or --mode=ps"));
   EXPECT_THAT(refusal({"--mode=ps", "--shape=1gbit", "--hosts=a:1,b:1"}),
               StartsWith("--shape=1gbit: emulates a network on one host, and --hosts=a:1,b:1 names others"));
   EXPECT_EQ(refusal({"--mode=ps", "--shape=1gbit", "--hosts=localhost:2"}), "accepted");

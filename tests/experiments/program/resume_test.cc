@@ -157,6 +157,15 @@ TEST(Resume, OfAnAllreduceEqualsAnUnbrokenRun) {
   }
 }
 
+TEST(Resume, OfAShardedStateEqualsAnUnbrokenRun) {
+  for (const char* collective : {"direct", "ring"}) {
+    for (const char* stage : {"--stage=1", "--stage=2"}) {
+      expect_equal_to_unbroken(
+          kSmall + Flags{"--mode=sharded", "--workers=3", std::string("--collective=") + collective, stage}, 30, 25);
+    }
+  }
+}
+
 // What a codec has kept back and what it draws next, also in padding, which sign leaves values in.
 TEST(Resume, OfACompressedAllreduceEqualsAnUnbrokenRun) {
   for (const char* codec : {"int8", "topk:0.05", "randomk:0.1", "sign", "powersgd:2"}) {

@@ -58,6 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Ring", {"--mode=allreduce", "--collective=ring", "--workers=4"}},
         Case{"RingWithoutOverlap", {"--mode=allreduce", "--collective=ring", "--workers=2", "--overlap=off"}},
         Case{"RingCompressed", {"--mode=allreduce", "--collective=ring", "--workers=3", "--compress=int8"}},
+        Case{"ShardedState", {"--mode=sharded", "--workers=4"}},
+        Case{"ShardedGradients", {"--mode=sharded", "--workers=3", "--stage=2", "--collective=direct"}},
         Case{"Tree", {"--mode=allreduce", "--collective=tree", "--workers=3"}},
         Case{"HalvingDoubling", {"--mode=allreduce", "--collective=halving-doubling", "--workers=4"}},
         Case{"Averaging", {"--mode=allreduce", "--collective=ring", "--workers=4", "--sync-every=4"}},

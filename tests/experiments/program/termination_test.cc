@@ -70,6 +70,7 @@ INSTANTIATE_TEST_SUITE_P(By, TerminationOfWorkersInStep,
                          testing::Values(Flags{"--mode=allreduce", "--workers=2"},
                                          Flags{"--mode=allreduce", "--workers=2", "--sync-every=8"},
                                          Flags{"--mode=allreduce", "--workers=2", "--gossip"},
+                                         Flags{"--mode=sharded", "--workers=2"},
                                          Flags{"--mode=ps", "--workers=2", "--servers=2", "--consistency=sync"},
                                          Flags{"--mode=ps", "--workers=2", "--consistency=local-sgd:8"}),
                          name_of_case);

@@ -40,7 +40,7 @@ const std::string kStale = among([](const Kind& kind) { return kind.applies_stal
 
 // For all conditions, by their words.
 const std::map<std::string, Promise> kPromises = {
-    {"--mode=allreduce or --mode=ps", {{{"mode=ps"}, {"mode=allreduce"}}, {{}}}},
+    {"--mode=allreduce, --mode=sharded or --mode=ps", {{{"mode=ps"}, {"mode=allreduce"}}, {{}}}},
     {"--mode=ps, or a --collective of our own",
      {{{"mode=ps"}, {"mode=allreduce"}, {"mode=allreduce", "collective=ring"}},
       {{}, {"mode=allreduce", "collective=mpi"}, {"mode=allreduce", "collective=nccl"}}}},
@@ -124,6 +124,10 @@ const std::map<std::string, Promise> kPromises = {
        {"mode=allreduce", "transport=sockets", "collective=ring"},
        {"mode=ps", "transport=sockets"}}}},
     {"--mode=allreduce", {{{"mode=allreduce"}}, {{}, {"mode=ps"}}}},
+    {"--mode=sharded", {{{"mode=sharded"}}, {{}, {"mode=allreduce"}, {"mode=ps"}}}},
+    {"--mode=allreduce or --mode=sharded", {{{"mode=allreduce"}, {"mode=sharded"}}, {{}, {"mode=ps"}}}},
+    {"--mode=allreduce or --mode=sharded, and without --sync-every and --gossip",
+     {{{"mode=allreduce"}, {"mode=sharded"}}, {{}, {"mode=ps"}, {"mode=allreduce", "sync-every=4"}}}},
     {"--mode=allreduce, with --sync-every and without --gossip",
      {{{"mode=allreduce", "sync-every=2"}},
       {{"mode=allreduce"}, {"mode=allreduce", "gossip=true"}, {"mode=allreduce", "sync-every=2", "gossip=true"}}}},
@@ -137,10 +141,10 @@ const std::map<std::string, Promise> kPromises = {
        {"mode=allreduce", "model=ncf", "embeddings=dense"},
        {"mode=allreduce", "model=ncf", "gossip=true"},
        {"mode=ps", "model=ncf"}}}},
-    {"--mode=allreduce and a schedule that sends messages, which direct in shared memory does not",
+    {"--mode=allreduce or --mode=sharded and a schedule that sends messages, which direct in shared memory does not",
      {{{"mode=allreduce", "collective=ring"}, {"mode=allreduce", "collective=direct", "transport=tcp"}},
       {{"mode=allreduce", "collective=direct", "transport=shm"}, {"mode=allreduce", "collective=mpi"}, {"mode=ps"}}}},
-    {"--mode=allreduce, without --gossip and with another collective than nccl",
+    {"--mode=allreduce or --mode=sharded, without --gossip and with another collective than nccl",
      {{{"mode=allreduce"},
        {"mode=allreduce", "collective=direct"},
        {"mode=allreduce", "collective=ring"},
@@ -163,7 +167,8 @@ const std::map<std::string, Promise> kPromises = {
     {"--dataset=patterns", {{{"dataset=patterns"}}, {{}, {"dataset=cifar10"}}}},
     {"--dataset=patterns, or PATH, your own data",
      {{{"dataset=patterns"}, {"dataset=images/"}}, {{}, {"dataset=cifar10"}}}},
-    {"--mode=allreduce or --mode=ps, --dataset=digits, mnist, fashion-mnist, cifar10, patterns or your own, and a "
+    {"--mode=allreduce, --mode=sharded or --mode=ps, --dataset=digits, mnist, fashion-mnist, cifar10, patterns or your "
+     "own, and a "
      "--model that learns, not profile:NAME",
      {{{"mode=ps"},
        {"mode=allreduce", "dataset=mnist"},

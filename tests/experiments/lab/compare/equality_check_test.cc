@@ -110,7 +110,7 @@ class EqualityCheck : public testing::Test {
  protected:
   EqualityOutcome check() {
     const Resolver resolver = [](const RunRequest& request) { return resolve(request, {}, ""); };
-    return check_equality(base_, "there", resolver, [this](const ResolvedRun& config) {
+    return check_equality(base_, modes_, "there", resolver, [this](const ResolvedRun& config) {
       outputs_.push_back(config.output);
       JobResult result;
       if (failures_.contains(config.output)) return failures_[config.output];
@@ -129,6 +129,7 @@ class EqualityCheck : public testing::Test {
   }
 
   RunRequest base_ = job();
+  std::vector<Mode> modes_ = {Mode::kAllreduce};  // of the comparison's rows
   double movement_ = 1;
   std::map<std::string, double> gaps_;  // by folder, of the movement
   std::map<std::string, JobResult> failures_;
@@ -144,6 +145,12 @@ TEST_F(EqualityCheck, SaysWhatItComparedHowAndWhatItFound) {
   EXPECT_EQ(outcome.line,
             "equality: local, allreduce and ps:sync follow the same curve: after 30 steps of adam at a rate of 0.0001 "
             "no tensor lies further apart than 1e-04 of the way that it has gone (dense1.bias; tolerance 1e-03)");
+}
+
+TEST_F(EqualityCheck, TakesAShardedStateWhereARowHasOne) {
+  modes_.push_back(Mode::kSharded);
+  EXPECT_THAT(check().line,
+              testing::StartsWith("equality: local, allreduce, sharded and ps:sync follow the same curve"));
 }
 
 TEST_F(EqualityCheck, NamesTheModeAndTheTensorThatAreOffWithEachSeed) {

@@ -110,6 +110,22 @@ TEST(PredictedRate, OfARingWithoutOverlapIsItsFormula) {
   EXPECT_NEAR(*predicted_rate(run, 0.010), 8 * run.batch_size / step, 0.005 * 8 * run.batch_size / step);
 }
 
+// As long as the ring; with overlap, gathering the weights is behind the backward pass still.
+TEST(PredictedRate, OfAShardedStateIsThatOfARingWhoseSecondHalfIsExposed) {
+  RunRequest request = simulated(Mode::kAllreduce);
+  request.collective = CollectiveKind::kRing;
+  request.overlap = false;
+  const double whole = *predicted_rate(resolved(request), 0.010);
+  request.mode = Mode::kSharded;
+  EXPECT_DOUBLE_EQ(*predicted_rate(resolved(request), 0.010), whole);
+  request.overlap = true;
+  request.bucket_bytes = 1024;  // each tensor is alone
+  request.compute->step = std::chrono::milliseconds(200);
+  const double sharded = *predicted_rate(resolved(request), 0.200);
+  request.mode = Mode::kAllreduce;
+  EXPECT_LT(sharded, *predicted_rate(resolved(request), 0.200));
+}
+
 // 2 hosts of 4: one half of the bytes in each of 2 messages.
 TEST(PredictedRate, OfTwoLevelsIsThatOfARingOfHosts) {
   RunRequest request = simulated(Mode::kAllreduce);
