@@ -78,6 +78,7 @@ constexpr StepField kFields[] = {
     field<&StepRecord::accuracy>({.column = "accuracy", .is_later = true, .of_learning = true, .is_known = has_labels}),
     field<&StepRecord::loss>({.column = "loss", .of_learning = true, .is_known = has_samples}),
     sync_field<&SyncStats::forward_wait>({}),
+    sync_field<&SyncStats::backward_wait>({}),
 };
 
 // What is not in the table is nowhere: each field has 8 bytes in a record, and one that is optional 8 more.

@@ -6,7 +6,8 @@
 //   join()                               all replicas prove the same layout and return with the same weights
 //   repeat:
 //     begin_step(step)
-//     gradient_ready(bucket) ...         inside backward, in one fixed order; never blocks
+//     gradient_ready(bucket) ...         inside backward, in one fixed order; does not block, but where gradients must
+//                                        not pile up
 //     gradients_complete()               never blocks; a strategy for a device enqueues the rest of the step
 //     step_given()                       never blocks
 //     finish_step() -> SyncStats         returns when the weights are those of the next forward pass, or
@@ -73,6 +74,7 @@ struct StepContext {
 struct SyncStats {
   Duration exposed_wait{};     // time that the compute thread waited
   Duration forward_wait{};     // the part of it within forward
+  Duration backward_wait{};    // the part of it within backward
   Duration communication{};    // time during which this worker's communication was in flight, hidden or exposed
   Duration optimizer{};        // time that the compute thread spent in the update rule; zero if a server applies it
   Duration codec{};            // time that this worker's threads spent compressing and decompressing

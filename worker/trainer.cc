@@ -285,6 +285,7 @@ class Training {
       record.sync = *stats;
     }
     record.forward -= record.sync.forward_wait;
+    record.backward -= record.sync.backward_wait;
     SYNCOPATE_RETURN_IF_ERROR(record_learning(given, turn));
     SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<DeviceTimes> device, device_times(turn));
     if (device) {

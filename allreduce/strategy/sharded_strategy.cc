@@ -13,6 +13,10 @@
 namespace syncopate::allreduce {
 namespace {
 
+// Under ShardingStage::kGradients: buckets whose gradients are there as a whole at once, besides the one that backward
+// writes to. Where the wire is slower than backward, that waits for it, as the step's end would otherwise.
+constexpr std::size_t kBucketsUnderWay = 2;
+
 // A bucket of the arena, and what this worker has of it.
 struct Bucket {
   Range range;
@@ -80,21 +84,27 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     is_whole_ = false;
     before_ = collective_.counters();
     submitted_ = 0;
+    first_sum_ = last_ticket_ + 1;
+    backward_wait_ = {};
   }
 
   void gradient_ready(std::size_t bucket) override {
-    if (options_.overlap) submit_up_to(bucket);
+    if (!options_.overlap) return;
+    submit_up_to(bucket);
+    if (options_.stage != ShardingStage::kGradients || bucket < kBucketsUnderWay) return;
+    const TimePoint begin = clock_.now();
+    thread_.wait_for(first_sum_ + bucket - kBucketsUnderWay, Duration::zero());
+    backward_wait_ += clock_.now() - begin;
   }
 
   Result<SyncStats> finish_step() override {
     submit_up_to(buckets_.size() - 1);
-    SyncStats stats;
+    SyncStats stats{.exposed_wait = backward_wait_, .backward_wait = backward_wait_};
     const UpdateStep update{.learning_rate = step_.learning_rate,
                             .gradient_scale = 1.0f / static_cast<float>(collective_.size()),
                             .number = step_.step + 1};
-    const std::uint64_t first_sum = last_ticket_ + 1 - buckets_.size();
     for (std::size_t number = 0; number < buckets_.size(); ++number) {
-      SYNCOPATE_RETURN_IF_ERROR(await(number, first_sum + number, stats));
+      SYNCOPATE_RETURN_IF_ERROR(await(number, first_sum_ + number, stats));
       apply(number, update, stats);
       last_ticket_ = thread_.submit([this, number] { gather(number); }, beside_compute());
     }
@@ -232,6 +242,8 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   TransportCounters before_;  // this step
   std::size_t submitted_ = 0;
   std::uint64_t last_ticket_ = 0;
+  std::uint64_t first_sum_ = 0;  // the ticket of this step's first
+  Duration backward_wait_{};
   Status failure_;  // of the thread that communicates
   bool restored_ = false;
   bool is_whole_ = false;  // joined, and no step is under way, nor has one failed

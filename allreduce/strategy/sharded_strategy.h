@@ -23,7 +23,9 @@ namespace syncopate::allreduce {
 // Which part of the state a worker has only its share of.
 enum class ShardingStage {
   kOptimizer = 1,  // what the optimizer remembers
-  kGradients = 2,  // and gradients: the pages of what others own are given back to the kernel once they have it
+  // And gradients: the pages of what others own are given back to the kernel once they have it, and backward waits
+  // where it would be more than a few buckets ahead. Without overlap, a step has all gradients at once.
+  kGradients = 2,
 };
 
 struct ShardedOptions {

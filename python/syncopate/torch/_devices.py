@@ -51,7 +51,7 @@ def on_devices(method: Callable[..., Any], names: Sequence[str]) -> Callable[...
         device = next((each.device for each in _tensors(arguments) if not each.is_cpu), None)
         if device is None or device.type == "meta":
             return method(self, *arguments, **options)
-        nccl = self.nccl(device)
+        nccl = self.nccl(device, is_of_all=what not in ("send", "recv", "recv_anysource"))
         if nccl is not None:
             nccls.count(what, arguments[0])
             return next(getattr(nccl, name) for name in names if hasattr(nccl, name))(*arguments, **options)

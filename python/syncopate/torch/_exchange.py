@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from functools import partial
 from typing import Any, Iterator, List, Optional, Sequence
 
@@ -32,6 +33,7 @@ class Exchange:
         self._passes_a_step = passes_a_step
         self._passes = [0] * len(parameters)
         self._travels = True
+        self._lock = threading.RLock()  # autograd has a thread for each device
         self._absent: List[int] = []
         self._watch = _watch.current()
         self._exchanged = 0  # when the exchange was about to be waited for
@@ -57,6 +59,10 @@ class Exchange:
     # Backward.
 
     def _gradient(self, index: int, parameter: torch.Tensor) -> None:
+        with self._lock:
+            self._is_there(index, parameter)
+
+    def _is_there(self, index: int, parameter: torch.Tensor) -> None:
         self.note_change()
         if not self._travels:
             return
@@ -91,8 +97,8 @@ class Exchange:
     def bring(self, index: int, gradient: torch.Tensor, is_absent: bool) -> None:
         """Gives it to the core, or begins to where that needs a copy."""
         if isinstance(self.core, NcclSums):
-            if self.health is not None and self.health.stops and not is_absent:
-                self._look_at(index, gradient)
+            if self.health is not None and (self.health.stops or self.health.skips) and not is_absent:
+                self._look_at(index, gradient)  # which waits for the device
             self.core.take(index, gradient, is_absent)
         elif self._copies is None:
             self._give(index, is_absent, gradient)

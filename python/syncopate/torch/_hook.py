@@ -45,7 +45,7 @@ def allreduce_hook(state, bucket):
     """
     buffer = bucket.buffer()
     check_floats(buffer, "the gradient")
-    group = job_group(state._job) if buffer.is_cuda else None
+    group = job_group(state._job, [buffer.device]) if buffer.is_cuda else None
     if group is not None:
         return _by_nccl(state, group, buffer, bucket.is_last())
     begun = _Bucket(bucket.index(), buffer)

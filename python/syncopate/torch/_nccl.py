@@ -6,54 +6,72 @@ import json
 import time
 from datetime import timedelta
 from functools import partial
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
 
+from syncopate import _ranks
 from syncopate.errors import PeerLost
 from syncopate.torch._figures import nccls
 
 
-def why_not(hosts: Sequence[str], gpus: Sequence[Sequence[str]]) -> str:
-    """Of ranks on these hosts that may use these GPUs: why they cannot have one each, as NCCL asks for; empty if they can."""
-    for host in dict.fromkeys(hosts):
-        of_ranks = [set(each) for each, place in zip(gpus, hosts) if place == host]
-        count = len(set().union(*of_ranks))
-        if count < len(of_ranks) or not all(of_ranks):
-            return f"{len(of_ranks)} ranks of a host have {count} GPUs that NCCL can use"
-    return ""
+def can_sum(hosts: Sequence[str], gpus: Sequence[Sequence[str]]) -> bool:
+    """Whether NCCL takes ranks on these hosts that compute on these GPUs: each on some that no other has."""
+    used = [(host, gpu) for host, of_rank in zip(hosts, gpus) for gpu in of_rank]
+    return all(gpus) and len(set(used)) == len(used)
 
 
-def _visible() -> List[str]:
-    """What names each GPU that this process may use, and no other of its host."""
-    if not torch.cuda.is_available() or not dist.is_nccl_available():
+def _names_of(devices: Iterable[torch.device]) -> List[str]:
+    """What names these GPUs, and no other of their host; none where NCCL is not to be had."""
+    if not dist.is_nccl_available() or any(device.type != "cuda" for device in devices):
         return []
-    properties = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
-    return [str(getattr(each, "uuid", number)) for number, each in enumerate(properties)]
+    return sorted({str(getattr(torch.cuda.get_device_properties(each), "uuid", each.index)) for each in devices})
 
 
-def settle(host: str, exchange: Callable[[str], List[str]]) -> str:
-    """An operation of all ranks, whose texts `exchange` gives: why they have no NCCL; empty if they have."""
-    said = [json.loads(text) for text in exchange(json.dumps([host, _visible()]))]
-    return why_not([each[0] for each in said], [each[1] for each in said])
+def settle(host: str, devices: Iterable[torch.device], exchange: Callable[[str], List[str]]) -> bool:
+    """An operation of all ranks, whose texts `exchange` gives: whether NCCL can sum what lies on these devices of theirs."""
+    said = [json.loads(text) for text in exchange(json.dumps([host, _names_of(list(devices))]))]
+    return can_sum([each[0] for each in said], [each[1] for each in said])
 
 
 def group_of(store: Any, rank: int, size: int, timeout: float) -> Any:
     """All ranks make it. Its operations are begun on the current stream, and their works have that stream wait. A rank that
     has waited for another until the timeout is ended by torch."""
     options = dist.ProcessGroupNCCL.Options()
-    options._timeout = timedelta(seconds=timeout)
+    options._timeout = timedelta(seconds=2 * timeout)  # so that the host's collectives tell first who is late
     return dist.ProcessGroupNCCL(dist.PrefixStore("nccl", store), rank, size, options)
 
 
-def job_group(job: Any) -> Optional[Any]:
-    """The group of a job's ranks; None where they cannot have one, or go on without those that are lost. All ranks call it."""
-    if job.membership is not None:
+def end(group: Any) -> None:
+    """Waits for what was given to it."""
+    torch.cuda.synchronize()
+    _call_first_of(group, "shutdown", "_shutdown", "abort")
+
+
+def abort(group: Any) -> None:
+    """Ends what was given to it, which the device may be waiting for."""
+    _call_first_of(group, "abort", "_abort", "_shutdown")
+
+
+def _call_first_of(group: Any, *names: str) -> None:
+    """Names that versions of torch have for it."""
+    for name in names:
+        if hasattr(group, name):
+            getattr(group, name)()
+            return
+
+
+def job_group(job: Any, devices: Iterable[torch.device]) -> Optional[Any]:
+    """The group of a job's ranks for what lies on these devices of this one; None where they cannot have one, go on without
+    those that are lost, or are simulated. All ranks call it; the first call decides."""
+    if job.membership is not None or _ranks.link() is not None:
         return None
     if job.nccl is None:
-        missing = settle(job.hosts[job.rank], partial(job.group.exchange, "gpus"))
-        job.nccl = (None if missing else group_of(job.rendezvous.store, job.rank, job.size, job.group.timeout),)
+        can = settle(job.hosts[job.rank], devices, partial(job.group.exchange, "gpus"))
+        job.nccl = (group_of(job.rendezvous.store, job.rank, job.size, job.group.timeout) if can else None,)
+        if can:
+            job.closers.insert(0, partial(end, job.nccl[0]))  # what was made later is closed before
     return job.nccl[0]
 
 
@@ -97,8 +115,8 @@ class NcclSums:
     def _begin(self, gradients: List[Any]) -> None:
         options = dist.AllreduceCoalescedOptions()
         options.reduceOp = self._op
-        for kind in dict.fromkeys(each.dtype for each in gradients):
-            alike = [each.detach() for each in gradients if each.dtype is kind]
+        for kind in dict.fromkeys((each.device, each.dtype) for each in gradients):
+            alike = [each.detach() for each in gradients if (each.device, each.dtype) == kind]
             self._works.append(self._group.allreduce_coalesced(alike, options))
             nccls.count("all_reduce", alike)
 
@@ -112,10 +130,11 @@ class NcclSums:
             ticket = job.communicator.sum([(self._words.data_ptr(), self._words.numel())], 1.0, self._words)
             job.communicator.wait(ticket, f"exchanging gradients at step {step}")
         except PeerLost:
-            self._group.abort()  # the device waits for it
+            abort(self._group)
             raise
         for work in self._works:
             work.wait()
+        self._works, self._gradients = [], []
         return job.communicator.take_costs(time.monotonic_ns() - begin)
 
     def absent_everywhere(self) -> List[int]:

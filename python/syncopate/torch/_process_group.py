@@ -19,7 +19,7 @@ from syncopate.torch._devices import on_devices
 from syncopate.torch._gloo import Gloo
 from syncopate.torch._health import Health
 from syncopate.torch._launch import Launch
-from syncopate.torch._nccl import group_of, settle
+from syncopate.torch._nccl import abort, end, group_of, settle
 from syncopate.torch._ranks_apart import SHUTDOWN, RanksApart
 from syncopate.torch._rendezvous import StoreRendezvous, this_host
 from syncopate.torch._simulated import SimulatedGloo
@@ -50,11 +50,11 @@ class SyncopateGroup(dist.ProcessGroup):
         self._store, self._monitored = rendezvous.store, 0
         self._gloo = self._make_gloo(seconds)
         self._nccl: Any = None
+        self._has_nccl: Optional[bool] = None  # not settled
         self._health, self._sums = Health(rank), 0
         self._is_open = True
         self._pid = os.getpid()
         self._name = ""
-        self._has_nccl = _ranks.link() is None and not settle(this_host(), partial(self._group.exchange, "gpus"))
         make_known(self)
 
     def size(self):
@@ -82,12 +82,15 @@ class SyncopateGroup(dist.ProcessGroup):
         host, losses = self._group.address or "127.0.0.1", self._group.losses
         return Gloo(self._store, self._rank, self._size, seconds, host, losses, self._apart.explained, self.works)
 
-    def nccl(self, device: torch.device) -> Any:
-        """A group of NCCL's beside this one; None where ranks have no GPUs of their own. All ranks ask for it at once."""
-        if device.type != "cuda":
+    def nccl(self, device: torch.device, is_of_all: bool) -> Any:
+        """A group of NCCL's beside this one; None where ranks have no GPUs of their own, which they settle in their first
+        operation of all of them on GPUs."""
+        if device.type != "cuda" or _ranks.link() is not None:
             return None
-        if self._nccl is None and self._has_nccl:
-            self._nccl = group_of(self._store, self._rank, self._size, self._group.timeout)
+        if self._has_nccl is None and is_of_all:
+            self._has_nccl = settle(this_host(), [device], partial(self._group.exchange, "gpus"))
+            if self._has_nccl:
+                self._nccl = group_of(self._store, self._rank, self._size, self._group.timeout)
         return self._nccl
 
     # What it does. Each returns work that may be waited for later; all ranks ask for the same, in the same order.
@@ -280,6 +283,9 @@ class SyncopateGroup(dist.ProcessGroup):
                 self._barrier(SHUTDOWN).wait()
                 self._group.forgive()
                 self._barrier(SHUTDOWN).wait()
+                if self._nccl is not None:
+                    end(self._nccl)
+                    self._nccl = None
         finally:
             self._close("the group was destroyed")
 
@@ -293,7 +299,7 @@ class SyncopateGroup(dist.ProcessGroup):
         self._gloo.close(why)
         self.works.close()
         if self._nccl is not None:
-            self._nccl.abort()
+            abort(self._nccl)
 
     # Pieces of these.
 

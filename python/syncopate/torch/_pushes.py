@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -51,7 +51,8 @@ class Pushes(Exchange):
         self._has_loaded = False  # this rank, a state that servers do not have
         servers_update = not options["consistency"].startswith(("local-sgd", "easgd"))
         self._weights = ExchangedWeights(names, parameters, servers_update)
-        self._handed = [(0, 0)] * len(parameters)  # where each gradient lay when it was handed over, and its version
+        # Of gradients that are copied, when they were handed over: where they lay, their version, their sum and their norm.
+        self._handed: List[Any] = [None] * len(parameters)
         super().__init__(names, parameters, passes_a_step)
         self.sends_in_backward = push == "backward"
         self._connect()
@@ -130,7 +131,8 @@ class Pushes(Exchange):
         self.core.begin_step(self._rule.rate(self._optimizer.param_groups))
 
     def handed_over(self, index: int, gradient: torch.Tensor) -> None:
-        self._handed[index] = (gradient.data_ptr(), gradient._version)
+        if needs_copy(gradient):
+            self._handed[index] = (gradient.data_ptr(), gradient._version, *_figures_of(gradient))
 
     def synchronize(self) -> None:
         raise ValueError(
@@ -140,6 +142,8 @@ class Pushes(Exchange):
 
     def update(self) -> None:
         if self.has_begun:
+            if self._copies is not None:
+                self._copies.wait()
             self._check_unchanged()
             self._weights.check(self.core)
         self.hand_over_rest()
@@ -165,11 +169,14 @@ class Pushes(Exchange):
                 )
 
     def _is_same(self, index: int, gradient: Optional[torch.Tensor]) -> bool:
-        """Whether it is what was handed over. Of one on a device writes are found, but not those to .data."""
+        """Whether it is what was handed over. Of one that was copied: as far as its sum and its norm tell, where a write has
+        raised no version, as GradScaler's and those to .data do not."""
         if gradient is None or not gradient.is_contiguous():
             return False
         if needs_copy(gradient):
-            return (gradient.data_ptr(), gradient._version) == self._handed[index]
+            place, version, *figures = self._handed[index]
+            is_there = (gradient.data_ptr(), gradient._version) == (place, version)
+            return is_there and all(map(_equal, figures, _figures_of(gradient)))
         return self.core.has_same(index, gradient.data_ptr(), gradient.numel())
 
     def check_zero_grad(self) -> None:
@@ -259,3 +266,13 @@ class Pushes(Exchange):
     def close(self) -> None:
         self.remove_hooks()
         self._disconnect()
+
+
+def _figures_of(gradient: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Where it lies, which waits for nothing."""
+    values = gradient.detach()
+    return values.sum(dtype=torch.float32), torch.linalg.vector_norm(values, dtype=torch.float32)
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool(one == other) or bool(one.isnan() & other.isnan())

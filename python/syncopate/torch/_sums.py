@@ -76,7 +76,7 @@ class Sums(Exchange):
     def _group_of_gpus(self) -> Any:
         """What sums gradients where they lie, if anything does."""
         are_there = self._compress == "none" and all(parameter.is_cuda for parameter in self.parameters)
-        return job_group(self._job) if are_there else None
+        return job_group(self._job, {parameter.device for parameter in self.parameters}) if are_there else None
 
     def _simulated(self) -> Any:
         from syncopate.torch._simulated import SimulatedExchange, _refused

@@ -41,9 +41,14 @@ class ExchangedWeights:
 
     def give_back(self, weights: Optional[List[torch.Tensor]] = None) -> None:
         """The parameters lie in memory of torch's, with these values or those that they have."""
+        if weights is None:
+            self._copy()  # the exchange may have changed them at its end
         self._places = []
         for index, parameter in enumerate(self._parameters):
-            parameter.data = parameter.data.clone() if weights is None else weights[index]
+            if weights is not None:
+                parameter.data = weights[index]
+            elif not needs_copy(parameter):
+                parameter.data = parameter.data.clone()
 
     def came(self) -> None:
         """They have come from the exchange."""
@@ -67,12 +72,21 @@ class ExchangedWeights:
             self._joined = None
         if self._servers_update:
             self._check_unwritten_since(exchange.written_tensor())
+        elif self._copies is not None:
+            self._take_writes()
         for name, parameter, address in zip(self._names, self._parameters, self._addresses):
             if parameter.data_ptr() != address:
                 raise RuntimeError(
                     f"parameter {name} was given other memory, by .to(), .data= or load_state_dict(assign="
                     f"True): move and load the model before DistributedOptimizer(), and copy into it afterwards"
                 )
+
+    def _take_writes(self) -> None:
+        """The script's, to weights that are copies."""
+        for place, parameter, version in zip(self._places, self._parameters, self._versions):
+            if needs_copy(parameter) and parameter._version != version:
+                place.copy_(parameter.detach().view(-1))
+        self._note_versions()
 
     def are_others(self, exchange: Any) -> bool:
         """Whether this rank has other weights than the exchange."""

@@ -112,6 +112,58 @@ def written_gradients_are_refused(device):
     refused("was changed between backward() and step()", optimizer.step)
 
 
+class OverDevices(nn.Module):
+    """Branches on several devices, whose backwards autograd runs at once, on a thread each."""
+
+    def __init__(self, devices):
+        super().__init__()
+        torch.manual_seed(1)
+        self.devices = devices
+        self.branches = nn.ModuleList(nn.Sequential(*[nn.Linear(8, 8) for _ in range(6)]).to(each) for each in devices)
+
+    def forward(self, x):
+        return sum(branch(x.to(device)).sum().to("cpu") for branch, device in zip(self.branches, self.devices))
+
+
+def train_over(devices, **options):
+    model = OverDevices(devices)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), bucket_mb=0.001, **options)
+    torch.manual_seed(5 + sy.rank())
+    for number in range(12):
+        optimizer.zero_grad()
+        model(torch.randn(4, 8)).backward()
+        optimizer.step()
+        assert optimizer._exchange.step == number + 1
+    optimizer.close()
+    return values_of(model)
+
+
+def scaled_gradients_are_refused_where_they_have_gone(device):
+    model = model_on(device, torch.float32)
+    optimizer = sy.DistributedOptimizer(RULES["sgd"](model.parameters()), model.named_parameters(), mode="ps")
+    scaler = torch.amp.GradScaler(device, init_scale=1024.0)
+    x, y = next(batches(device, torch.float32))
+    scaler.scale(cross_entropy(model(x), y)).backward()
+    refused("was changed between backward() and step()", lambda: scaler.step(optimizer))
+
+
+def written_weights_count_where_ranks_have_their_own(device):
+    """Under local-sgd."""
+    model = model_on(device, torch.float32)
+    optimizer = RULES["sgd"](model.parameters())
+    optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), mode="ps", consistency="local-sgd:8")
+    for number, (x, y) in enumerate(batches(device, torch.float32)):
+        if number == 2:
+            with torch.no_grad():
+                model[0].weight.fill_(0.25)
+        optimizer.zero_grad()
+        cross_entropy(model(x), y).backward()
+        optimizer.step()
+    optimizer.close()
+    return values_of(model)
+
+
 def refused(part, call):
     try:
         call()
@@ -189,7 +241,7 @@ class Asked:
 
 def the_backend_leaves_devices_to_nccl(device):
     group, asked, original = dist.new_group(backend="syncopate"), Asked(), SyncopateGroup.nccl
-    SyncopateGroup.nccl = lambda self, of: asked if of.type == device else original(self, of)
+    SyncopateGroup.nccl = lambda self, of, is_of_all: asked if of.type == device else original(self, of, is_of_all)
     try:
         there, here = torch.ones(2, device=device), torch.ones(2)
         group.allreduce([there], dist.AllreduceOptions())
@@ -226,7 +278,15 @@ def main():
         assert there.device.type == device and torch.equal(there.cpu(), each(values)), each
     whole = train("cpu", torch.float32, "adam", update="torch")
     assert_same(sums_where_they_lie(device, gloo)["adam"], whole, "where they lie")
+    places = ["cpu", f"{device}:0", f"{device}:1"]
+    sys.setswitchinterval(1e-5)
+    for options in ({"update": "torch"}, {"mode": "ps"}):
+        assert_same(train_over(places, **options), train_over(["cpu"] * 3, **options), ("several devices", options))
+    sys.setswitchinterval(5e-3)
+    ours, others = (written_weights_count_where_ranks_have_their_own(each) for each in (device, "cpu"))
+    assert_same(ours, others, "written weights")
     the_backend_leaves_devices_to_nccl(device)
+    scaled_gradients_are_refused_where_they_have_gone(device)
     written_gradients_are_refused(device)
     print("all is as on the CPU", flush=True)
     dist.barrier()  # so that none is gone while another is told what differs

@@ -1,0 +1,69 @@
+// --mode=sharded against its formulas: what a worker holds, and what it sends.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/support/run_program.h"
+#include "tests/support/slowness.h"
+
+namespace syncopate::testing_support {
+namespace {
+
+using Flags = std::vector<std::string>;
+
+constexpr int kWorkers = 4;
+constexpr double kWidth = 1024, kInner = 4;  // layers of kWidth x kWidth behind the first
+constexpr double kParameters = 784 * kWidth + kWidth + kInner * (kWidth * kWidth + kWidth) + 10 * kWidth + 10;
+const Flags kJob{"--model=mlp:784-1024-1024-1024-1024-1024-10",
+                 "--optimizer=adam",
+                 "--train-samples=2000",
+                 "--test-samples=100",
+                 "--batch-size=4",
+                 "--steps=6",
+                 "--evaluate-every=100epochs",
+                 "--transport=sockets",
+                 "--collective=ring",
+                 fmt::format("--workers={}", kWorkers)};
+
+// What the worker holds that has no other task: one sends weights to the evaluator, one buffers the first broadcast.
+double least_peak(const Flags& mode) {
+  Program program(kJob + mode);
+  EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+  double least = 1e18;
+  const nlohmann::json peaks = program.summary()["peak_memory_bytes"];
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    least = std::min(least, peaks[fmt::format("worker {}", worker)].get<double>());
+  }
+  return least;
+}
+
+// Under adam, of 16 bytes a parameter each worker has 8 for itself, of the other 8 (stage 1), or of 12 (stage 2), its
+// share. Under stage 2 up to three buckets are there as a whole, here of one layer each.
+TEST(Sharded, HoldsWhatItsFormulaSays) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's memory is counted, too";
+  const double whole = least_peak({"--mode=allreduce"});
+  const double others = kParameters * (1 - 1.0 / kWorkers), bucket = 4 * kWidth * kWidth;
+  EXPECT_NEAR(whole - least_peak({"--mode=sharded", "--stage=1"}), 8 * others, 0.05 * 8 * others);
+  const double saved = whole - least_peak({"--mode=sharded", "--stage=2"});
+  EXPECT_LT(saved, 1.05 * 12 * others);
+  EXPECT_GT(saved, 0.95 * 12 * others - 3 * bucket);
+}
+
+// Every worker sends all gradients but its share, and then its share of the weights to all others.
+TEST(Sharded, SendsWhatAnAllreduceSends) {
+  for (const Flags& mode : {Flags{"--mode=allreduce"}, Flags{"--mode=sharded"}, Flags{"--mode=sharded", "--stage=2"}}) {
+    Program program(kJob + mode);
+    ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+    double sent = 0;
+    for (const std::string& cell : program.column("steps.csv", "bytes_out")) sent += std::stod(cell);
+    constexpr double kPadding = 6;  // behind the last bias, as the arena is aligned
+    EXPECT_EQ(sent, 6 * 2 * (kWorkers - 1) * 4 * (kParameters + kPadding)) << mode.back();
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::testing_support
