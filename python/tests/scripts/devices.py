@@ -145,6 +145,7 @@ def scaled_gradients_are_refused_where_they_have_gone(device):
     scaler = torch.amp.GradScaler(device, init_scale=1024.0)
     x, y = next(batches(device, torch.float32))
     scaler.scale(cross_entropy(model(x), y)).backward()
+    software_device.synchronize()
     refused("was changed between backward() and step()", lambda: scaler.step(optimizer))
 
 
