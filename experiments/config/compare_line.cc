@@ -47,8 +47,10 @@ Result<CommandLine> finished_runs(const GivenOptions& given, const CompareWords&
   for (const auto& [name, value] : given) {
     if (name == "output") continue;
     return Status::invalid_argument(
-        fmt::format("--{}={}: {} is a finished run, and compare trains none anew beside it; leave one out", name, value,
-                    words.folders.front()));
+        fmt::format("--{}={}: {} is a finished run, and compare trains none anew beside it; leave one out, or put -- "
+                    "before a program of "
+                    "your own",
+                    name, value, words.folders.front()));
   }
   if (words.modes || words.rate_rule || words.tune_rate || words.jobs || words.repeat_limit || !words.vary.empty()) {
     return Status::invalid_argument(

@@ -89,3 +89,12 @@ def test_what_it_computes_is_timed_where_no_time_is_given(tmp_path):
 def test_two_optimizers_are_refused(tmp_path):
     run = Run(tmp_path / "run", "--mode=allreduce", "--workers=2", *SIMULATED, words=["sgd", "two"], code=2)
     assert "one DistributedOptimizer" in run.err
+
+
+def test_a_script_of_horovods_trains_as_real_ranks_do(tmp_path):
+    outs = []
+    for number, more in enumerate(([], SIMULATED)):
+        example = SCRIPTS.parent.parent / "examples" / "horovod_before.py"
+        run = Run(tmp_path / str(number), "--mode=allreduce", "--workers=2", *more, script=example, words=["--samples=512"])
+        outs.append([line for line in run.out.splitlines() if "accuracy" in line][:1])
+    assert outs[0] == outs[1] != [[]], outs

@@ -75,9 +75,11 @@ class CommandRun {
     if (!outcome_.verdict && !has_begun_) {
       outcome_.verdict = Verdict{
           ExitCode::kUsage,
-          fmt::format("{} ended well, and told of no step: it must call syncopate.torch.init(), and train with its "
-                      "DistributedOptimizer or its hook, or over its backend (docs/pytorch.md)",
-                      command_of(config_))};
+          fmt::format(
+              "{} ended well, and told of no step: either its Python has no syncopate (`import syncopate` fails "
+              "there: pip install), or nothing in it trains by an optimizer of torch.optim, or "
+              "DistributedOptimizer, the hook or the backend of syncopate.torch (docs/own_program.md)",
+              command_of(config_))};
     }
     return std::move(outcome_);
   }

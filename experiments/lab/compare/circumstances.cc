@@ -17,7 +17,8 @@ bool shares_cores(const ResolvedRun& run, int cores) {
 
 // Where computing takes all workers equally long in each step, nobody is ever late.
 bool has_equal_steps(const ResolvedRun& run) {
-  return run.cluster == ClusterKind::kSimulated && run.workers > 1 && run.stragglers.empty();
+  const bool is_measured = runs_command(run) && run.compute.is_solo();  // step by step, of each rank
+  return run.cluster == ClusterKind::kSimulated && run.workers > 1 && run.stragglers.empty() && !is_measured;
 }
 
 // Servers run on hosts that workers have not.
@@ -47,6 +48,16 @@ std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, cons
         "beware: computing takes every worker equally long in every step, as on no real machine: nobody waits for a "
         "slower one, and workers that wait for nobody still meet at the servers all at once; --straggler=all:exp:MS "
         "draws a delay for each step");
+  }
+  const auto in_step = [](const ResolvedRun& run) { return runs_command(run) && !goes_at_own_pace(run); };
+  const auto alone = std::ranges::find_if(
+      rows, [](const PlannedRun& row) { return runs_command(row.config) && goes_at_own_pace(row.config); });
+  if (alone != rows.end() && any(in_step)) {
+    lines.push_back(fmt::format(
+        "beware: the program itself sets its rate, the same in all rows, and {} makes an update of each of {} workers' "
+        "gradients where others make one of their mean: it goes as many times as far a pass, so that accuracies are "
+        "of different trainings; a rate of 1/{} would be as far",
+        alone->label, alone->config.workers, alone->config.workers));
   }
   const auto more = std::ranges::find_if(rows, [](const PlannedRun& row) { return has_hosts_more(row.config); });
   if (more != rows.end() && any([](const ResolvedRun& run) { return run.workers > 1 && !has_hosts_more(run); })) {

@@ -227,6 +227,26 @@ class Comparison {
     return first;
   }
 
+  // What was done to a script, and what its workers read, of which rows may differ: once, with the rows of which it
+  // holds.
+  void note_script(const std::string& label, const RunFacts& facts) {
+    for (const char* const name : {"taken over", "batches"}) {
+      const auto told = facts.of_workers.find(name);
+      if (told == facts.of_workers.end()) continue;
+      const std::string words = fmt::format("{}: {}", name, told->second);
+      const auto note =
+          std::ranges::find_if(report_.notes, [&](const std::string& line) { return line.ends_with(words); });
+      if (note == report_.notes.end()) {
+        report_.notes.push_back(fmt::format("{}: {}", label, words));
+        continue;
+      }
+      const std::string rows = note->substr(0, note->size() - words.size() - 2);
+      if (fmt::format(", {},", rows).find(fmt::format(", {},", label)) == std::string::npos) {
+        *note = fmt::format("{}, {}: {}", rows, label, words);
+      }
+    }
+  }
+
   ExitCode measure(std::size_t row, std::size_t round, const std::string& what, RowRunner& runner) {
     const ResolvedRun config = config_of(row, round);
     JobResult result = runner.run(row, what, config);
@@ -254,6 +274,7 @@ class Comparison {
       console_.warn("run_experiment: " + report_.notes.back());
       return result.exit;
     }
+    note_script(runs_[row].label, result.facts);
     report_.order.back().push_back(row);
     to.rounds[round] = std::move(result.reports.front());
     to.evals[round] = std::move(result.evals.front());

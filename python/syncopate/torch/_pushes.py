@@ -13,6 +13,7 @@ from syncopate.torch._agreement import Agreement
 from syncopate.torch._collectives import broadcast_value, come_together
 from syncopate.torch._exchange import Exchange
 from syncopate.torch._host_copies import needs_copy
+from syncopate.torch._launch import Launch, refusal
 from syncopate.torch._memories import Memories
 from syncopate.torch._own_update import Rule
 from syncopate.torch._server import command_of
@@ -135,10 +136,10 @@ class Pushes(Exchange):
             self._handed[index] = (gradient.data_ptr(), gradient._version, *_figures_of(gradient))
 
     def synchronize(self) -> None:
-        raise ValueError(
-            "synchronize() with mode='ps', where gradients are each rank's own and servers sum and update in one: use "
-            "mode='allreduce'; with push='step' each rank may clip its own"
-        )
+        text = "synchronize() with mode='ps', where gradients are each rank's own and servers sum and update in one: use "
+        if Launch.read() is not None:
+            raise refusal(f"{text}allreduce alone for a script that calls it")
+        raise ValueError(f"{text}mode='allreduce'; with push='step' each rank may clip its own")
 
     def update(self) -> None:
         if self.has_begun:

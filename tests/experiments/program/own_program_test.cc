@@ -170,7 +170,7 @@ TEST(OwnProgram, RunsBehindARemoteShell) {
 TEST(OwnProgram, MustTellOfAStep) {
   const ProgramEnd end = run_program({"--mode=allreduce", "--workers=2", "--command=true"});
   EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(end.err, HasSubstr("true ended well, and told of no step: it must call syncopate.torch.init()"));
+  EXPECT_THAT(end.err, HasSubstr("true ended well, and told of no step: either its Python has no syncopate"));
 }
 
 TEST(OwnProgram, EndsAllWhereOneRefusesWhatIsAsked) {

@@ -47,6 +47,16 @@ TEST(Circumstances, WarnOfStepsThatAreAllEquallyLongWhereThatDecidesBetweenRows)
   EXPECT_THAT(lines_of_rows(real, {kSyncRow, kAsyncRow}), Not(Contains(HasSubstr("equally long"))));
 }
 
+TEST(Circumstances, WarnOfTheRateThatAProgramGivesToRowsWithMoreUpdates) {
+  RunRequest program = simulated_base();
+  program.command = {"python", "train.py"};
+  const std::string warning = "row makes an update of each of 4 workers' gradients";
+  EXPECT_THAT(lines_of_rows(program, {kSyncRow, kAsyncRow}), Contains(HasSubstr(warning)));
+  EXPECT_THAT(lines_of_rows(program, {kAsyncRow}), Not(Contains(HasSubstr(warning))));
+  EXPECT_THAT(lines_of_rows(simulated_base(), {kSyncRow, kAsyncRow}), Not(Contains(HasSubstr(warning))))
+      << "whose rates a comparison sets";
+}
+
 TEST(Circumstances, WarnOfServersOnHostsThatOtherRowsDoNotHave) {
   RunRequest base = simulated_base();
   const auto lines_beside_allreduce = [&base] {

@@ -102,6 +102,7 @@ class CompareTest : public testing::Test {
   std::function<std::optional<JobResult>(const ResolvedRun&)> outcome_;
   std::map<std::string, double> gaps_;    // how far off a job ends, of the way it goes, by its folder; 0 unless given
   std::map<std::string, double> speeds_;  // samples a second; 1 unless given
+  std::map<Mode, std::map<std::string, std::string>> told_;  // facts of a row's workers
   std::map<std::string, JobResult> failures_;
   std::vector<ResolvedRun> ran_;
   std::string out_, err_;
@@ -122,9 +123,20 @@ class CompareTest : public testing::Test {
     }
     result.evals.resize(1);
     result.reports = {report_of(speeds_.contains(config.output) ? speeds_[config.output] : 1)};
+    result.facts.of_workers = told_[config.mode];
     return result;
   }
 };
+
+TEST_F(CompareTest, SaysOfAScriptOnceWhatIsDoneToItAndWhatItReads) {
+  told_[Mode::kAllreduce] = {{"batches", "each worker reads all data"}, {"taken over", "by torch's own update"}};
+  told_[Mode::kPs] = {{"batches", "each worker reads all data"}, {"taken over", "by Syncopate's own update"}};
+  EXPECT_EQ(compare_modes("allreduce,ps:async"), ExitCode::kSuccess);
+  EXPECT_THAT(out_, AnyOf(HasSubstr("\nallreduce, ps:async: batches: each worker reads all data\n"),
+                          HasSubstr("\nps:async, allreduce: batches: each worker reads all data\n")));
+  EXPECT_THAT(out_, AllOf(HasSubstr("\nallreduce: taken over: by torch's own update\n"),
+                          HasSubstr("\nps:async: taken over: by Syncopate's own update\n")));
+}
 
 TEST_F(CompareTest, ProvesEqualityThenRunsEveryRowOnceInEveryRound) {
   base_.repeat = 6;
