@@ -65,13 +65,14 @@ TEST(Preset, IsNamedWhereItDoesNotFitWhatIsGiven) {
 
 // The rates and the workers are the comparison's.
 TEST(Preset, LeavesToAComparisonWhatAllRowsShare) {
-  const Result<CommandLine> line = line_of({"compare", "--workers=4", "--modes=like:horovod,like:zero"});
+  const Result<CommandLine> line = line_of({"compare", "--workers=4", "--modes=like:horovod,like:zero,like:byteps"});
   ASSERT_TRUE(line.ok()) << line.status().message();
   for (const ComparedRun& run : line->runs) {
     EXPECT_FALSE(run.config.lr_schedule.linear_scaling);
     EXPECT_EQ(run.config.workers, 4);
   }
-  EXPECT_EQ(line->runs[1].config.consistency.to_string(), "sync");
+  EXPECT_EQ(line->runs[1].config.stage, 2);
+  EXPECT_EQ(line->runs[2].config.consistency.to_string(), "sync");
 }
 
 TEST(Preset, IsReadFromAFileOfOnesOwn) {
