@@ -79,6 +79,8 @@ const Job kJobs[] = {
     {"Bf16UnderPs", "mlp", {"--mode=ps", "--consistency=sync", "--workers=2", "--precision=bf16"}, 0.2},
     {"Int8OverTheRing", "mlp", {"--mode=allreduce", "--workers=2", "--collective=ring", "--compress=int8"}, 0.1},
     {"TopKUnderPs", "mlp", {"--mode=ps", "--consistency=sync", "--workers=2", "--compress=topk:0.05"}, 0.1},
+    {"ShardedState", "mlp", {"--mode=sharded", "--workers=2"}},
+    {"ShardedGradientsInBf16", "mlp", {"--mode=sharded", "--stage=2", "--workers=2", "--precision=bf16"}, 0.2},
     {"AsyncUnderPs", "mlp", {"--mode=ps", "--workers=2", "--servers=2"}, 1.0},
 };
 
