@@ -43,6 +43,7 @@ def main(way, kind, steps, output):
         logger=lightning.pytorch.loggers.TensorBoardLogger(folder),
         default_root_dir=folder,
         enable_progress_bar=False,
+        enable_checkpointing="ddp" in ways,  # ranks that know nothing of each other would remove each other's files
         accumulate_grad_batches=2 if "two" in ways else 1,
         gradient_clip_val=0.01 if "clips" in ways else None,
         **spread,
