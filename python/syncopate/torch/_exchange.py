@@ -13,7 +13,6 @@ from syncopate.torch import _watch
 from syncopate.torch._figures import copied
 from syncopate.torch._health import Health
 from syncopate.torch._host_copies import HostCopies, needs_copy
-from syncopate.torch._nccl import NcclSums
 from syncopate.torch._tensors import after_gradient, check_floats
 
 
@@ -96,11 +95,7 @@ class Exchange:
 
     def bring(self, index: int, gradient: torch.Tensor, is_absent: bool) -> None:
         """Gives it to the core, or begins to where that needs a copy."""
-        if isinstance(self.core, NcclSums):
-            if self.health is not None and (self.health.stops or self.health.skips) and not is_absent:
-                self._look_at(index, gradient)  # which waits for the device
-            self.core.take(index, gradient, is_absent)
-        elif self._copies is None:
+        if self._copies is None:
             self._give(index, is_absent, gradient)
         else:
             copied.count("gradient", gradient)
@@ -108,10 +103,11 @@ class Exchange:
 
     def _give(self, index: int, is_absent: bool, values: torch.Tensor) -> None:
         if self.health is not None and not is_absent:
-            self._look_at(index, values)
+            self.look_at(index, values)
         self.core.gradient(index, values.data_ptr(), values.numel(), is_absent)
 
-    def _look_at(self, index: int, values: torch.Tensor) -> None:
+    def look_at(self, index: int, values: torch.Tensor) -> None:
+        assert self.health is not None
         self.health.look_at(f"step {self.step}", f"the gradient of {self.names[index]}", values)
 
     def has(self, index: int) -> bool:

@@ -137,6 +137,14 @@ class Sums(Exchange):
             self._queued = task
             at_end_of_backward(self._backward_ends)
 
+    def bring(self, index: int, gradient: torch.Tensor, is_absent: bool) -> None:
+        if not isinstance(self.core, NcclSums):
+            super().bring(index, gradient, is_absent)
+            return
+        if self.health is not None and (self.health.stops or self.health.skips) and not is_absent:
+            self.look_at(index, gradient)  # which waits for the device
+        self.core.take(index, gradient, is_absent)
+
     def handed_over(self, index: int, gradient: torch.Tensor) -> None:
         self._under_way[index] = gradient
         if self._is_elastic:
