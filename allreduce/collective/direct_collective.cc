@@ -197,10 +197,8 @@ class SharedBuffers final : public DirectCollective {
   template <typename Work>
   Status sum_by_parts(RankGroup& group, std::span<float> buffer, std::size_t owners, const Work& work,
                       TimePoint deadline) {
-    SYNCOPATE_ASSIGN_OR_RETURN(DirectOperation operation, operation_on(DirectOperation::kAllReduce, buffer));
     count(group, 2 * buffer.size_bytes());
-    SYNCOPATE_RETURN_IF_ERROR(enter(group, operation, deadline));
-    SYNCOPATE_RETURN_IF_ERROR(find_buffers(group, operation));
+    SYNCOPATE_RETURN_IF_ERROR(enter_on(group, DirectOperation::kAllReduce, buffer, deadline));
     const auto place = static_cast<std::size_t>(std::ranges::find(group.members, rank_) - group.members.begin());
     const Range part = place < owners ? balanced_ranges(buffer.size(), owners)[place] : Range();
     for (float*& each : group.buffers) each += part.begin;
@@ -210,10 +208,8 @@ class SharedBuffers final : public DirectCollective {
 
   Status sum_own_part(std::span<float> buffer, TimePoint deadline) {
     if (size() < 2) return Status();
-    SYNCOPATE_ASSIGN_OR_RETURN(const DirectOperation operation, operation_on(DirectOperation::kReduceScatter, buffer));
     count(all_, buffer.size_bytes());
-    SYNCOPATE_RETURN_IF_ERROR(enter(all_, operation, deadline));
-    SYNCOPATE_RETURN_IF_ERROR(find_buffers(all_, operation));
+    SYNCOPATE_RETURN_IF_ERROR(enter_on(all_, DirectOperation::kReduceScatter, buffer, deadline));
     const Range part = own_part(buffer.size());
     for (float*& each : all_.buffers) each += part.begin;
     sum_in_one(all_.buffers, static_cast<std::size_t>(rank_), part.size());
@@ -222,10 +218,8 @@ class SharedBuffers final : public DirectCollective {
 
   Status take_parts(std::span<float> buffer, TimePoint deadline) {
     if (size() < 2) return Status();
-    SYNCOPATE_ASSIGN_OR_RETURN(const DirectOperation operation, operation_on(DirectOperation::kAllGather, buffer));
     count(all_, buffer.size_bytes());
-    SYNCOPATE_RETURN_IF_ERROR(enter(all_, operation, deadline));
-    SYNCOPATE_RETURN_IF_ERROR(find_buffers(all_, operation));
+    SYNCOPATE_RETURN_IF_ERROR(enter_on(all_, DirectOperation::kAllGather, buffer, deadline));
     const std::vector<Range> parts = balanced_ranges(buffer.size(), all_.members.size());
     for (std::size_t from = 0; from < parts.size(); ++from) {
       if (static_cast<int>(from) == rank_) continue;
@@ -293,6 +287,13 @@ class SharedBuffers final : public DirectCollective {
                                            place.offset, place.offset + place.length, arena.size_bytes()));
     }
     return Bytes(std::as_bytes(arena).subspan(place.offset, place.length));
+  }
+
+  // Enters an operation on `buffer`, and finds all members' buffers.
+  Status enter_on(RankGroup& group, DirectOperation::Kind kind, std::span<const float> buffer, TimePoint deadline) {
+    SYNCOPATE_ASSIGN_OR_RETURN(const DirectOperation operation, operation_on(kind, buffer));
+    SYNCOPATE_RETURN_IF_ERROR(enter(group, operation, deadline));
+    return find_buffers(group, operation);
   }
 
   // Where `buffer` lies, which is where it lies on all ranks.
