@@ -8,6 +8,7 @@
 //     begin_step(step)
 //     gradient_ready(bucket) ...         inside backward, in one fixed order; does not block, but where gradients must
 //                                        not pile up
+//     weights_needed_again(range) ...    inside backward, where weights were given back after forward
 //     gradients_complete()               never blocks; a strategy for a device enqueues the rest of the step
 //     step_given()                       never blocks
 //     finish_step() -> SyncStats         returns when the weights are those of the next forward pass, or
@@ -170,6 +171,14 @@ class SyncStrategy {
   // forward for each layer's range, and before weights are read between steps.
   virtual Status weights_needed(Range /*range*/) { return Status(); }
 
+  // The same for backward, which reads the ranges of forward again. What is asked for in a pass is there until the next
+  // call: a replica that has a part of the weights for itself gathers the others' for as long.
+  virtual Status weights_needed_again(Range /*range*/) { return Status(); }
+
+  // Between steps, on all replicas after the same one: a replica that has a part of the weights for itself provides it.
+  // Until the next step all weights are then in the arena of those that have `wanted` them.
+  virtual Status gather_weights(bool /*wanted*/) { return Status(); }
+
   // Between steps. Most replicas hold the job's weights themselves. If they make steps of their own, the job's weights
   // are those that they agree on, the mean or the center (which the papers report); they are available just after a
   // meeting.
@@ -179,7 +188,7 @@ class SyncStrategy {
   // that every part of its weights has had in the whole job. Empty if each step is one update.
   virtual std::optional<std::int64_t> updates() const { return std::nullopt; }
 
-  // After it, the weights are the job's final ones: the same on every replica.
+  // After it, the weights are the job's final ones: the same on every replica that has them all.
   virtual Status leave() = 0;
 
   // From now on `ready` is called inside finish_step, weights_needed and leave for each range of the arena as soon as

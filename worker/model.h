@@ -57,7 +57,8 @@ class Model {
   // calls tensor_ready(index) from the last tensor to the first, each once that tensor's gradient is final (on a
   // device: once the work that computes it has been enqueued).
   virtual void forward(In weights, const BatchView& batch) = 0;
-  // From now on forward calls `before` with each part of the arena before it reads that part, at most once per pass.
+  // From now on forward and backward call `before` with each part of the arena before they read that part: until the
+  // next call they read no other.
   virtual void before_reading(std::function<void(Range)> before) = 0;
   virtual void backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) = 0;
   // Returns the loss of the last forward pass; on a device, of the last in that turn (ComputeBackend::begin_turn), for

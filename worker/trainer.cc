@@ -127,6 +127,7 @@ class Training {
     const EvaluationShare due = hooks_.evaluation_due(job_steps_);
     if (due.state || due.weights) SYNCOPATE_RETURN_IF_ERROR(settle_all());
     if (due.state) SYNCOPATE_RETURN_IF_ERROR(tell_local_state(false));
+    if (due.state) SYNCOPATE_RETURN_IF_ERROR(parts_.strategy.gather_weights(due.weights));
     if (!due.weights || !hooks_.snapshot) return {};
     const std::span<const float> agreed = parts_.strategy.job_weights().values;
     if (!agreed.empty()) return hooks_.snapshot(job_steps_, agreed);
@@ -233,6 +234,7 @@ class Training {
   // Computes the gradients of a batch and hands them over.
   Status compute(const BatchView& batch, GivenStep& given, Lap& lap, TraceSpan& phase) {
     StepRecord& record = given.record;
+    in_backward_ = false;
     parts_.model.forward(arenas_.model_weights(), batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);
     straggle("forward");
@@ -243,7 +245,9 @@ class Training {
     parts_.activity.set("backward", step_);
     begin(Phase::kBackward);
     progress_.begin();
+    in_backward_ = true;
     parts_.model.backward(arenas_.model_weights(), arenas_.model_gradients(), tensor_ready_);
+    SYNCOPATE_RETURN_IF_ERROR(weights_);
     SYNCOPATE_RETURN_IF_ERROR(judge_gradient(batch, record.samples > 0));
     straggle("backward");
     record.straggle = straggled();
@@ -332,11 +336,11 @@ class Training {
     return timer != nullptr ? timer->times(turn) : std::optional<DeviceTimes>();
   }
 
-  // Inside forward: the first failure is kept for after it.
+  // Inside a pass: the first failure is kept for after it.
   void wait_for_weights(Range range) {
     if (!weights_.ok()) return;
     const TimePoint begin = parts_.clock.now();
-    weights_ = parts_.strategy.weights_needed(range);
+    weights_ = in_backward_ ? parts_.strategy.weights_needed_again(range) : parts_.strategy.weights_needed(range);
     if (parts_.straggling != nullptr) parts_.straggling->leave_out(parts_.clock.now() - begin);
   }
 
@@ -380,7 +384,8 @@ class Training {
   std::int64_t job_steps_ = 0;            // of the job, that have been begun and are done as far as this worker knows
   TimePoint step_end_;                    // of the last step
   Duration core_wait_{};                  // until then, and in the delays since
-  Status weights_;                        // of those that forward has asked for
+  bool in_backward_ = false;
+  Status weights_;  // of those that the passes have asked for
 };
 
 }  // namespace
@@ -411,6 +416,7 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   SYNCOPATE_RETURN_IF_ERROR(training.tell_local_state(true));
 
   parts.activity.set("leaving", training.step());
+  SYNCOPATE_RETURN_IF_ERROR(parts.strategy.gather_weights(options.chief));
   if (hooks.leaving) SYNCOPATE_RETURN_IF_ERROR(hooks.leaving());
   SYNCOPATE_RETURN_IF_ERROR(parts.strategy.leave());
   const std::span<const float> weights = parts.backend.host_view(arenas.weights);

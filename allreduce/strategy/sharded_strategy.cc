@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "allreduce/collective/communication_thread.h"
@@ -17,12 +20,18 @@ namespace {
 // writes to. Where the wire is slower than backward, that waits for it, as the step's end would otherwise.
 constexpr std::size_t kBucketsUnderWay = 2;
 
+bool overlap(Range first, Range second) { return first.begin < second.end && second.begin < first.end; }
+
 // A bucket of the arena, and what this worker has of it.
 struct Bucket {
   Range range;
   Range own;  // of the arena, too
   Optimizer optimizer;
   OptimizerState state;
+  // The ticket of the gather by which all of its weights are here, or will be; 0: this worker's own are, under
+  // ShardingStage::kWeights.
+  std::uint64_t gathering = 0;
+  std::uint64_t summing = 0;  // the ticket of this step's sum
   // One way through a step: written by the thread that communicates, read once its ticket is done.
   Status status = {};
   Duration communication{};
@@ -41,7 +50,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
     layout_ = layout;
     SYNCOPATE_ASSIGN_OR_RETURN(gradients_, collective_.allocate(layout.size()));
-    if (options_.stage == ShardingStage::kGradients) release_pages(std::as_writable_bytes(gradients_));
+    if (shards(ShardingStage::kGradients)) release_pages(std::as_writable_bytes(gradients_));
     SYNCOPATE_ASSIGN_OR_RETURN(weights_, collective_.allocate(layout.size()));
     ranges_ = buckets_in_backward_order(layout, options_.bucket_bytes);
     for (const Range& range : ranges_) {
@@ -61,6 +70,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
       SYNCOPATE_RETURN_IF_ERROR(
           bucket.state.restore({0, bucket.own.size()}, bucket.own.begin, state).in("what the optimizer remembers"));
     }
+    if (shards(ShardingStage::kWeights)) keep_own_weights();
     restored_ = true;
     steps_done_ = state.step;
     return Status();
@@ -68,10 +78,8 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
 
   Result<std::vector<Range>> join() override {
     SYNCOPATE_RETURN_IF_ERROR(watched({.name = "all_reduce", .stage = Stage::kJoining}, [&] { return agree(); }));
-    if (!restored_) {
-      const CollectiveOperation operation{
-          .name = "broadcast", .stage = Stage::kJoining, .bytes = static_cast<std::int64_t>(weights_.size_bytes())};
-      SYNCOPATE_RETURN_IF_ERROR(watched(operation, [&] { return collective_.broadcast(weights_, 0, deadline()); }));
+    for (std::size_t number = 0; !restored_ && number < buckets_.size(); ++number) {
+      SYNCOPATE_RETURN_IF_ERROR(share_initial_weights(number));
     }
     is_whole_ = true;
     return ranges_;
@@ -82,43 +90,61 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   void begin_step(const StepContext& step) override {
     step_ = step;
     is_whole_ = false;
+    if (shards(ShardingStage::kWeights)) keep_own_weights();
+    asked_ = 0;
     before_ = collective_.counters();
     submitted_ = 0;
-    first_sum_ = last_ticket_ + 1;
-    backward_wait_ = {};
+    stats_ = {};
+  }
+
+  Status weights_needed(Range range) override {
+    return counted(&stats_.forward_wait, [&] { return take_weights(range); });
+  }
+  Status weights_needed_again(Range range) override {
+    return counted(&stats_.backward_wait, [&] { return take_weights(range); });
   }
 
   void gradient_ready(std::size_t bucket) override {
     if (!options_.overlap) return;
     submit_up_to(bucket);
-    if (options_.stage != ShardingStage::kGradients || bucket < kBucketsUnderWay) return;
-    const TimePoint begin = clock_.now();
-    thread_.wait_for(first_sum_ + bucket - kBucketsUnderWay, Duration::zero());
-    backward_wait_ += clock_.now() - begin;
+    if (!shards(ShardingStage::kGradients) || bucket < kBucketsUnderWay) return;
+    counted(&stats_.backward_wait, [&] {
+      thread_.wait_for(buckets_[bucket - kBucketsUnderWay].summing, Duration::zero());
+      return Status();
+    });
   }
 
   Result<SyncStats> finish_step() override {
     submit_up_to(buckets_.size() - 1);
-    SyncStats stats{.exposed_wait = backward_wait_, .backward_wait = backward_wait_};
     const UpdateStep update{.learning_rate = step_.learning_rate,
                             .gradient_scale = 1.0f / static_cast<float>(collective_.size()),
                             .number = step_.step + 1};
     for (std::size_t number = 0; number < buckets_.size(); ++number) {
-      SYNCOPATE_RETURN_IF_ERROR(await(number, first_sum_ + number, stats));
-      apply(number, update, stats);
-      last_ticket_ = thread_.submit([this, number] { gather(number); }, beside_compute());
+      SYNCOPATE_RETURN_IF_ERROR(counted(nullptr, [&] { return await(number, buckets_[number].summing); }));
+      apply(number, update);
+      if (!shards(ShardingStage::kWeights)) gather(number);
     }
-    const std::uint64_t first_gather = last_ticket_ + 1 - buckets_.size();
-    for (std::size_t number = 0; number < buckets_.size(); ++number) {
-      SYNCOPATE_RETURN_IF_ERROR(await(number, first_gather + number, stats));
+    for (std::size_t number = 0; !shards(ShardingStage::kWeights) && number < buckets_.size(); ++number) {
+      SYNCOPATE_RETURN_IF_ERROR(counted(nullptr, [&] { return await(number, buckets_[number].gathering); }));
       report_weights(buckets_[number].range);
     }
     is_whole_ = true;
     steps_done_ = step_.step + 1;
     const TransportCounters after = collective_.counters();
-    stats.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
-    stats.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
-    return stats;
+    stats_.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
+    stats_.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
+    return stats_;
+  }
+
+  Status gather_weights(bool wanted) override {
+    if (!shards(ShardingStage::kWeights)) return Status();
+    keep_own_weights();
+    for (std::size_t number = 0; number < buckets_.size(); ++number) {
+      gather(number);
+      SYNCOPATE_RETURN_IF_ERROR(await(number, buckets_[number].gathering));
+      if (!wanted) keep_own_weights(buckets_[number]);
+    }
+    return Status();
   }
 
   // Nobody leaves while another may still need an answer.
@@ -169,30 +195,98 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     return Status();
   }
 
+  Status share_initial_weights(std::size_t number) {
+    Bucket& bucket = buckets_[number];
+    const std::span<float> weights = slice(weights_, bucket.range);
+    SYNCOPATE_RETURN_IF_ERROR(watched({.name = "broadcast",
+                                       .stage = Stage::kJoining,
+                                       .bytes = static_cast<std::int64_t>(weights.size_bytes()),
+                                       .bucket = number,
+                                       .buckets = buckets_.size()},
+                                      [&] { return collective_.broadcast(weights, 0, deadline()); }));
+    if (shards(ShardingStage::kWeights)) release_others(weights_, bucket);
+    return Status();
+  }
+
+  bool shards(ShardingStage stage) const { return options_.stage >= stage; }
+
+  // Counts the time of `work` as wait, of which `part` is one.
+  template <typename Work>
+  Status counted(Duration* part, const Work& work) {
+    const TimePoint begin = clock_.now();
+    const Status status = work();
+    const Duration wait = clock_.now() - begin;
+    stats_.exposed_wait += wait;
+    if (part != nullptr) *part += wait;
+    return status;
+  }
+
+  // Returns once all weights of `range` are here. Gives back all others, but for those that the next call of this step
+  // will ask for, as far as the steps before it tell: they are gathered meanwhile.
+  Status take_weights(Range range) {
+    if (!shards(ShardingStage::kWeights)) return Status();
+    const Range next = options_.overlap && asked_ + 1 < asks_.size() ? asks_[asked_ + 1] : Range{};
+    asks_.resize(std::max(asks_.size(), asked_ + 1));
+    asks_[asked_++] = range;
+    for (Bucket& bucket : buckets_) {
+      if (!overlap(bucket.range, range) && !overlap(bucket.range, next)) keep_own_weights(bucket);
+    }
+    for (const Range wanted : {range, next}) {
+      for (std::size_t number = 0; number < buckets_.size(); ++number) {
+        if (overlap(buckets_[number].range, wanted) && buckets_[number].gathering == 0) gather(number);
+      }
+    }
+    for (std::size_t number = 0; number < buckets_.size(); ++number) {
+      if (overlap(buckets_[number].range, range)) {
+        SYNCOPATE_RETURN_IF_ERROR(await(number, buckets_[number].gathering));
+      }
+    }
+    return Status();
+  }
+
+  // Gives others' weights back, and waits for them if they are on their way.
+  void keep_own_weights(Bucket& bucket) {
+    if (bucket.gathering == 0) return;
+    thread_.wait_for(std::exchange(bucket.gathering, 0));
+    release_others(weights_, bucket);
+  }
+  void keep_own_weights() {
+    for (Bucket& bucket : buckets_) keep_own_weights(bucket);
+  }
+
+  static void release_others(std::span<float> arena, const Bucket& bucket) {
+    release_pages(std::as_writable_bytes(slice(arena, {bucket.range.begin, bucket.own.begin})));
+    release_pages(std::as_writable_bytes(slice(arena, {bucket.own.end, bucket.range.end})));
+  }
+
   // Hands over the buckets up to this one, whose gradients are final. Where gradients are sharded, sums begin at once,
   // so that their pages can be given back.
   void submit_up_to(std::size_t bucket) {
-    const Begin begin = options_.stage == ShardingStage::kGradients ? Begin::kNow : beside_compute();
+    const Begin begin = shards(ShardingStage::kGradients) ? Begin::kNow : beside_compute();
     for (; submitted_ <= bucket; ++submitted_) {
-      last_ticket_ = thread_.submit([this, number = submitted_] { sum(number); }, begin);
+      buckets_[submitted_].summing = submit([this, number = submitted_] { sum(number); }, begin);
     }
   }
 
   // Work in memory gains nothing by a thread that takes a processor from one that computes.
   Begin beside_compute() const { return collective_.works_in_memory() ? Begin::kWhenWaitedFor : Begin::kNow; }
 
+  std::uint64_t submit(std::function<void()> work, Begin begin) {
+    return last_ticket_ = thread_.submit(std::move(work), begin);
+  }
+
   void sum(std::size_t number) {
-    Bucket& bucket = buckets_[number];
+    const Bucket& bucket = buckets_[number];
     const std::span<float> gradients = slice(gradients_, bucket.range);
     communicate("reduce_scatter", number, gradients, [&] { return collective_.reduce_scatter(gradients, deadline()); });
-    if (options_.stage != ShardingStage::kGradients) return;
-    release_pages(std::as_writable_bytes(slice(gradients_, {bucket.range.begin, bucket.own.begin})));
-    release_pages(std::as_writable_bytes(slice(gradients_, {bucket.own.end, bucket.range.end})));
+    if (shards(ShardingStage::kGradients)) release_others(gradients_, bucket);
   }
 
   void gather(std::size_t number) {
-    const std::span<float> weights = slice(weights_, buckets_[number].range);
-    communicate("all_gather", number, weights, [&] { return collective_.all_gather(weights, deadline()); });
+    const auto work = [this, number, weights = slice(weights_, buckets_[number].range)] {
+      communicate("all_gather", number, weights, [&] { return collective_.all_gather(weights, deadline()); });
+    };
+    buckets_[number].gathering = submit(work, beside_compute());
   }
 
   // After one failure, nothing is tried again.
@@ -211,24 +305,22 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     buckets_[number].communication = clock_.now() - begin;
   }
 
-  Status await(std::size_t number, std::uint64_t ticket, SyncStats& stats) {
-    const TimePoint begin = clock_.now();
+  Status await(std::size_t number, std::uint64_t ticket) {
     const TraceSpan span(tracer_of(options_.activity), traced(TraceKind::kWait, number));
     thread_.wait_for(ticket, Duration::zero());
-    const Bucket& bucket = buckets_[number];
+    Bucket& bucket = buckets_[number];
     if (!bucket.status.ok()) return bucket.status.in(fmt::format("step {}, bucket {}", step_.step, number));
-    stats.exposed_wait += clock_.now() - begin;
-    stats.communication += bucket.communication;
+    stats_.communication += std::exchange(bucket.communication, Duration::zero());
     return Status();
   }
 
-  void apply(std::size_t number, const UpdateStep& update, SyncStats& stats) {
+  void apply(std::size_t number, const UpdateStep& update) {
     const TimePoint begin = clock_.now();
     const TraceSpan span(tracer_of(options_.activity), traced(TraceKind::kUpdate, number));
     Bucket& bucket = buckets_[number];
     bucket.optimizer.apply(slice(weights_, bucket.own), slice(gradients_, bucket.own), bucket.state, 0, update);
     clock_.processed(Processing::kUpdate, bucket.own.size() * sizeof(float));
-    stats.optimizer += clock_.now() - begin;
+    stats_.optimizer += clock_.now() - begin;
   }
 
   Collective& collective_;
@@ -242,9 +334,10 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   TransportCounters before_;  // this step
   std::size_t submitted_ = 0;
   std::uint64_t last_ticket_ = 0;
-  std::uint64_t first_sum_ = 0;  // the ticket of this step's first
-  Duration backward_wait_{};
-  Status failure_;  // of the thread that communicates
+  SyncStats stats_;          // of this step
+  std::vector<Range> asks_;  // what a step has asked for, in order
+  std::size_t asked_ = 0;    // how many of them this step has
+  Status failure_;           // of the thread that communicates
   bool restored_ = false;
   bool is_whole_ = false;  // joined, and no step is under way, nor has one failed
   std::int64_t steps_done_ = 0;

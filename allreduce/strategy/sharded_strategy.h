@@ -1,13 +1,16 @@
 // ShardedStrategy: synchronous data parallelism in which each worker updates a part of the weights, and has what the
-// optimizer remembers of that part alone: the optimizer's state, and from stage 2 on gradients, are sharded over the
-// workers (Rajbhandari et al. 2020, "ZeRO: memory optimizations toward training trillion parameter models", section 5).
-// A parameter server whose servers are the workers.
+// optimizer remembers of that part alone: the optimizer's state, from stage 2 on gradients, and at stage 3 weights, are
+// sharded over the workers (Rajbhandari et al. 2020, "ZeRO: memory optimizations toward training trillion parameter
+// models", section 5). A parameter server whose servers are the workers.
 //
 //   backward    reduce_scatter of each bucket: its mean comes to who owns a part of it
 //   finish_step the update of one's own part of each bucket; all_gather of the bucket's new weights
 //
-// A step sends what an allreduce sends: 2(n-1)/n of the weights. With a collective that sums in the same order, ring or
-// direct, weights have the bits that AllReduceStrategy leaves.
+// A step sends what an allreduce sends: 2(n-1)/n of the weights. At stage 3 each pass gathers the weights of a layer
+// before it reads them, while the layer before it computes, and gives them back behind it, in place of the gather at
+// the end: 3(n-1)/n, less the layer that ends forward and begins backward. The order of layers is that of the step
+// before. With a collective that sums in the same order, ring or direct, weights have the bits that AllReduceStrategy
+// leaves.
 #pragma once
 
 #include <memory>
@@ -26,6 +29,8 @@ enum class ShardingStage {
   // And gradients: the pages of what others own are given back to the kernel once they have it, and backward waits
   // where it would be more than a few buckets ahead. Without overlap, a step has all gradients at once.
   kGradients = 2,
+  // And weights: the pages of others' parts are given back, too. Without overlap, none are gathered ahead.
+  kWeights = 3,
 };
 
 struct ShardedOptions {
@@ -38,6 +43,8 @@ struct ShardedOptions {
   Threads* threads = &os_threads();             // has the thread that sums beside backward; must outlive the strategy
 };
 
+// At stage 3 the chief's initial weights are shared bucket by bucket, and read between steps through gather_weights.
+//
 // save() adds this worker's part, and all workers' parts together are the state; restore() takes it from the state of
 // any number of workers, and also from that of AllReduceStrategy. A step that has failed cannot be undone: save then
 // fails with invalid argument. Row-sparse tables are refused.

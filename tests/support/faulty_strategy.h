@@ -52,6 +52,8 @@ class FaultyStrategy final : public SyncStrategy {
     return stats;
   }
   Status weights_needed(Range range) override { return inner_.weights_needed(range); }
+  Status weights_needed_again(Range range) override { return inner_.weights_needed_again(range); }
+  Status gather_weights(bool wanted) override { return inner_.gather_weights(wanted); }
   Status leave() override { return inner_.leave(); }
 
  private:

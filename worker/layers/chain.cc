@@ -61,6 +61,11 @@ void Chain::use_local_state(Floats state) {
   for (const auto& layer : layers_) layer->use_local_state(state);
 }
 
+void Chain::tell_before_reading(std::size_t layer) const {
+  const Range params = layers_[layer]->params();
+  if (before_reading_ && params.size() > 0) before_reading_(params);
+}
+
 Activations Chain::activations_of(std::size_t layer, const Activations& values) const {
   const auto output = [&](std::size_t of) { return of < last_ ? outputs_[of] : values.output; };
   return {layer == 0 ? values.input : In(output(layer - 1)), output(layer), values.ids,
@@ -73,7 +78,7 @@ Out Chain::gradient_of(std::size_t layer, const ActivationGradients& gradients) 
 
 void Chain::forward(In weights, const Activations& values) {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    if (before_reading_ && layers_[i]->params().size() > 0) before_reading_(layers_[i]->params());
+    tell_before_reading(i);
     layers_[i]->forward(weights, activations_of(i, values));
   }
 }
@@ -81,6 +86,7 @@ void Chain::forward(In weights, const Activations& values) {
 void Chain::backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
                      const TensorReady& ready) {
   for (std::size_t i = layers_.size(); i-- > 0;) {
+    tell_before_reading(i);
     const Out input_gradient = i == 0 ? gradients.input : gradient_of(i - 1, gradients);
     layers_[i]->backward(weights, activations_of(i, values),
                          {gradient_of(i, gradients), input_gradient, i == 0 ? gradients.residual : In()},

@@ -34,7 +34,8 @@ class Chain final : public Layer {
   // input. All outputs but the last are allocated here. A chain for evaluation has no backward.
   Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScratch& scratch, Pass pass = Pass::kTraining);
 
-  // From now on forward calls `before` with the part of the arena that a layer reads, just before the layer runs.
+  // From now on forward and backward call `before` with the part of the arena that a layer reads, just before the layer
+  // runs.
   void before_reading(std::function<void(Range)> before) { before_reading_ = std::move(before); }
 
   std::size_t output_values() const override { return layers_.back()->output_values(); }
@@ -52,6 +53,7 @@ class Chain final : public Layer {
                 const TensorReady& ready) override;
 
  private:
+  void tell_before_reading(std::size_t layer) const;
   Activations activations_of(std::size_t layer, const Activations& values) const;
   // The gradient of layer `layer`'s output.
   Out gradient_of(std::size_t layer, const ActivationGradients& gradients) const;

@@ -1,6 +1,6 @@
 // TiedOutput: logits = x · tokensᵀ, with the embedding's tokens as weights (Press and Wolf 2017, "Using the output
-// embedding to improve language models"). It has no tensor of its own: it writes the tokens' gradient, to which the
-// embedding adds, and reports nothing.
+// embedding to improve language models"). It has no tensor of its own: it reads the tokens, writes their gradient, to
+// which the embedding adds, and reports nothing.
 #pragma once
 
 #include "worker/layers/layer.h"
@@ -15,6 +15,7 @@ class TiedOutput final : public Layer {
       : backend_(backend), shape_(shape), tokens_(tokens), rows_(rows) {}
 
   std::size_t output_values() const override { return static_cast<std::size_t>(shape_.out) * rows_; }
+  Range params() const override { return tokens_; }
   double flops_per_sample() const override { return 2.0 * shape_.in * shape_.out * rows_; }
 
   void forward(In weights, const Activations& values) override {

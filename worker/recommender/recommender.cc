@@ -110,6 +110,7 @@ void Recommender::forward(In weights, const BatchView& batch) {
 }
 
 void Recommender::backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {
+  if (before_reading_) before_reading_(head_->params());
   head_->backward(weights, {head_input_.values, logit_.values}, {logit_.gradients, head_input_.gradients}, gradients,
                   tensor_ready);
   for (std::size_t i = 0; i < logit_.values.size(); ++i) {

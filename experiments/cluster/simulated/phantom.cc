@@ -42,6 +42,7 @@ class PhantomModel final : public worker::Model {
   void before_reading(std::function<void(Range)> before) override { before_ = std::move(before); }
   void backward(worker::In, worker::Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
     for (std::size_t tensor = layout_.tensors().size(); tensor-- > 0;) {
+      if (before_) before_(layout_.tensors()[tensor].range);
       if (!SharedZeros::holds(gradients.data())) {
         std::ranges::fill(slice(gradients, layout_.tensors()[tensor].range), 0.0f);
       }

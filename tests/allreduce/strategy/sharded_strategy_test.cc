@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "allreduce/collective/schedule_collective.h"
 #include "allreduce/strategy/allreduce_strategy.h"
+#include "common/param_layout.h"
 #include "common/random.h"
 #include "tests/support/cluster.h"
 #include "tests/support/direct_group.h"
@@ -21,9 +23,11 @@ using testing_support::soon;
 
 const OptimizerConfig kAdam{.kind = OptimizerKind::kAdam, .weight_decay = 0.01f};
 
+constexpr std::size_t kBucketBytes = 1 << 15;  // some pages for each of a few ranks
+
 ParamLayout layout() {
   ParamLayout layout;
-  layout.add("first", {90, 233});
+  layout.add("first", {160, 233});
   layout.add("second", {61});
   layout.add("third", {9, 5});
   return layout;
@@ -62,7 +66,7 @@ MakeStrategy sharded(ShardingStage stage, bool overlap = true) {
     return make_sharded_strategy(collective,
                                  {.optimizer = kAdam,
                                   .stage = stage,
-                                  .bucket_bytes = 1024,
+                                  .bucket_bytes = kBucketBytes,
                                   .overlap = overlap,
                                   .timeout = std::chrono::minutes(1)},
                                  clock);
@@ -70,8 +74,27 @@ MakeStrategy sharded(ShardingStage stage, bool overlap = true) {
 }
 
 std::unique_ptr<SyncStrategy> replicated(Collective& collective, const Clock& clock) {
-  return make_allreduce_strategy(collective,
-                                 {.optimizer = kAdam, .bucket_bytes = 1024, .timeout = std::chrono::minutes(1)}, clock);
+  return make_allreduce_strategy(
+      collective, {.optimizer = kAdam, .bucket_bytes = kBucketBytes, .timeout = std::chrono::minutes(1)}, clock);
+}
+
+// A step of a model of three layers whose gradients depend on weights as both passes find them.
+void run_passes(SyncStrategy& strategy, const ParamArenas& arenas, const std::vector<Range>& buckets, Random& random) {
+  const std::vector<TensorSpec> layers = layout().tensors();
+  double activation = 0;
+  for (const TensorSpec& layer : layers) {
+    ASSERT_TRUE(strategy.weights_needed(layer.range).ok());
+    for (const float weight : slice(arenas.weights, layer.range)) activation += weight;
+  }
+  std::size_t bucket = 0;
+  for (std::size_t layer = layers.size(); layer-- > 0;) {
+    const Range range = layers[layer].range;
+    ASSERT_TRUE(strategy.weights_needed_again(range).ok());
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      arenas.gradients[i] = arenas.weights[i] + static_cast<float>(random.uniform() - 0.5 + 1e-3 * activation);
+    }
+    for (; bucket < buckets.size() && buckets[bucket].begin >= range.begin; ++bucket) strategy.gradient_ready(bucket);
+  }
 }
 
 // Trains `size` ranks until `steps` are done, from `state` on unless it is null.
@@ -95,15 +118,14 @@ std::vector<End> train(const std::string& way, int size, const MakeStrategy& mak
     for (std::int64_t step = strategy->first_step(); step < steps; ++step) {
       Random random(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(step));
       strategy->begin_step({.step = step, .learning_rate = 0.01});
-      for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) {
-        for (float& value : slice(arenas->gradients, (*buckets)[bucket])) value = static_cast<float>(random.normal());
-        strategy->gradient_ready(bucket);
-      }
+      run_passes(*strategy, *arenas, *buckets, random);
       const Result<SyncStats> stats = strategy->finish_step();
       ASSERT_TRUE(stats.ok()) << stats.status().message();
       end.bytes_out = stats->bytes_out;
+      ASSERT_TRUE(strategy->gather_weights(rank == 0).ok());
     }
     ASSERT_TRUE(strategy->resumable()->save(end.state).ok());
+    ASSERT_TRUE(strategy->gather_weights(true).ok());
     ASSERT_TRUE(strategy->leave().ok());
     end.weights.assign(arenas->weights.begin(), arenas->weights.end());
   });
@@ -127,18 +149,30 @@ INSTANTIATE_TEST_SUITE_P(ShardedStrategy, EachWay,
                            return name;
                          });
 
-TEST_P(EachWay, LeavesTheBitsOfAllReduceAndSendsAsMuch) {
+// What a stage sends to what an allreduce sends. At stage 3 both passes gather the weights, but backward those that the
+// end of forward has not.
+double bytes_of(ShardingStage stage) {
+  if (stage != ShardingStage::kWeights) return 1;
+  const Range last = layout().tensors().back().range;
+  std::size_t gathered = layout().size();
+  for (const Range& bucket : buckets_in_backward_order(layout(), kBucketBytes)) {
+    if (bucket.end <= last.begin) gathered += bucket.size();
+  }
+  return (1 + static_cast<double>(gathered) / static_cast<double>(layout().size())) / 2;
+}
+
+TEST_P(EachWay, LeavesTheBitsOfAllReduceAndSendsWhatItsStageSends) {
   for (const int size : {1, 2, 3, 4}) {
     const std::vector<End> expected = train(GetParam(), size, replicated, 5);
-    for (const ShardingStage stage : {ShardingStage::kOptimizer, ShardingStage::kGradients}) {
+    for (const ShardingStage stage : {ShardingStage::kOptimizer, ShardingStage::kGradients, ShardingStage::kWeights}) {
       for (const bool overlap : {true, false}) {
         SCOPED_TRACE(testing::Message() << size << " ranks, stage " << static_cast<int>(stage));
         const std::vector<End> ends = train(GetParam(), size, sharded(stage, overlap), 5);
         for (const End& end : ends) {
           ASSERT_EQ(end.weights, expected.front().weights);
           // Parts of a bucket differ by their alignment.
-          EXPECT_NEAR(static_cast<double>(end.bytes_out), static_cast<double>(expected.front().bytes_out),
-                      0.02 * static_cast<double>(expected.front().bytes_out));
+          const double bytes = bytes_of(stage) * static_cast<double>(expected.front().bytes_out);
+          EXPECT_NEAR(static_cast<double>(end.bytes_out), bytes, 0.02 * bytes);
         }
         const TrainingState state = merged(ends);
         for (const std::string& name : expected.front().state.names()) {
@@ -171,13 +205,48 @@ TEST_P(EachWay, GoesOnFromWhatAnyNumberOfRanksHaveSaved) {
   for (const int size : {2, 3}) {
     const std::vector<float> expected = train(GetParam(), size, replicated, 6, &whole).front().weights;
     for (const TrainingState* state : {&whole, &parts}) {
-      for (const End& end : train(GetParam(), size, sharded(ShardingStage::kGradients), 6, state)) {
-        EXPECT_EQ(end.weights, expected) << size << " ranks";
+      for (const ShardingStage stage : {ShardingStage::kGradients, ShardingStage::kWeights}) {
+        for (const End& end : train(GetParam(), size, sharded(stage), 6, state)) {
+          EXPECT_EQ(end.weights, expected) << size << " ranks";
+        }
       }
     }
     EXPECT_EQ(train(GetParam(), size, replicated, 6, &parts).front().weights, expected)
         << "an allreduce goes on from it";
   }
+}
+
+// Pages that were given back read as zeros.
+TEST_P(EachWay, HoldsItsShareOfTheWeightsThatAreNotAskedFor) {
+  constexpr int kRanks = 4;
+  const Group group = connect(GetParam(), kRanks);
+  const SteadyClock clock;
+  run_ranks(kRanks, [&](int rank) {
+    const auto strategy = sharded(ShardingStage::kWeights)(*group.collectives[static_cast<std::size_t>(rank)], clock);
+    const ParamArenas arenas = *strategy->allocate(layout());
+    std::ranges::fill(arenas.weights, 1.0f);
+    const auto buckets = strategy->join();
+    ASSERT_TRUE(buckets.ok()) << buckets.status().message();
+    const Range large = layout().tensors().front().range, last = layout().tensors().back().range;
+    const auto held = [&](Range range) {
+      const std::span<const float> part = slice(arenas.weights, range);
+      return static_cast<double>(std::ranges::count(part, 1.0f)) / static_cast<double>(range.size());
+    };
+    const double share = 1.0 / kRanks, pages = 0.15;
+    EXPECT_NEAR(held(large), share, pages) << "once all have joined";
+    strategy->begin_step({});
+    ASSERT_TRUE(strategy->weights_needed(large).ok());
+    EXPECT_EQ(held(large), 1);
+    ASSERT_TRUE(strategy->weights_needed(last).ok());
+    EXPECT_EQ(held(last), 1);
+    EXPECT_NEAR(held(large), share, pages) << "after another layer's";
+    ASSERT_TRUE(strategy->weights_needed_again(large).ok());
+    for (std::size_t bucket = 0; bucket < buckets->size(); ++bucket) strategy->gradient_ready(bucket);
+    ASSERT_TRUE(strategy->finish_step().ok());
+    ASSERT_TRUE(strategy->gather_weights(rank == 1).ok());
+    EXPECT_NEAR(held(large), rank == 1 ? 1 : share, pages) << "of those who wanted them";
+    ASSERT_TRUE(strategy->leave().ok());
+  });
 }
 
 TEST(ShardedStrategy, RanksThatGoOnFromOtherStepsAreTold) {
