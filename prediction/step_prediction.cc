@@ -47,6 +47,45 @@ StepPrediction by_buckets(const TimedModel& model, double compute, const Network
   return prediction;
 }
 
+// A ring whose workers have a share of the weights each.
+StepPrediction by_gathers(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
+  struct Bucket {
+    double half = 0, forward = 0, backward = 0;  // seconds: of a reduce-scatter or a gather, and of each pass
+  };
+  std::vector<Bucket> buckets;  // in the order of backward
+  Bucket bucket;
+  double bytes = 0;
+  for (std::size_t i = model.bytes.size(); i-- > 0;) {
+    bytes += model.bytes[i];
+    bucket.forward += model.forward[i];
+    bucket.backward += model.backward[i];
+    if (goes_on(model.bytes, i, bytes, plan.bucket_bytes)) continue;
+    bucket.half = exchange_seconds(std::exchange(bytes, 0), network, plan) / 2;
+    buckets.push_back(std::exchange(bucket, {}));
+  }
+  double now = 0, wire_free = 0, sums = 0, communication = 0;
+  const auto gather = [&](const Bucket& of) {
+    communication += of.half;
+    return wire_free = std::max(wire_free, now) + of.half;
+  };
+  // Computes with bucket i, whose weights are there at `here`, and returns when those of `next` are, if there is one.
+  const auto pass = [&](double here, double seconds, const Bucket* next) {
+    const double next_here = next != nullptr && plan.overlap ? gather(*next) : 0;
+    now = std::max(now, here) + seconds;
+    return next != nullptr && !plan.overlap ? gather(*next) : next_here;
+  };
+  double here = gather(buckets.back());
+  for (std::size_t i = buckets.size(); i-- > 0;)
+    here = pass(here, buckets[i].forward, i > 0 ? &buckets[i - 1] : nullptr);
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    here = pass(here, buckets[i].backward, i + 1 < buckets.size() ? &buckets[i + 1] : nullptr);
+    sums += plan.overlap ? 0 : buckets[i].half;
+    if (plan.overlap) wire_free = std::max(wire_free, now) + buckets[i].half;
+    communication += buckets[i].half;
+  }
+  return {.step = std::max(compute, std::max(now, wire_free) + sums), .communication = communication};
+}
+
 // The links that push and pull go through in one direction: each server's, and that of a host with workers alone or,
 // where every host has a server too, the worker's part of any host's.
 class ServerLinks {
@@ -178,9 +217,9 @@ Status check_step(const ModelProfile& profile, double compute, const Network& ne
   if (!within(plan.bucket_bytes, 0)) {
     return Status::invalid_argument(fmt::format("buckets of {} bytes: must be from 0", plan.bucket_bytes));
   }
-  if (plan.stage < 0 || plan.stage > 2 || (plan.stage > 0 && plan.exchange != Exchange::kRing)) {
+  if (plan.stage < 0 || plan.stage > 3 || (plan.stage > 0 && plan.exchange != Exchange::kRing)) {
     return Status::invalid_argument(
-        fmt::format("stage {}: must be 0, or 1 or 2 where a ring exchanges gradients", plan.stage));
+        fmt::format("stage {}: must be 0, or 1 to 3 where a ring exchanges gradients", plan.stage));
   }
   const bool is_servers = plan.exchange == Exchange::kServers;
   const int fewest = is_servers ? 1 : 0;
@@ -203,7 +242,8 @@ Result<StepPrediction> predict_step(const ModelProfile& profile, double compute,
   const bool alone = network.workers == 1 && !has_servers;
   StepPrediction prediction{.step = compute};
   if (!alone) {
-    const auto by = plan.exchange != Exchange::kServers              ? &by_buckets
+    const auto by = plan.stage == 3                                  ? &by_gathers
+                    : plan.exchange != Exchange::kServers            ? &by_buckets
                     : plan.protocol == ServerProtocol::kAnswerPushes ? &by_answers
                                                                      : &by_pulls;
     prediction = by(model, compute, of_pushers(network, plan), plan);

@@ -6,7 +6,9 @@
 // Allreduce: a bucket is reduced once its last gradient is ready and the bucket before it is done; the step ends with
 // the last of them and with the backward pass. With `overlap` off, the first bucket waits for the backward pass.
 // Where workers have a share of the state each, a bucket's first half, its reduce-scatter, goes like this; the second
-// halves, which gather the new weights, follow one after the other behind all of that.
+// halves, which gather the new weights, follow one after the other behind all of that. At stage 3 they are in their
+// place twice: each pass gathers a bucket's weights while it computes with the bucket before, and backward begins with
+// those that forward has ended with.
 //
 // Parameter servers, by their protocol. A server's link carries what all workers on other hosts want of it, and a
 // host's link what its workers send and receive; a server adds and answers in no time of its own.
@@ -47,7 +49,7 @@ struct ExchangePlan {
   bool colocated = false;   // servers: on the workers' hosts, one each on the first; else on hosts of their own
   bool aggregated = false;  // synchronous servers: one worker of each host pushes the sum of all of its host
   ServerProtocol protocol = ServerProtocol::kAnswerPushes;
-  int stage = 0;  // ring: of what workers have a share each (ZeRO's stages 1 and 2); 0: of nothing
+  int stage = 0;  // ring: of what workers have a share each (ZeRO's stages 1 to 3); 0: of nothing
 };
 
 struct StepPrediction {

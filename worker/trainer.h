@@ -21,7 +21,7 @@
 namespace syncopate::worker {
 
 struct TrainerOptions {
-  bool chief = false;            // initialises the weights, unless they are restored
+  bool chief = false;            // initialises the weights, unless they are restored, and has the final ones
   std::uint64_t seed = 1;        // for the initial weights
   std::int64_t total_steps = 0;  // global batches of the job; each worker trains all of them if all train equally much
   std::int64_t steps_per_epoch = 1;

@@ -224,7 +224,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   // Returns once all weights of `range` are here. Gives back all others, but for those that the next call of this step
   // will ask for, as far as the steps before it tell: they are gathered meanwhile.
   Status take_weights(Range range) {
-    if (!shards(ShardingStage::kWeights)) return Status();
+    if (!shards(ShardingStage::kWeights) || is_whole_) return Status();  // between steps: see gather_weights
     const Range next = options_.overlap && asked_ + 1 < asks_.size() ? asks_[asked_ + 1] : Range{};
     asks_.resize(std::max(asks_.size(), asked_ + 1));
     asks_[asked_++] = range;

@@ -48,6 +48,17 @@ TEST(StepPrediction, ExposesTheGatheringOfWeightsWhereTheStateIsSharded) {
               HasSubstr("where a ring exchanges gradients"));
 }
 
+// Gathers of 0.5, 1 and 1.5 s: the first is waited for, and the third, 0.5 s; backward then begins at 4 s. Its sums end
+// at 7.5, 9 and 10.5 s, and its gathers, of 1 and 0.5 s, in time.
+TEST(StepPrediction, HidesTheGatheringOfWeightsBehindTheLayerBefore) {
+  const Network network{.bytes_per_second = 100, .workers = 2};
+  EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .stage = 3}), 10.5, kRounding);
+  EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .overlap = false, .stage = 3}), 9 + 3 + 1.5 + 3,
+              kRounding);
+  EXPECT_NEAR(predict_step(three_layers(), 9, network, {.exchange = Exchange::kRing, .stage = 3})->communication, 7.5,
+              kRounding);
+}
+
 // As a run fills them (common/param_layout.h).
 TEST(StepPrediction, FillsABucketUpToItsSize) {
   const std::vector<double> tensors{100, 200, 300};

@@ -6,6 +6,7 @@
 
 #include <numeric>
 
+#include "tests/worker/asked_weights.h"
 #include "tests/worker/tensor_helpers.h"
 #include "worker/data/image_dataset.h"
 #include "worker/data/text_form.h"
@@ -113,20 +114,9 @@ TEST_F(Gpt, ReportsTensorsFromTheLastToTheFirstEachWhenItIsFinal) {
   }
 }
 
-TEST_F(Gpt, AsksForItsWeightsBeforeItReadsThemAndForNoneTwice) {
+TEST_F(Gpt, ReadsTheWeightsThatItAsksFor) {
   const auto model = must_make("gpt:2-2-8", *onednn_);
-  const Tensor weights = initial_weights(*model);
-  model->forward(weights, batch());
-  const double expected = model->loss().loss;
-  Tensor arena(weights.size(), std::nanf(""));
-  std::size_t asked_to = 0;
-  model->before_reading([&](Range range) {
-    EXPECT_GE(range.begin, asked_to);
-    asked_to = range.end;
-    std::ranges::copy(slice(ConstFloats(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
-  });
-  model->forward(arena, batch());
-  EXPECT_EQ(model->loss().loss, expected);
+  expect_reads_what_it_asks_for(*model, initial_weights(*model), batch());
 }
 
 TEST_F(Gpt, GivesTheSameOnBothBackends) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/worker/asked_weights.h"
 #include "tests/worker/tensor_helpers.h"
 #include "worker/data/image_dataset.h"
 
@@ -105,25 +106,12 @@ TEST_F(ModelTest, ReportsTensorsFromTheLastToTheFirstEachWhenItIsFinal) {
   }
 }
 
-// The arena holds NaN but for what forward has asked for.
-TEST_F(ModelTest, ForwardAsksForWeightsBeforeItReadsThemAndForNoneTwice) {
+TEST_F(ModelTest, ReadsTheWeightsThatItAsksFor) {
   for (const char* spec : {"softmax", "mlp", "lenet"}) {
     const auto model = must_make(spec, kDigit, 4, *onednn_);
-    const Tensor weights = initial_weights(*model);
     const Tensor images = random_tensor(4 * 28 * 28, random_);
     const std::vector<int> labels{1, 2, 3, 4};
-    model->forward(weights, {images, labels});
-    const double expected = model->loss().loss;
-    Tensor arena(weights.size(), std::nanf(""));
-    std::size_t asked_to = 0;
-    model->before_reading([&](Range range) {
-      EXPECT_GE(range.begin, asked_to);
-      asked_to = range.end;
-      std::ranges::copy(slice(ConstFloats(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
-    });
-    model->forward(arena, {images, labels});
-    EXPECT_EQ(model->loss().loss, expected) << spec;
-    EXPECT_EQ(asked_to, model->layout().tensors().back().range.end);
+    expect_reads_what_it_asks_for(*model, initial_weights(*model), {images, labels});
   }
 }
 

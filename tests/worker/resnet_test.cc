@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tests/worker/asked_weights.h"
 #include "tests/worker/tensor_helpers.h"
 #include "worker/data/image_dataset.h"
 #include "worker/model.h"
@@ -103,21 +104,11 @@ TEST_F(Resnet, ReportsTensorsFromTheLastToTheFirstEachWhenItIsFinal) {
   }
 }
 
-TEST_F(Resnet, ForwardAsksForWeightsBeforeItReadsThemAndForNoneTwice) {
+TEST_F(Resnet, ReadsTheWeightsThatItAsksFor) {
   const auto model = make(*onednn_, kSmall);
-  Tensor weights(model->layout().size()), arena = poisoned(static_cast<int>(weights.size()));
+  Tensor weights(model->layout().size());
   model->initialize(1, weights);
-  model->forward(weights, {images_, labels_});
-  const double expected = model->loss().loss;
-  std::size_t asked_to = 0;
-  model->before_reading([&](Range range) {
-    EXPECT_GE(range.begin, asked_to);
-    asked_to = range.end;
-    std::ranges::copy(slice(ConstFloats(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
-  });
-  model->forward(arena, {images_, labels_});
-  EXPECT_EQ(model->loss().loss, expected);
-  EXPECT_EQ(asked_to, model->layout().tensors().back().range.end);
+  expect_reads_what_it_asks_for(*model, weights, {images_, labels_});
 }
 
 TEST_F(Resnet, GivesTheSameOnBothBackends) {

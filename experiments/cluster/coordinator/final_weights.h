@@ -1,9 +1,10 @@
 // FinalWeights: decides which worker sends the final weights. Pure.
 //
-// Every worker has them. Once all that are still there have asked, the first sends them; the others stay until they
-// have arrived, so that another can take over if that one is lost.
+// Once all that are still there have asked, the first that has them sends them; the others stay until they have
+// arrived, so that another can take over if that one is lost.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -21,6 +22,9 @@ class FinalWeights {
     bool operator==(const Answer&) const = default;
   };
 
+  // `holder`: the only one that has them, if it is one.
+  explicit FinalWeights(std::optional<std::size_t> holder = {}) : holder_(holder) {}
+
   // `process` has finished training, and asks whether its weights are wanted.
   void on_question(std::size_t process) { waiting_.push_back(process); }
   void on_received() { received_ = true; }
@@ -32,6 +36,7 @@ class FinalWeights {
                                    bool all_have_asked = true);
 
  private:
+  const std::optional<std::size_t> holder_;
   std::vector<std::size_t> waiting_;     // in the order in which they asked
   std::optional<std::size_t> hands_in_;  // the worker that was asked for them
   bool received_ = false;
@@ -46,9 +51,10 @@ inline std::vector<FinalWeights::Answer> FinalWeights::take_answers(
     return answers;
   }
   std::erase_if(waiting_, [&](std::size_t process) { return !still_there(process); });
-  if (waiting_.empty() || (hands_in_ && still_there(*hands_in_))) return answers;
-  hands_in_ = waiting_.front();
-  waiting_.erase(waiting_.begin());
+  const auto next = holder_ ? std::ranges::find(waiting_, *holder_) : waiting_.begin();
+  if (next == waiting_.end() || (hands_in_ && still_there(*hands_in_))) return answers;
+  hands_in_ = *next;
+  waiting_.erase(next);
   answers.push_back({*hands_in_, true});
   return answers;
 }

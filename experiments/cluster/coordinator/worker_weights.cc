@@ -11,15 +11,26 @@ namespace syncopate::experiments {
 
 using control::FromCoordinator;
 
+namespace {
+
+std::size_t first_worker_of(const JobPlan& plan) {
+  const auto worker = std::ranges::find_if(
+      plan.processes, [](const ProcessSpec& spec) { return spec.role == Role::kWorker && spec.rank == 0; });
+  return static_cast<std::size_t>(worker - plan.processes.begin());
+}
+
+}  // namespace
+
 WorkerWeights::WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, bool leave_together,
-                             RunMonitor& monitor, ControlServer& control, RunObserver& observer)
+                             bool chief_alone, RunMonitor& monitor, ControlServer& control, RunObserver& observer)
     : plan_(plan),
       local_state_size_(local_state_size),
       leave_together_(leave_together),
       monitor_(monitor),
       control_(control),
       observer_(observer),
-      snapshots_(local_state_size, to_evaluator()) {
+      snapshots_(local_state_size, to_evaluator()),
+      final_(chief_alone ? std::optional(first_worker_of(plan)) : std::nullopt) {
   if (means_of > 0) means_.emplace(means_of);
 }
 

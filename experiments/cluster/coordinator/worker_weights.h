@@ -22,9 +22,9 @@ class WorkerWeights {
  public:
   // Local states have `local_state_size` values: none for most models. `means_of` is the number of replicas that agree
   // on nothing before the end; 0: replicas agree. `leave_together`: nobody leaves before all have asked to; not where
-  // links are made to hold messages back, which only the end of their sender may let go. All other arguments outlive
-  // this.
-  WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, bool leave_together,
+  // links are made to hold messages back, which only the end of their sender may let go. `chief_alone`: worker 0 has
+  // the final weights, and no other. All other arguments outlive this.
+  WorkerWeights(const JobPlan& plan, std::size_t local_state_size, int means_of, bool leave_together, bool chief_alone,
                 RunMonitor& monitor, ControlServer& control, RunObserver& observer);
 
   // Takes a snapshot of `process`. `clock_offset` is added to its stamp to convert it to our clock. If replicas agree

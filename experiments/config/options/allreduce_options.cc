@@ -140,9 +140,9 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                                .name = "stage",
                                .of_mode = true,
                                .placeholder = "N",
-                               .sentence = "What a worker has only its share of: what the optimizer remembers (1), or "
-                                           "gradients, too (2), as the stages of ZeRO."},
-                              &C::stage, "stage", std::int64_t{1}, std::int64_t{2}),
+                               .sentence = "What a worker has only its share of: what the optimizer remembers (1), "
+                                           "gradients, too (2), and weights, too (3), as the stages of ZeRO."},
+                              &C::stage, "stage", std::int64_t{1}, std::int64_t{3}),
                        conditions::kShardsState));
   table.push_back(only(
       number({.group = group,

@@ -87,6 +87,18 @@ Status validate_shares(const ResolvedRun& config) {
                     "--bucket-bytes=1048576",
                     name_of(config.mode)));
   }
+  if (!shards_weights(config)) return {};
+  if (config.device == DeviceKind::kCuda) {
+    return Status::invalid_argument(
+        "--device=cuda: a GPU has all weights in its memory, and gathers none under --stage=3; use --stage=2, or "
+        "--device=cpu");
+  }
+  if (config.evaluate_every && config.evaluate_every->seconds > 0) {
+    return Status::invalid_argument(fmt::format(
+        "--evaluate-every={}: all workers gather the weights for it, after the same step, under --stage=3; give steps "
+        "or epochs, as in --evaluate-every=100",
+        config.evaluate_every->to_string()));
+  }
   return {};
 }
 

@@ -159,7 +159,7 @@ TEST(Resume, OfAnAllreduceEqualsAnUnbrokenRun) {
 
 TEST(Resume, OfAShardedStateEqualsAnUnbrokenRun) {
   for (const char* collective : {"direct", "ring"}) {
-    for (const char* stage : {"--stage=1", "--stage=2"}) {
+    for (const char* stage : {"--stage=1", "--stage=2", "--stage=3"}) {
       expect_equal_to_unbroken(
           kSmall + Flags{"--mode=sharded", "--workers=3", std::string("--collective=") + collective, stage}, 30, 25);
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/run_program.h"
@@ -41,27 +42,37 @@ double least_peak(const Flags& mode) {
   return least;
 }
 
-// Under adam, of 16 bytes a parameter each worker has 8 for itself, of the other 8 (stage 1), or of 12 (stage 2), its
-// share. Under stage 2 up to three buckets are there as a whole, here of one layer each.
+// Under adam, of 16 bytes a parameter each worker has 8 for itself, of the other 8 (stage 1), of 12 (stage 2) or of all
+// (stage 3) its share. From stage 2 on up to three buckets of gradients are there as a whole, here of one layer each,
+// and under stage 3 the weights of two layers.
 TEST(Sharded, HoldsWhatItsFormulaSays) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's memory is counted, too";
   const double whole = least_peak({"--mode=allreduce"});
   const double others = kParameters * (1 - 1.0 / kWorkers), bucket = 4 * kWidth * kWidth;
   EXPECT_NEAR(whole - least_peak({"--mode=sharded", "--stage=1"}), 8 * others, 0.05 * 8 * others);
-  const double saved = whole - least_peak({"--mode=sharded", "--stage=2"});
-  EXPECT_LT(saved, 1.05 * 12 * others);
-  EXPECT_GT(saved, 0.95 * (12 * others - 3 * bucket * (1 - 1.0 / kWorkers))) << "more than stage 1 saves";
+  for (const int stage : {2, 3}) {
+    const double saved = whole - least_peak({"--mode=sharded", fmt::format("--stage={}", stage)});
+    const double most = (stage == 2 ? 12 : 16) * others, layers = stage == 2 ? 3 : 5;
+    EXPECT_LT(saved, 1.05 * most) << "stage " << stage;
+    EXPECT_GT(saved, 0.95 * (most - layers * bucket * (1 - 1.0 / kWorkers))) << "stage " << stage;
+  }
 }
 
-// Every worker sends all gradients but its share, and then its share of the weights to all others.
-TEST(Sharded, SendsWhatAnAllreduceSends) {
-  for (const Flags& mode : {Flags{"--mode=allreduce"}, Flags{"--mode=sharded"}, Flags{"--mode=sharded", "--stage=2"}}) {
+// Every worker sends all gradients but its share, and its share of the weights to all others: once, and under stage 3
+// for each pass, but for the last bucket, whose weights backward begins with.
+TEST(Sharded, SendsWhatItsFormulaSays) {
+  constexpr double kPadding = 6;  // behind the last bias, as the arena is aligned
+  constexpr double kAll = kParameters + kPadding, kLast = kWidth + 10 * kWidth + 10 + kPadding;
+  const std::pair<Flags, double> cases[] = {{{"--mode=allreduce"}, 2 * kAll},
+                                            {{"--mode=sharded"}, 2 * kAll},
+                                            {{"--mode=sharded", "--stage=2"}, 2 * kAll},
+                                            {{"--mode=sharded", "--stage=3"}, 3 * kAll - kLast}};
+  for (const auto& [mode, elements] : cases) {
     Program program(kJob + mode);
     ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
     double sent = 0;
     for (const std::string& cell : program.column("steps.csv", "bytes_out")) sent += std::stod(cell);
-    constexpr double kPadding = 6;  // behind the last bias, as the arena is aligned
-    EXPECT_EQ(sent, 6 * 2 * (kWorkers - 1) * 4 * (kParameters + kPadding)) << mode.back();
+    EXPECT_EQ(sent, 6 * (kWorkers - 1) * 4 * elements) << mode.back();
   }
 }
 

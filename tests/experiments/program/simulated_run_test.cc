@@ -60,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"RingCompressed", {"--mode=allreduce", "--collective=ring", "--workers=3", "--compress=int8"}},
         Case{"ShardedState", {"--mode=sharded", "--workers=4"}},
         Case{"ShardedGradients", {"--mode=sharded", "--workers=3", "--stage=2", "--collective=direct"}},
+        Case{"ShardedWeights", {"--mode=sharded", "--workers=3", "--stage=3", "--collective=ring"}},
         Case{"Tree", {"--mode=allreduce", "--collective=tree", "--workers=3"}},
         Case{"HalvingDoubling", {"--mode=allreduce", "--collective=halving-doubling", "--workers=4"}},
         Case{"Averaging", {"--mode=allreduce", "--collective=ring", "--workers=4", "--sync-every=4"}},

@@ -71,6 +71,7 @@ INSTANTIATE_TEST_SUITE_P(By, TerminationOfWorkersInStep,
                                          Flags{"--mode=allreduce", "--workers=2", "--sync-every=8"},
                                          Flags{"--mode=allreduce", "--workers=2", "--gossip"},
                                          Flags{"--mode=sharded", "--workers=2"},
+                                         Flags{"--mode=sharded", "--workers=2", "--stage=3"},
                                          Flags{"--mode=ps", "--workers=2", "--servers=2", "--consistency=sync"},
                                          Flags{"--mode=ps", "--workers=2", "--consistency=local-sgd:8"}),
                          name_of_case);

@@ -130,8 +130,11 @@ TEST_F(ResidualTest, AChainAsksForWeightsJustBeforeItsLayersReadThem) {
   Tensor output = poisoned(kBatch * 4);
   chain.forward(weights, {input, output});
   const auto& tensors = layout_.tensors();
-  EXPECT_THAT(asked,
-              ElementsAre(Range{0, tensors[1].range.end}, Range{tensors[2].range.begin, tensors.back().range.end}));
+  const Range first{0, tensors[1].range.end}, second{tensors[2].range.begin, tensors.back().range.end};
+  EXPECT_THAT(std::exchange(asked, {}), ElementsAre(first, second));
+  Tensor gradient = random_tensor(kBatch * 4, random_), arena_gradients(layout_.size());
+  chain.backward(weights, {input, output}, {gradient, {}}, arena_gradients, [](std::size_t) {});
+  EXPECT_THAT(asked, ElementsAre(second, first));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/tables/initial_row.h"
+#include "tests/worker/asked_weights.h"
 #include "tests/worker/tensor_helpers.h"
 #include "worker/recommender/make_recommender.h"
 
@@ -168,23 +169,10 @@ TEST_P(RecommenderTest, ReportsTensorsFromTheLastToTheFirst) {
   EXPECT_EQ(pass.reported, expected);
 }
 
-// The arena holds NaN but for what forward has asked for.
-TEST_P(RecommenderTest, AsksForWeightsBeforeItReadsThemAndForNoneTwice) {
+TEST_P(RecommenderTest, ReadsTheWeightsThatItAsksFor) {
   const auto model = make();
   const Batch batch = draw();
-  const Tensor weights = weights_for(*model, batch);
-  model->forward(weights, batch.view());
-  const double expected = model->loss().loss;
-  Tensor arena = poisoned(static_cast<int>(weights.size()));
-  std::size_t asked_to = 0;
-  model->before_reading([&](Range range) {
-    EXPECT_GE(range.begin, asked_to);
-    asked_to = range.end;
-    std::ranges::copy(slice(ConstFloats(weights), range), arena.begin() + static_cast<std::ptrdiff_t>(range.begin));
-  });
-  model->forward(arena, batch.view());
-  EXPECT_EQ(model->loss().loss, expected);
-  EXPECT_EQ(asked_to, model->layout().tensors().back().range.end);
+  expect_reads_what_it_asks_for(*model, weights_for(*model, batch), batch.view());
 }
 
 TEST_P(RecommenderTest, GivesTheSameOnBothBackends) {

@@ -57,6 +57,17 @@ TEST_F(FinalWeightsTest, AreAskedOfTheNextThatComesWhereNobodyElseWaited) {
   EXPECT_THAT(answers(), ElementsAre(Answer{1, true}));
 }
 
+TEST(FinalWeights, AreAskedOfTheOneThatHasThem) {
+  FinalWeights final_weights(1);
+  const auto all_are_there = [](std::size_t) { return true; };
+  final_weights.on_question(0);
+  EXPECT_THAT(final_weights.take_answers(all_are_there), IsEmpty());
+  final_weights.on_question(1);
+  EXPECT_THAT(final_weights.take_answers(all_are_there), ElementsAre(Answer{1, true}));
+  final_weights.on_received();
+  EXPECT_THAT(final_weights.take_answers(all_are_there), ElementsAre(Answer{0, false}));
+}
+
 TEST(FinalWeights, LetsNobodyLeaveBeforeAllHaveAsked) {
   const auto all_are_there = [](std::size_t) { return true; };
   FinalWeights final_weights;
