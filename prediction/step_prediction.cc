@@ -49,41 +49,42 @@ StepPrediction by_buckets(const TimedModel& model, double compute, const Network
 
 // A ring whose workers have a share of the weights each.
 StepPrediction by_gathers(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
-  struct Bucket {
+  struct Layer {
     double half = 0, forward = 0, backward = 0;  // seconds: of a reduce-scatter or a gather, and of each pass
+    bool has_matrix = false;
   };
-  std::vector<Bucket> buckets;  // in the order of backward
-  Bucket bucket;
+  std::vector<Layer> layers;  // in the order of backward
+  Layer layer;
   double bytes = 0;
   for (std::size_t i = model.bytes.size(); i-- > 0;) {
     bytes += model.bytes[i];
-    bucket.forward += model.forward[i];
-    bucket.backward += model.backward[i];
+    layer.forward += model.forward[i];
+    layer.backward += model.backward[i];
+    layer.has_matrix |= !model.is_vector[i];
     if (goes_on(model.bytes, i, bytes, plan.bucket_bytes)) continue;
-    bucket.half = exchange_seconds(std::exchange(bytes, 0), network, plan) / 2;
-    buckets.push_back(std::exchange(bucket, {}));
+    layer.half += exchange_seconds(std::exchange(bytes, 0), network, plan) / 2;
+    if (layer.has_matrix || i == 0) layers.push_back(std::exchange(layer, {}));
   }
   double now = 0, wire_free = 0, sums = 0, communication = 0;
-  const auto gather = [&](const Bucket& of) {
+  const auto gather = [&](const Layer& of) {
     communication += of.half;
     return wire_free = std::max(wire_free, now) + of.half;
   };
-  // Computes with bucket i, whose weights are there at `here`, and returns when those of `next` are, if there is one.
-  const auto pass = [&](double here, double seconds, const Bucket* next) {
+  // Computes with a layer whose weights are there at `here`, and returns when those of `next` are, if there is one.
+  const auto pass = [&](double here, double seconds, const Layer* next) {
     const double next_here = next != nullptr && plan.overlap ? gather(*next) : 0;
     now = std::max(now, here) + seconds;
     return next != nullptr && !plan.overlap ? gather(*next) : next_here;
   };
-  double here = gather(buckets.back());
-  for (std::size_t i = buckets.size(); i-- > 0;)
-    here = pass(here, buckets[i].forward, i > 0 ? &buckets[i - 1] : nullptr);
-  for (std::size_t i = 0; i < buckets.size(); ++i) {
-    here = pass(here, buckets[i].backward, i + 1 < buckets.size() ? &buckets[i + 1] : nullptr);
-    sums += plan.overlap ? 0 : buckets[i].half;
-    if (plan.overlap) wire_free = std::max(wire_free, now) + buckets[i].half;
-    communication += buckets[i].half;
+  double here = gather(layers.back());
+  for (std::size_t i = layers.size(); i-- > 0;) here = pass(here, layers[i].forward, i > 0 ? &layers[i - 1] : nullptr);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    here = pass(here, layers[i].backward, i + 1 < layers.size() ? &layers[i + 1] : nullptr);
+    sums += plan.overlap ? 0 : layers[i].half;
+    if (plan.overlap) wire_free = std::max(wire_free, now) + layers[i].half;
+    communication += layers[i].half;
   }
-  return {.step = std::max(compute, std::max(now, wire_free) + sums), .communication = communication};
+  return {.step = std::max(now, wire_free) + sums, .communication = communication};
 }
 
 // The links that push and pull go through in one direction: each server's, and that of a host with workers alone or,

@@ -10,6 +10,7 @@ TimedModel timed_model(const ModelProfile& profile, double compute) {
   TimedModel model;
   for (const TensorProfile& tensor : profile.tensors) {
     model.bytes.push_back(static_cast<double>(sizeof(float)) * static_cast<double>(tensor.parameters));
+    model.is_vector.push_back(tensor.shape.size() == 1);
     if (profile.has_times()) {
       model.forward.push_back(tensor.forward_seconds * stretch);
       model.backward.push_back(tensor.backward_seconds * stretch);

@@ -10,6 +10,7 @@ namespace syncopate::prediction {
 // In the order of the profile's tensors.
 struct TimedModel {
   std::vector<double> bytes;     // as float32
+  std::vector<bool> is_vector;   // of one dimension: a bias or a norm, of the layer of the tensor before
   std::vector<double> forward;   // seconds
   std::vector<double> backward;  // seconds
 };

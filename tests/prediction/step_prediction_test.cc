@@ -17,7 +17,8 @@ constexpr double kRounding = 1e-9;
 ModelProfile three_layers() {
   ModelProfile profile{.model = "toy"};
   for (const int size : {25, 50, 75}) {
-    profile.tensors.push_back({.name = std::to_string(size), .shape = {size}, .parameters = size, .forward_flops = 10});
+    profile.tensors.push_back(
+        {.name = std::to_string(size), .shape = {size, 1}, .parameters = size, .forward_flops = 10});
   }
   return profile;
 }
@@ -57,6 +58,11 @@ TEST(StepPrediction, HidesTheGatheringOfWeightsBehindTheLayerBefore) {
               kRounding);
   EXPECT_NEAR(predict_step(three_layers(), 9, network, {.exchange = Exchange::kRing, .stage = 3})->communication, 7.5,
               kRounding);
+  // A bias, here of 100 bytes, is gathered with its layer: forward begins at 1 s and backward at 4.5 s; the last sums
+  // end 1 s behind it.
+  ModelProfile with_bias = three_layers();
+  with_bias.tensors.insert(with_bias.tensors.begin() + 1, {.name = "bias", .shape = {25}, .parameters = 25});
+  EXPECT_NEAR(predict_step(with_bias, 9, network, {.exchange = Exchange::kRing, .stage = 3})->step, 12, kRounding);
 }
 
 // As a run fills them (common/param_layout.h).

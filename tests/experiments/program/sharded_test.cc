@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,22 @@ TEST(Sharded, SendsWhatItsFormulaSays) {
     double sent = 0;
     for (const std::string& cell : program.column("steps.csv", "bytes_out")) sent += std::stod(cell);
     EXPECT_EQ(sent, 6 * (kWorkers - 1) * 4 * elements) << mode.back();
+  }
+}
+
+// What is gathered and summed beside computing, and what is waited for, in virtual time.
+TEST(Sharded, TakesAsLongAsItsClosedForm) {
+  for (const char* stage : {"--stage=2", "--stage=3"}) {
+    for (const char* overlap : {"--overlap=on", "--overlap=off"}) {
+      Program program({"--mode=sharded", stage, overlap, "--cluster=simulated", "--workers=4", "--collective=ring",
+                       "--compute=50ms", "--shape=10gbit+20us", "--model=mlp:784-1024-1024-1024-10", "--batch-size=1",
+                       "--steps=12", "--train-samples=2000", "--test-samples=100", "--evaluate-every=100epochs"});
+      ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+      const std::string text = run_program({"why", program.output().string()}).out;
+      std::smatch share;
+      ASSERT_TRUE(std::regex_search(text, share, std::regex("measured is ([0-9]+) % of it"))) << text;
+      EXPECT_NEAR(std::stod(share[1]), 100, 2) << stage << " " << overlap;
+    }
   }
 }
 
