@@ -31,31 +31,33 @@ const Flags kJob{"--model=mlp:784-1024-1024-1024-1024-1024-10",
                  "--collective=ring",
                  fmt::format("--workers={}", kWorkers)};
 
-// What the worker holds that has no other task: one sends weights to the evaluator, one buffers the first broadcast.
+// What the worker holds that has no other task: one sends weights to the evaluator. On a busy machine messages come
+// before they are asked for, and are held meanwhile: of two runs, the one that held less.
 double least_peak(const Flags& mode) {
-  Program program(kJob + mode);
-  EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
   double least = 1e18;
-  const nlohmann::json peaks = program.summary()["peak_memory_bytes"];
-  for (int worker = 0; worker < kWorkers; ++worker) {
-    least = std::min(least, peaks[fmt::format("worker {}", worker)].get<double>());
+  for (int run = 0; run < 2; ++run) {
+    Program program(kJob + mode);
+    EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+    const nlohmann::json peaks = program.summary()["peak_memory_bytes"];
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      least = std::min(least, peaks[fmt::format("worker {}", worker)].get<double>());
+    }
   }
   return least;
 }
 
-// Under adam, of 16 bytes a parameter each worker has 8 for itself, of the other 8 (stage 1), of 12 (stage 2) or of all
-// (stage 3) its share. From stage 2 on up to three buckets of gradients are there as a whole, here of one layer each,
-// and under stage 3 the weights of two layers.
+// Under adam each worker has its share of 8, 12 or all of 16 bytes a parameter. Under stages 2 and 3 some buckets, here
+// of one layer each, are there as a whole: too few to be taken for another stage.
 TEST(Sharded, HoldsWhatItsFormulaSays) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's memory is counted, too";
   const double whole = least_peak({"--mode=allreduce"});
-  const double others = kParameters * (1 - 1.0 / kWorkers), bucket = 4 * kWidth * kWidth;
-  EXPECT_NEAR(whole - least_peak({"--mode=sharded", "--stage=1"}), 8 * others, 0.05 * 8 * others);
-  for (const int stage : {2, 3}) {
+  const double others = 1 - 1.0 / kWorkers, bucket = 4 * kWidth * kWidth * others;
+  const std::pair<double, int> bytes_and_buckets[] = {{8, 1}, {12, 3}, {16, 4}};
+  for (int stage = 1; stage <= 3; ++stage) {
+    const auto [bytes, buckets] = bytes_and_buckets[stage - 1];
     const double saved = whole - least_peak({"--mode=sharded", fmt::format("--stage={}", stage)});
-    const double most = (stage == 2 ? 12 : 16) * others, layers = stage == 2 ? 3 : 5;
-    EXPECT_LT(saved, 1.05 * most) << "stage " << stage;
-    EXPECT_GT(saved, 0.95 * (most - layers * bucket * (1 - 1.0 / kWorkers))) << "stage " << stage;
+    EXPECT_LT(saved, 1.05 * bytes * kParameters * others) << "stage " << stage;
+    EXPECT_GT(saved, 0.95 * (bytes * kParameters * others - buckets * bucket)) << "stage " << stage;
   }
 }
 
