@@ -47,9 +47,11 @@ StepPrediction by_buckets(const TimedModel& model, double compute, const Network
   return prediction;
 }
 
-// A ring whose workers have a share of the weights each.
+// A ring whose workers have a share of the weights each. Layers are gathered ahead until they have as many buckets.
+constexpr double kBucketsAhead = 4;
 StepPrediction by_gathers(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
   struct Layer {
+    double bytes = 0;
     double half = 0, forward = 0, backward = 0;  // seconds: of a reduce-scatter or a gather, and of each pass
     bool has_matrix = false;
   };
@@ -58,6 +60,7 @@ StepPrediction by_gathers(const TimedModel& model, double compute, const Network
   double bytes = 0;
   for (std::size_t i = model.bytes.size(); i-- > 0;) {
     bytes += model.bytes[i];
+    layer.bytes += model.bytes[i];
     layer.forward += model.forward[i];
     layer.backward += model.backward[i];
     layer.has_matrix |= !model.is_vector[i];
@@ -65,24 +68,34 @@ StepPrediction by_gathers(const TimedModel& model, double compute, const Network
     layer.half += exchange_seconds(std::exchange(bytes, 0), network, plan) / 2;
     if (layer.has_matrix || i == 0) layers.push_back(std::exchange(layer, {}));
   }
+  std::vector<std::size_t> asks(layers.size());  // a step's, of layers
+  std::iota(asks.rbegin(), asks.rend(), 0);
+  for (std::size_t i = 0; i < layers.size(); ++i) asks.push_back(i);
+
   double now = 0, wire_free = 0, sums = 0, communication = 0;
-  const auto gather = [&](const Layer& of) {
-    communication += of.half;
-    return wire_free = std::max(wire_free, now) + of.half;
-  };
-  // Computes with a layer whose weights are there at `here`, and returns when those of `next` are, if there is one.
-  const auto pass = [&](double here, double seconds, const Layer* next) {
-    const double next_here = next != nullptr && plan.overlap ? gather(*next) : 0;
-    now = std::max(now, here) + seconds;
-    return next != nullptr && !plan.overlap ? gather(*next) : next_here;
-  };
-  double here = gather(layers.back());
-  for (std::size_t i = layers.size(); i-- > 0;) here = pass(here, layers[i].forward, i > 0 ? &layers[i - 1] : nullptr);
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    here = pass(here, layers[i].backward, i + 1 < layers.size() ? &layers[i + 1] : nullptr);
-    sums += plan.overlap ? 0 : layers[i].half;
-    if (plan.overlap) wire_free = std::max(wire_free, now) + layers[i].half;
+  std::vector<double> here(layers.size(), -1);  // when a layer's weights are; -1: nobody has gathered them
+  const auto gather = [&](std::size_t i) {
+    if (here[i] >= 0) return;
     communication += layers[i].half;
+    wire_free = here[i] = std::max(wire_free, now) + layers[i].half;
+  };
+  for (std::size_t k = 0; k < asks.size(); ++k) {
+    const Layer& current = layers[asks[k]];
+    gather(asks[k]);
+    std::size_t end = k + 1;
+    double ahead = 0;
+    for (; plan.overlap && end < asks.size() && ahead < std::max(1.0, kBucketsAhead * plan.bucket_bytes); ++end) {
+      gather(asks[end]);
+      if (asks[end] != asks[k]) ahead += layers[asks[end]].bytes;
+    }
+    std::vector<double> kept(layers.size(), -1);
+    for (std::size_t i = k; i < end; ++i) kept[asks[i]] = here[asks[i]];
+    here = kept;
+    now = std::max(now, here[asks[k]]) + (k < layers.size() ? current.forward : current.backward);
+    if (k < layers.size()) continue;
+    communication += current.half;
+    if (plan.overlap) wire_free = std::max(wire_free, now) + current.half;
+    if (!plan.overlap) sums += current.half;
   }
   return {.step = std::max(now, wire_free) + sums, .communication = communication};
 }

@@ -22,6 +22,9 @@ constexpr std::size_t kBucketsUnderWay = 2;
 
 bool overlap(Range first, Range second) { return first.begin < second.end && second.begin < first.end; }
 
+// Under ShardingStage::kWeights: layers are gathered ahead until they have as many buckets.
+constexpr std::size_t kBucketsAhead = 4;
+
 // A bucket of the arena, and what this worker has of it.
 struct Bucket {
   Range range;
@@ -221,19 +224,26 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     return status;
   }
 
-  // Returns once all weights of `range` are here. Gives back all others, but for those that the next call of this step
-  // will ask for, as far as the steps before it tell: they are gathered meanwhile.
+  // Returns once all weights of `range` are here. Gives back all others, but for those that the next calls of this step
+  // will ask for, as far as the step before it tells: they are gathered meanwhile.
   Status take_weights(Range range) {
     if (!shards(ShardingStage::kWeights) || is_whole_) return Status();  // between steps: see gather_weights
-    const Range next = options_.overlap && asked_ + 1 < asks_.size() ? asks_[asked_ + 1] : Range{};
     asks_.resize(std::max(asks_.size(), asked_ + 1));
-    asks_[asked_++] = range;
-    for (Bucket& bucket : buckets_) {
-      if (!overlap(bucket.range, range) && !overlap(bucket.range, next)) keep_own_weights(bucket);
+    asks_[asked_] = range;
+    std::size_t end = ++asked_;
+    for (std::size_t ahead = 0; options_.overlap && end < asks_.size() && ahead < kBucketsAhead * options_.bucket_bytes;
+         ++end) {
+      if (asks_[end] != range) ahead += asks_[end].size() * sizeof(float);
     }
-    for (const Range wanted : {range, next}) {
+    const std::span<const Range> wanted = std::span(asks_).subspan(asked_ - 1, end - asked_ + 1);
+    for (Bucket& bucket : buckets_) {
+      if (std::ranges::none_of(wanted, [&](Range each) { return overlap(each, bucket.range); })) {
+        keep_own_weights(bucket);
+      }
+    }
+    for (const Range each : wanted) {
       for (std::size_t number = 0; number < buckets_.size(); ++number) {
-        if (overlap(buckets_[number].range, wanted) && buckets_[number].gathering == 0) gather(number);
+        if (overlap(buckets_[number].range, each) && buckets_[number].gathering == 0) gather(number);
       }
     }
     for (std::size_t number = 0; number < buckets_.size(); ++number) {

@@ -7,10 +7,9 @@
 //   finish_step the update of one's own part of each bucket; all_gather of the bucket's new weights
 //
 // A step sends what an allreduce sends: 2(n-1)/n of the weights. At stage 3 each pass gathers the weights of a layer
-// before it reads them, while the layer before it computes, and gives them back behind it, in place of the gather at
-// the end: 3(n-1)/n, less the layer that ends forward and begins backward. The order of layers is that of the step
-// before. With a collective that sums in the same order, ring or direct, weights have the bits that AllReduceStrategy
-// leaves.
+// before it reads them, while layers before it compute, and gives them back behind it, in place of the gather at the
+// end: 3(n-1)/n, less the layers that end forward and begin backward. The order of layers is that of the step before.
+// With a collective that sums in the same order, ring or direct, weights have the bits that AllReduceStrategy leaves.
 #pragma once
 
 #include <memory>
