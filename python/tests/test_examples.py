@@ -18,6 +18,7 @@ def test_all_of_them_are_here():
     names = {each.name for each in EXAMPLES.glob("*.py")}
     assert names == {f"{script}_{when}.py" for script in SMALL for when in ("before", "after")} | {
         "dlpack.py",  # test_arrays.py runs it
+        "resnet18.py",  # test_simulated.py this
         "resnet50.py",  # and test_profile_command.py this
     }
 

@@ -86,6 +86,14 @@ def test_what_it_computes_is_timed_where_no_time_is_given(tmp_path):
     assert 0.4 < run.summary()["training_seconds"] < 0.8
 
 
+def test_the_example_trains(tmp_path):
+    pytest.importorskip("torchvision")
+    flags = ["--mode=ps", "--consistency=async", "--workers=2", *SIMULATED]
+    words = ["--steps=3", "--batch-size=2", "--evaluate-every=3"]
+    run = Run(tmp_path / "run", *flags, words=words, script="../../examples/resnet18.py")
+    assert len(run.steps()) == 6 and all(float(step["loss"]) > 0 for step in run.steps())
+
+
 def test_two_optimizers_are_refused(tmp_path):
     run = Run(tmp_path / "run", "--mode=allreduce", "--workers=2", *SIMULATED, words=["sgd", "two"], code=2)
     assert "one DistributedOptimizer" in run.err
