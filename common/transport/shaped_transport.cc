@@ -64,16 +64,22 @@ std::vector<LinkRemainder> parse_remainders(std::string_view text, TimePoint lat
 
 }  // namespace
 
-ShapedTransport::ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link)
+ShapedTransport::ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link,
+                                 std::vector<int> inside)
     : ForwardingTransport(std::move(inner)),
       link_(std::move(link)),
       endpoint_(link_->enter()),
-      peers_(static_cast<std::size_t>(size())) {}
+      peers_(static_cast<std::size_t>(size())) {
+  for (const int peer : inside) peers_[static_cast<std::size_t>(peer)].is_inside = true;
+}
 
 ShapedTransport::~ShapedTransport() { link_->leave(endpoint_); }
 
 Status ShapedTransport::send(int peer, std::string_view header, std::span<const std::byte> payload,
                              PendingSends* pending, TimePoint deadline) {
+  if (peers_[static_cast<std::size_t>(peer)].is_inside) {
+    return wrapped().send(peer, header, payload, pending, deadline);
+  }
   const TimePoint now = clock_.now();
   const LinkPassage leaves = link_->send(now, connection(peer), header.size() + payload.size());
   peers_[static_cast<std::size_t>(peer)].last_sent = leaves.begin;
@@ -135,6 +141,10 @@ TransportCounters ShapedTransport::counters() const {
 }
 
 void ShapedTransport::take(Message message) {
+  if (peers_[static_cast<std::size_t>(message.from())].is_inside) {
+    arrived_.push_back({taken_over_++, std::move(message)});
+    return;
+  }
   const std::optional<Stamp> stamp = take_envelope<Stamp>(message);
   if (!stamp) return drop(message);
   const TimePoint begin{Duration(stamp->begin)}, end{Duration(stamp->end)}, latest = clock_.now() + kFurthest;

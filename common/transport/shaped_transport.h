@@ -19,6 +19,8 @@
 // - Where a process has several endpoints, what one of them sends delays others' messages. These learn of it in their
 //   own calls; one that waits in receive() looks shortly before each of its messages ends.
 //
+// What passes between members of one process is no matter of its link, and comes as the inner transport brings it.
+//
 // Stamps are of the steady clock, so all members must be processes of one host, and have links of one shape. A receiver
 // holds, unread, what has not arrived yet. Where it lies meanwhile, and how much that can be, is unchanged: over shared
 // memory in the sender's memory, 64 messages from each; over other wires as much as the members allow in flight.
@@ -40,7 +42,8 @@ namespace syncopate {
 // it has been accepted, as by a kernel's buffers.
 class ShapedTransport final : public ForwardingTransport {
  public:
-  ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link);
+  // `inside` are the peers that are in the same process.
+  ShapedTransport(std::unique_ptr<Transport> inner, std::shared_ptr<ProcessLink> link, std::vector<int> inside = {});
   ~ShapedTransport() override;
 
   Status send(int peer, std::string_view header, std::span<const std::byte> payload, PendingSends* pending,
@@ -54,6 +57,7 @@ class ShapedTransport final : public ForwardingTransport {
     Message message;
   };
   struct Peer {
+    bool is_inside = false;   // the process
     std::deque<Held> coming;  // in order
     TimePoint last_sent;      // when the first byte of the last message to it leaves, as stamped
     TimePoint last_begin;     // the same of the last message from it

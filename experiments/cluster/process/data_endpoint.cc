@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "common/transport/cuttable_transport.h"
 #include "common/transport/faulty_transport.h"
 #include "common/transport/numbered_transport.h"
@@ -48,14 +50,15 @@ TransportOptions endpoint_options(const RoleContext& context, const RankAssignme
 }
 
 Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const RankAssignment& assignment,
-                                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+                                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock,
+                                                    std::vector<int> inside) {
   SYNCOPATE_ASSIGN_OR_RETURN(
       std::unique_ptr<Transport> transport,
       context.host.connect(context.config, endpoint_options(context, assignment), context.control,
                            clock.now() + from_seconds(context.config.timeout_seconds)));
   transport = open_to_faults(std::move(transport), context, assignment);
   // This comes above those, so that a repeated message passes the emulated link once.
-  if (link != nullptr) transport = std::make_unique<ShapedTransport>(std::move(transport), link);
+  if (link != nullptr) transport = std::make_unique<ShapedTransport>(std::move(transport), link, std::move(inside));
   return std::unique_ptr<Transport>(
       std::make_unique<PatientTransport>(std::move(transport), context.control.patience(), clock));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/transport/make_transport.h"
@@ -21,7 +22,9 @@ struct RankAssignment {
 TransportOptions endpoint_options(const RoleContext& context, const RankAssignment& assignment);
 
 // Connects that endpoint where the process lives, through `link` unless that is null, within the run's timeout.
+// Messages to and from the members `inside` the process pass no link.
 Result<std::unique_ptr<Transport>> connect_endpoint(const RoleContext& context, const RankAssignment& assignment,
-                                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+                                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock,
+                                                    std::vector<int> inside = {});
 
 }  // namespace syncopate::experiments

@@ -29,8 +29,10 @@ Status LocalHost::keep_links(const std::string& wire, const allreduce::GroupLink
 }
 
 std::shared_ptr<ProcessLink> LocalHost::make_link(const ResolvedRun& config) {
-  const std::optional<LinkShape> link = emulated_link_of(config);
-  return link ? std::make_shared<ProcessLink>(*link) : nullptr;
+  const std::lock_guard lock(mutex_);
+  const std::optional<LinkShape> shape = emulated_link_of(config);
+  if (shape && link_ == nullptr) link_ = std::make_shared<ProcessLink>(*shape);
+  return link_;
 }
 
 }  // namespace syncopate::experiments

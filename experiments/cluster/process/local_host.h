@@ -2,6 +2,8 @@
 // the time it takes.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "experiments/cluster/process/process_host.h"
@@ -20,13 +22,17 @@ class LocalHost final : public ProcessHost {
                                                                       std::vector<int> called) override {
     return allreduce::make_direct_collective(options, rendezvous, deadline, std::move(called));
   }
-  std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) override;
+  std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) override;  // any thread
   std::optional<KnownLinks> known_links(const std::string& wire) override;
   Status keep_links(const std::string& wire, const allreduce::GroupLinks& links) override;
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override {
     return worker::make_model(model_spec(config), form, config.batch_size, backend);
   }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<ProcessLink> link_;  // guarded by mutex_; null until it is asked for
 };
 
 }  // namespace syncopate::experiments

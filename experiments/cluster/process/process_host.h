@@ -49,7 +49,8 @@ class ProcessHost {
                                                                               Rendezvous& rendezvous,
                                                                               TimePoint deadline,
                                                                               std::vector<int> called) = 0;
-  // Returns the emulated link through which all of the process's endpoints send; null if there is none.
+  // Returns the emulated link through which all of the process's endpoints send, the same at each call; null if there
+  // is none.
   virtual std::shared_ptr<ProcessLink> make_link(const ResolvedRun& config) = 0;
   // Returns how fast what connects the run's workers is, if that is known; `wire` names everything that it depends on.
   struct KnownLinks {

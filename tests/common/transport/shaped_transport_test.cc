@@ -105,6 +105,33 @@ TEST(ShapedTransport, SendsAndReceivesAtTheSameTime) {
   });
 }
 
+// Ranks 0 and 1 are one process. Their messages would take 8 s over the link.
+TEST(ShapedTransport, CarriesWhatStaysInAProcessOverNoLink) {
+  const LinkShape shape = *LinkShape::parse("1mbit");
+  Group group = connect_group("inproc", 3);
+  const auto link = std::make_shared<ProcessLink>(shape);
+  group[0] = std::make_unique<ShapedTransport>(std::move(group[0]), link, std::vector<int>{1});
+  group[1] = std::make_unique<ShapedTransport>(std::move(group[1]), link, std::vector<int>{0});
+  group[2] = std::make_unique<ShapedTransport>(std::move(group[2]), std::make_shared<ProcessLink>(shape));
+  const TimePoint begin = SteadyClock().now();
+  for (const int rank : {0, 1}) {
+    Transport& self = *group[static_cast<std::size_t>(rank)];
+    ASSERT_TRUE(self.send(1 - rank, "in", memory_of(self, 10 * kMessage), nullptr, soon()).ok());
+  }
+  ASSERT_TRUE(group[0]->send(2, "out", memory_of(*group[0], kMessage / 10), nullptr, soon()).ok());
+  for (const int rank : {0, 1}) {
+    const Result<Message> message = group[static_cast<std::size_t>(rank)]->receive(soon());
+    ASSERT_TRUE(message.ok());
+    EXPECT_EQ(message->header(), "in");
+    EXPECT_EQ(message->payload().size(), 10 * kMessage);
+  }
+  EXPECT_LT(SteadyClock().now() - begin, std::chrono::seconds(4));
+  EXPECT_TRUE(group[2]->receive(soon()).ok());
+  EXPECT_GE(SteadyClock().now() - begin, shape.time_of(kMessage / 10 + 3));
+  EXPECT_LT(SteadyClock().now() - begin, std::chrono::seconds(4)) << "it waits for nothing that stays inside";
+  EXPECT_EQ(group[0]->counters().dropped + group[1]->counters().dropped, 0);
+}
+
 TEST(ShapedTransport, SharesOneLinkAmongAProcesssEndpoints) {
   const LinkShape shape = *LinkShape::parse("100mbit");
   Group group = connect_group("inproc", 3);
