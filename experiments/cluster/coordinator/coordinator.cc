@@ -327,7 +327,7 @@ class Coordinator {
     if (figures.pushes > 0) outcome_.servers.insert_or_assign(plan_.processes[process].rank, figures);
     const std::string name = plan_.processes[process].name();
     if (figures.dropped > 0) outcome_.rejected_connections[name] += figures.dropped;
-    outcome_.peak_memory[name] = finished.peak_memory();
+    if (!plan_.processes[process].within) outcome_.peak_memory[name] = finished.peak_memory();
     monitor_.on_finished(process, now);
   }
 

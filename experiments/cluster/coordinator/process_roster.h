@@ -96,7 +96,8 @@ class ProcessRoster {
   // may hold nothing.
   bool other_replica_is_empty(std::size_t process) const;
 
-  // Returns "worker 1 (host box, pid 4711; backward at step 17, last heard 0.4 s ago)", without a pid that is 0.
+  // Returns "worker 1 (host box, pid 4711; backward at step 17, last heard 0.4 s ago)", without a pid that is 0. Of
+  // members of one process each says who the others are: "worker 1, with server 1 in its process (host ...".
   std::string describe(std::size_t process, TimePoint now) const;
 
  private:

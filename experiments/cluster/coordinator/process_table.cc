@@ -14,6 +14,10 @@
 namespace syncopate::experiments {
 namespace {
 
+bool holds(const StartedChild& child, std::size_t process) {
+  return child.process == process || std::ranges::find(child.within, process) != child.within.end();
+}
+
 bool descends_from(pid_t pid, pid_t ancestor) {
   while (pid > 1 && pid != ancestor) pid = parent_of(pid);
   return pid == ancestor;
@@ -28,11 +32,16 @@ ProcessTable::ProcessTable(std::size_t processes, std::vector<StartedChild> chil
       carried_pids_(processes) {
   for (const StartedChild& child : children_) watch(child.handle);
   for (std::size_t i = 0; i < processes; ++i) {
-    if (std::ranges::find(children_, i, &StartedChild::process) == children_.end()) carried_.push_back(i);
+    if (child_of(i) == nullptr) carried_.push_back(i);
   }
 }
 
 ProcessTable::~ProcessTable() { kill_and_reap(children_); }
+
+const StartedChild* ProcessTable::child_of(std::size_t process) const {
+  const auto child = std::ranges::find_if(children_, [&](const StartedChild& each) { return holds(each, process); });
+  return child == children_.end() ? nullptr : &*child;
+}
 
 bool ProcessTable::is_carried(std::size_t process) const {
   return std::ranges::find(carried_, process) != carried_.end();
@@ -50,8 +59,8 @@ bool ProcessTable::watch_carried(std::size_t process, pid_t pid) {
 }
 
 std::optional<pid_t> ProcessTable::pid_of_child(std::size_t process) const {
-  const auto child = std::ranges::find(children_, process, &StartedChild::process);
-  return child == children_.end() || child->is_remote_shell ? std::nullopt : std::optional(child->pid);
+  const StartedChild* const child = child_of(process);
+  return child == nullptr || child->is_remote_shell ? std::nullopt : std::optional(child->pid);
 }
 
 void ProcessTable::add(StartedChild child) {
@@ -78,7 +87,12 @@ std::vector<EndedChild> ProcessTable::take_ended() {
     forget(child.handle);
     EndedChild one{child.process, end_of(status, child.is_remote_shell), child.name, child.log_file};
     one.end.out_of_memory = one.end.signal == SIGKILL && !child.is_remote_shell && oom_kills_.explain_one();
-    (child.process || one.end.signal ? ended : carriers).push_back(std::move(one));
+    std::vector<EndedChild>& those = child.process || one.end.signal ? ended : carriers;
+    those.push_back(one);
+    for (const std::size_t member : child.within) {
+      one.process = member;
+      those.push_back(one);
+    }
     return true;
   });
   for (std::size_t process : carried_) {
@@ -98,7 +112,7 @@ void ProcessTable::kill_process(std::size_t process) {
     return;
   }
   for (StartedChild& child : children_) {
-    if (child.process == process || (!child.process && is_carried(process))) end_child(child);
+    if (holds(child, process) || (!child.process && is_carried(process))) end_child(child);
   }
 }
 
@@ -107,8 +121,8 @@ std::optional<pid_t> ProcessTable::signal_process(std::size_t process, int signa
     const bool sent = carried_handles_[process].send(signal) == 0;
     return sent ? std::optional(carried_pids_[process]) : std::nullopt;
   }
-  const auto child = std::ranges::find(children_, process, &StartedChild::process);
-  if (child == children_.end()) return std::nullopt;
+  const StartedChild* const child = child_of(process);
+  if (child == nullptr) return std::nullopt;
   if (!child->is_remote_shell) return kill(child->pid, signal) == 0 ? std::optional(child->pid) : std::nullopt;
   const std::string order = signal_order(signal);
   const auto size = static_cast<ssize_t>(order.size());

@@ -35,7 +35,7 @@ class ProcessTable {
   // A carried process of this host reports this pid. It is only accepted if a child of ours has started it, directly or
   // through others. Returns false and watches nothing if that cannot be verified.
   bool watch_carried(std::size_t process, pid_t pid);
-  // Returns the pid of a process of this host that is our child; none if it is not, or not any more.
+  // Returns the pid of a process of this host that is our child, or within one; none if it is not, or not any more.
   std::optional<pid_t> pid_of_child(std::size_t process) const;
 
   // Takes ownership of one more child, which was started in place of one that has ended.
@@ -45,7 +45,7 @@ class ProcessTable {
   // Returns a descriptor that is readable once something has ended.
   int handle() const { return ends_.get(); }
   // Returns what has ended since the last call. A carrier that ended by itself comes after the processes that it
-  // carried; a carrier that was killed, which ends them, comes before them.
+  // carried; a carrier that was killed, which ends them, comes before them. What is within a process comes after it.
   std::vector<EndedChild> take_ended();
 
   void kill_process(std::size_t process);
@@ -55,6 +55,8 @@ class ProcessTable {
   void kill_children();
 
  private:
+  // Returns the child that a process is, or is within; null if there is none.
+  const StartedChild* child_of(std::size_t process) const;
   void watch(const ProcessHandle& handle);
   void forget(const ProcessHandle& handle);
 

@@ -49,6 +49,7 @@ std::optional<std::string> RecoveryPolicy::why_it_ends(std::size_t process, Loss
   }
   if (other_is_empty) return "; what was to stand in for it has only just come, and may hold nothing yet";
   if (!is_worker || roster_.live_workers() == 0) return "";
+  if (!members_within(plan_, process).empty()) return "; what its server held is gone with it";
   return nobody_holds_weights(phase) ? "; nobody who is left holds the weights" : "; this mode needs every worker";
 }
 

@@ -28,8 +28,9 @@ struct LaunchOptions {
 struct StartedChild {
   pid_t pid = 0;
   ProcessHandle handle;
-  std::optional<std::size_t> process;  // index in the plan; none: it carries processes (mpirun)
-  std::string name;                    // "worker 1", "mpirun"
+  std::optional<std::size_t> process;    // index in the plan; none: it carries processes (mpirun)
+  std::vector<std::size_t> within = {};  // those of the plan that are its threads
+  std::string name;                      // "worker 1", "mpirun"
   std::string log_file;
   FileDescriptor input = {};     // keeps the standard input of the child open, if it has one
   FileDescriptor shared = {};    // keeps the shared secret readable for the processes that the child carries

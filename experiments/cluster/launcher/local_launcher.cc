@@ -44,6 +44,7 @@ class LocalLauncher final : public Launcher {
   Result<std::vector<StartedChild>> start(const JobPlan& plan, const LaunchOptions& options) override {
     std::vector<StartedChild> children;
     for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+      if (plan.processes[i].within) continue;
       Result<StartedChild> child = start_again(plan, options, i, 0);
       if (!child.ok()) {
         kill_and_reap(children);
@@ -66,6 +67,7 @@ class LocalLauncher final : public Launcher {
                     options.log_directory + "/" + log_name_of(process), options.secret.view());
     if (!child.ok()) return child;
     child->process = i;
+    child->within = members_within(plan, i);
     child->is_remote_shell = is_elsewhere;
     // A remote shell and its guard end with their input, and take orders from it, as a task's shell does; a process on
     // this host needs no more input.

@@ -190,6 +190,14 @@ std::vector<std::string> command_line_of(const JobPlan& plan, const ProcessSpec&
 
 bool has_remote_processes(const JobPlan& plan) { return std::ranges::any_of(plan.processes, &ProcessSpec::remote); }
 
+std::vector<std::size_t> members_within(const JobPlan& plan, std::size_t process) {
+  std::vector<std::size_t> members;
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    if (plan.processes[i].within == process) members.push_back(i);
+  }
+  return members;
+}
+
 int count_of(const JobPlan& plan, Role role) {
   return static_cast<int>(std::ranges::count(plan.processes, role, &ProcessSpec::role));
 }
@@ -199,6 +207,7 @@ std::string to_text(const JobPlan& plan, const std::string& program) {
   for (const ProcessSpec& spec : plan.processes) host_width = std::max(host_width, spec.host.size());
   std::string text = fmt::format("{:<9}  {:>4}  {:<{}}  {}\n", "role", "rank", "host", host_width, "command");
   const auto doing = [&](const ProcessSpec& spec) {
+    if (spec.within) return "in the process of " + plan.processes[*spec.within].name();
     if (!program.empty()) return command_text(plan, spec, program);
     const std::string script = fmt::format("{}", fmt::join(spec.command, " "));
     return fmt::format("an actor of the simulated cluster{}", script.empty() ? "" : " with a rank of " + script);

@@ -31,6 +31,9 @@ struct ProcessSpec {
   // it (command/relay.h).
   std::vector<std::string> command = {};
   std::string task = {};  // address of the task that runs it (cluster/tasks); empty: none, a child does
+  // Index in the plan of the process whose threads it is: it has a control connection of its own, starts and ends with
+  // that one, and has no arguments. None: it is a process of its own.
+  std::optional<std::size_t> within = {};
 
   // Returns the name in verdicts and logs: "worker 1", "server 0", "evaluator".
   std::string name() const;
@@ -84,6 +87,9 @@ std::vector<std::string> command_line_of(const JobPlan& plan, const ProcessSpec&
                                          const std::vector<std::string>& more = {});
 
 bool has_remote_processes(const JobPlan& plan);
+
+// Returns the members of the plan that are threads of this process.
+std::vector<std::size_t> members_within(const JobPlan& plan, std::size_t process);
 
 // Returns how many of the plan's processes have this role.
 int count_of(const JobPlan& plan, Role role);

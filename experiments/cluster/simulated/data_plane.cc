@@ -1,7 +1,6 @@
 #include "experiments/cluster/simulated/data_plane.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -13,11 +12,14 @@ namespace {
 
 std::vector<int> hosts_of_processes(const ResolvedRun& config, const JobPlan& plan) {
   std::vector<int> hosts(plan.processes.size());
-  std::iota(hosts.begin(), hosts.end(), 0);
-  if (config.hosts.empty()) return hosts;
+  int own_hosts = 0;  // if none are named
   for (std::size_t process = 0; process < hosts.size(); ++process) {
     const auto host = std::ranges::find(config.hosts, plan.processes[process].host, &HostSlots::name);
-    hosts[process] = static_cast<int>(host - config.hosts.begin());  // the evaluator's, which sends nothing: one more
+    const auto named = static_cast<int>(host - config.hosts.begin());  // the evaluator's, which sends nothing: one more
+    if (!plan.processes[process].within) hosts[process] = config.hosts.empty() ? own_hosts++ : named;
+  }
+  for (std::size_t process = 0; process < hosts.size(); ++process) {
+    if (const auto whole = plan.processes[process].within) hosts[process] = hosts[*whole];
   }
   return hosts;
 }

@@ -19,8 +19,8 @@ namespace syncopate::experiments {
 
 class DataPlane {
  public:
-  // Processes lie on the run's hosts as planned, or, if it names none, on a host of their own each. The run's shape is
-  // that of every host's link. A byte of a payload counts as `scale` bytes.
+  // Processes lie on the run's hosts as planned, or, if it names none, on a host of their own each, with what is within
+  // them. The run's shape is that of every host's link. A byte of a payload counts as `scale` bytes.
   DataPlane(simulation::World& world, const ResolvedRun& config, const JobPlan& plan, std::int64_t scale);
 
   // Returns the endpoint of a member of a group, once all have asked for theirs.

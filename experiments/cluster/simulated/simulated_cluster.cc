@@ -54,13 +54,12 @@ class SimulatedRuntime final : public ClusterRuntime {
   void kill_process(std::size_t process) override { signal_process(process, SIGKILL); }
   // There are no pids: a process that is there has 0.
   std::optional<pid_t> signal_process(std::size_t process, int signal) override {
-    const Process& its = processes_[process];
-    if (!its.lives) return std::nullopt;
-    if (signal == SIGSTOP) world_.freeze(its.group);
-    if (signal == SIGCONT) world_.thaw(its.group);
-    if (signal == SIGKILL) {
-      end(process, {.signal = SIGKILL});
-      world_.kill(its.group);
+    if (!processes_[process].lives) return std::nullopt;
+    for (const std::size_t member : members_with(process)) {
+      const Process& its = processes_[member];
+      if (signal == SIGSTOP) world_.freeze(its.group);
+      if (signal == SIGCONT) world_.thaw(its.group);
+      if (signal == SIGKILL) end_at_once(member, {.signal = SIGKILL});
     }
     return 0;
   }
@@ -82,6 +81,15 @@ class SimulatedRuntime final : public ClusterRuntime {
     bool lives = false;
     simulation::World::GroupId group = 0;  // its actors
   };
+
+  // Returns all members of the process that this one is, or is within, and that still live: it comes first.
+  std::vector<std::size_t> members_with(std::size_t process) const {
+    const std::size_t whole = plan_.processes[process].within.value_or(process);
+    std::vector<std::size_t> members = members_within(plan_, whole);
+    members.insert(members.begin(), whole);
+    std::erase_if(members, [this](std::size_t member) { return !processes_[member].lives; });
+    return members;
+  }
 
   template <typename Condition>
   void wait(Duration at_most, const Condition& condition) {
@@ -108,8 +116,10 @@ class SimulatedRuntime final : public ClusterRuntime {
     Activity activity;
     SimulatedHost host(world_, threads_, plane_, compute_, process, spec.rank);
     const auto end_process = [this, process](ExitCode code) {
-      end(process, {.exit_code = static_cast<int>(code)});
-      world_.kill(processes_[process].group);
+      std::vector<std::size_t> others = members_with(process);
+      std::erase(others, process);
+      for (const std::size_t other : others) end_at_once(other, {.exit_code = static_cast<int>(code)});
+      end_at_once(process, {.exit_code = static_cast<int>(code)});
     };
     const auto make_line = [&](ControlChannel& channel) { return control_.make_line(process, channel, end_process); };
     SYNCOPATE_ASSIGN_OR_RETURN(
@@ -130,6 +140,11 @@ class SimulatedRuntime final : public ClusterRuntime {
                       .activity = activity,
                       .sockets = {.keys = std::move(keys)},
                       .role = spec.role});
+  }
+
+  void end_at_once(std::size_t process, const ProcessEnd& how) {
+    end(process, how);
+    world_.kill(processes_[process].group);
   }
 
   // The process ends by itself, or by a signal.

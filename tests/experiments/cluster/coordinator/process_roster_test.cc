@@ -158,6 +158,16 @@ TEST_F(ProcessRosterTest, DescribesAProcessForAPerson) {
             "worker 1 (host box, pid 4711; backward at step 17, last heard 0.4 s ago)");
 }
 
+TEST_F(ProcessRosterTest, SaysOfMembersOfOneProcessWhoTheOtherIs) {
+  JobPlan plan = plan_;
+  const std::size_t server = index(Role::kServer, 1);
+  plan.processes[server].within = worker(1);
+  ProcessRoster roster(plan, kBegin);
+  EXPECT_EQ(roster.describe(worker(1), kBegin), "worker 1, with server 1 in its process (host box)");
+  EXPECT_EQ(roster.describe(server, kBegin), "server 1 in the process of worker 1 (host box)");
+  EXPECT_EQ(roster.describe(worker(2), kBegin), "worker 2 (host box)");
+}
+
 TEST_F(ProcessRosterTest, DescribesAProcessOfASimulatedClusterWithoutAPid) {
   roster_.on_hello(worker(1), 0, "simulated");
   roster_.on_report(worker(1), "backward", 17);

@@ -120,6 +120,24 @@ TEST_F(ProcessTableTest, TellsHowAChildHasEndedOnce) {
   EXPECT_TRUE(table.empty());
 }
 
+TEST_F(ProcessTableTest, EndsWhatIsWithinAChildWithIt) {
+  StartedChild worker = start(kSleep, 2), other = start(kSleep, 1);
+  const pid_t pid = worker.pid;
+  worker.within = {0};
+  ProcessTable table(3, all_of(std::move(other), std::move(worker)));
+  EXPECT_TRUE(table.carried().empty());
+  EXPECT_EQ(table.pid_of_child(0), pid);
+  EXPECT_EQ(table.signal_process(0, SIGSTOP), pid);
+  EXPECT_EQ(table.signal_process(0, SIGCONT), pid);
+  table.kill_process(0);
+  const std::vector<EndedChild> ended = wait_for(table, 2);
+  EXPECT_EQ(ended[0].process, 2);
+  EXPECT_EQ(ended[1].process, 0);
+  EXPECT_EQ(ended[1].end.signal, SIGKILL);
+  EXPECT_FALSE(table.pid_of_child(0));
+  EXPECT_FALSE(table.empty()) << "the other process lives";
+}
+
 TEST_F(ProcessTableTest, LeavesNothingAliveBehind) {
   StartedChild child = start(kSleep, 0);
   const pid_t pid = child.pid;
