@@ -42,6 +42,9 @@ std::string those_there(FaultRole role, int count) {
 
 Status check_fault(const Fault& fault, const FaultScene& scene) {
   const int count = count_of(scene, fault.target.role);
+  if (fault.target.role == FaultRole::kServer && !scene.no_servers.empty()) {
+    return Status::invalid_argument(scene.no_servers);
+  }
   if (count == 0 || fault.target.rank.value_or(0) >= count)
     return Status::invalid_argument(those_there(fault.target.role, count));
   if (fault.step && scene.total_steps > 0 && *fault.step >= scene.total_steps) {

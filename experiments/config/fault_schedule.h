@@ -75,6 +75,7 @@ struct FaultScene {
   int standbys = 0;
   std::string no_gradients = {};  // why no gradient can hold a NaN; empty: one can
   std::string no_links = {};      // why links cannot be impaired; empty: they can
+  std::string no_servers = {};    // why there are no servers to strike, if that is not because the mode has none
   std::int64_t total_steps = 0;   // steps of one worker; 0: not known yet
   Duration timeout{};             // timeout of every wait
   // The number of workers that the run can go on without.

@@ -56,6 +56,7 @@ CollectiveKind collective_of(const ResolvedRun& config) {
 ResolvedRun settle(const RunRequest& request, const Placement& placement, const std::string& stamp) {
   ResolvedRun config{static_cast<const RunSettings&>(request)};
   config.workers = workers_of(request);
+  if (is_colocated(config)) config.servers = config.workers;
   config.device = runs_command(config) ? DeviceKind::kCpu : placement.device;
   config.share_gpu = placement.share_gpu && !runs_command(config);
   config.gpu = placement.gpu;

@@ -39,6 +39,15 @@ std::vector<HostSlots> hosts_of(const ResolvedRun& config) {
   return {{.name = "localhost", .slots = config.workers}};
 }
 
+std::vector<HostProcesses> shared_hosts_of(const ResolvedRun& config) {
+  if (config.hosts.empty() && !is_colocated(config)) return {};
+  const std::vector<HostSlots> hosts =
+      config.hosts.empty() ? numbered_hosts(static_cast<std::size_t>(config.workers), 1) : config.hosts;
+  std::vector<HostProcesses> processes = processes_by_host(hosts, config.workers, separate_servers_of(config));
+  for (HostProcesses& host : processes) host.servers += is_colocated(config) ? host.workers : 0;
+  return processes;
+}
+
 std::optional<LinkShape> emulated_link_of(const ResolvedRun& config) {
   if (config.cluster == ClusterKind::kReal) return config.shape;
   if (config.cluster == ClusterKind::kSimulated || !config.shape) return std::nullopt;

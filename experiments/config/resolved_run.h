@@ -57,6 +57,9 @@ std::size_t own_hosts_of(const ResolvedRun& config);
 // Returns the hosts that workers and servers are placed on. Without --hosts it is the coordinator's, with a slot for
 // each worker; where they are namespaces, a host for each worker, and behind these for each server.
 std::vector<HostSlots> hosts_of(const ResolvedRun& config);
+// Returns what runs on each host of a distributed run where processes share hosts, or a worker and its server do; empty
+// where each process has a host of its own.
+std::vector<HostProcesses> shared_hosts_of(const ResolvedRun& config);
 
 // Returns the link that processes emulate in their transport: of the hosts of namespaces, whose rate the kernel limits,
 // its delay alone (at rate 0), and none of simulated ones.
@@ -124,10 +127,10 @@ bool times_are_certain(const ResolvedRun& config);
 // long.
 inline bool runs_command(const RunSettings& config) { return !config.command.empty(); }
 
-// Returns the number of servers and standbys that are processes of the plan: a program of one's own starts its servers
-// itself.
+// Returns the number of servers and standbys that are processes of their own in the plan: a program of one's own starts
+// its servers itself.
 inline int server_processes_of(const RunSettings& config) {
-  return runs_command(config) ? 0 : servers_of(config) * (1 + config.replicas);
+  return runs_command(config) ? 0 : separate_servers_of(config) * (1 + config.replicas);
 }
 // Returns the program and its arguments as one line for a shell: "python train.py --epochs=3".
 std::string command_of(const RunSettings& config);

@@ -131,7 +131,8 @@ struct RunSettings {
   double wait_for_hosts_seconds = 0;          // for hosts that cannot be reached yet
 
   // Parameter servers
-  int servers = 1;
+  int servers = 1;         // as many as workers where they are colocated, once a run is resolved
+  bool colocated = false;  // each worker's process has a server in it, of the same rank
   int shards_per_server = 1;
   ps::Consistency consistency;                        // async
   WorkDivision work = WorkDivision::kShared;          // used where workers do not wait for each other in each step
@@ -247,5 +248,8 @@ inline bool shards_weights(const RunSettings& config) { return shards_state(conf
 
 // Returns how many servers keep the weights, each of which has --replicas standbys besides; 0 if the mode has none.
 inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }
+// Returns whether they are in the processes of workers; and how many are processes of their own.
+inline bool is_colocated(const RunSettings& config) { return has_servers(config) && config.colocated; }
+inline int separate_servers_of(const RunSettings& config) { return is_colocated(config) ? 0 : servers_of(config); }
 
 }  // namespace syncopate::experiments

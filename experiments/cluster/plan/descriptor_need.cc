@@ -20,8 +20,9 @@ constexpr std::int64_t kOfEachPeer = 6;
 // The direct collective's memory, which every rank shows to every other: weights, gradients and times.
 constexpr std::int64_t kArenas = 3;
 
-std::int64_t endpoints_of_server(const ResolvedRun& config) {
-  return has_servers(config) ? config.shards_per_server : 1;
+// Returns those of the process that has most.
+std::int64_t endpoints_of_process(const ResolvedRun& config) {
+  return has_servers(config) ? config.shards_per_server + (is_colocated(config) ? 1 : 0) : 1;
 }
 
 std::int64_t members_of_group(const ResolvedRun& config) {
@@ -53,7 +54,7 @@ std::int64_t descriptors_of_process(const ResolvedRun& config) {
   const std::int64_t inside_host =
       may_sum_inside_hosts(config) ? (workers_of_largest_host(config) - 1) * kOfEachPeer : 0;
   return kOfItself + inside_host +
-         endpoints_of_server(config) * (members_of_group(config) - 1) * (kOfEachPeer + connections);
+         endpoints_of_process(config) * (members_of_group(config) - 1) * (kOfEachPeer + connections);
 }
 
 std::int64_t descriptors_on_their_way(const ResolvedRun& config) {

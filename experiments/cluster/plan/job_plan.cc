@@ -131,7 +131,12 @@ JobPlan plan_of_processes(const ResolvedRun& config, const std::string& run_id, 
   }
   const int servers = servers_of(config);
   for (int rank = 0; rank < servers; ++rank) {
-    plan.processes.push_back(process(Role::kServer, rank, run_id, host_of_server(cluster, rank)));
+    if (is_colocated(config)) {
+      plan.processes.push_back(
+          {.role = Role::kServer, .rank = rank, .within = static_cast<std::size_t>(servers + rank)});
+    } else {
+      plan.processes.push_back(process(Role::kServer, rank, run_id, host_of_server(cluster, rank)));
+    }
   }
   for (int rank = 0; rank < servers && config.replicas > 0; ++rank) {
     plan.processes.push_back(process(Role::kStandby, rank, run_id, host_of_standby(cluster, servers, rank)));
@@ -147,6 +152,13 @@ JobPlan plan_of_processes(const ResolvedRun& config, const std::string& run_id, 
       if (config.device == DeviceKind::kCuda)
         put_on_gpu(plan.processes.back(), config, host, (host.first_gpu + slot) % host.gpus);
     }
+  }
+  for (ProcessSpec& spec : plan.processes) {
+    if (!spec.within) continue;
+    const ProcessSpec& whole = plan.processes[*spec.within];
+    spec.host = whole.host;
+    spec.remote = whole.remote;
+    spec.task = whole.task;
   }
   if (!is_profile(config))
     plan.processes.push_back(

@@ -38,7 +38,7 @@ std::size_t take_for_server(const std::vector<PlanHost>& tasks, const std::vecto
 Cluster cluster_of_tasks(const ResolvedRun& config, const std::string& coordinator, const std::vector<PlanHost>& tasks,
                          const std::optional<FixedRoles>& roles) {
   Cluster cluster{.coordinator = coordinator, .hosts = {}};
-  const auto servers = static_cast<std::size_t>(servers_of(config));
+  const auto servers = static_cast<std::size_t>(separate_servers_of(config));
   const std::vector<std::string> hosts = names_of_hosts(tasks);
   std::vector<bool> taken(tasks.size());
   for (std::size_t rank = 0; rank < servers; ++rank) {

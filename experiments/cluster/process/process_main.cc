@@ -125,34 +125,67 @@ Result<DataSockets> data_sockets_of(const std::string& rendezvous, const RunKeys
   return DataSockets{.keys = keys, .address = *address, .between_hosts = true};
 }
 
+Result<std::unique_ptr<ControlClient>> connect_control(const ProcessArguments& arguments, const ProcessIdentity& self,
+                                                       const RunKeys& keys, Activity& activity, LocalHost& host) {
+  return ControlClient::connect({.address = arguments.address,
+                                 .run_id = arguments.run_id,
+                                 .self = self,
+                                 .make_line = zmq_control_line(arguments.address, keys, self),
+                                 .threads = host.threads()},
+                                activity, host.clock().now() + kHelloTimeout);
+}
+
+// The server that lives in the process of the worker of `context`, with a control connection of its own.
+Status run_colocated_server(const ProcessArguments& arguments, const RunKeys& keys, LocalHost& host,
+                            RoleContext context) {
+  Activity activity;
+  const ProcessIdentity self{.role = Role::kServer, .rank = context.rank, .incarnation = arguments.self.incarnation};
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<ControlClient> control,
+                             connect_control(arguments, self, keys, activity, host));
+  return take_part({.config = context.config,
+                    .run_id = context.run_id,
+                    .rank = context.rank,
+                    .host = host,
+                    .control = *control,
+                    .activity = activity,
+                    .sockets = context.sockets,
+                    .role = self.role});
+}
+
 Status run_process(const ProcessArguments& arguments, const RunKeys& keys, const Accelerator* accelerator) {
   SYNCOPATE_ASSIGN_OR_RETURN(const DataSockets sockets, data_sockets_of(arguments.address, keys));
   const ProcessIdentity& self = arguments.self;
   Activity activity;
   LocalHost host;
-  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<ControlClient> control,
-                             ControlClient::connect({.address = arguments.address,
-                                                     .run_id = arguments.run_id,
-                                                     .self = self,
-                                                     .make_line = zmq_control_line(arguments.address, keys, self),
-                                                     .threads = host.threads()},
-                                                    activity, host.clock().now() + kHelloTimeout));
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::unique_ptr<ControlClient> control,
+                             connect_control(arguments, self, keys, activity, host));
   const Result<ResolvedRun> config = from_toml_text(control->config_toml());
   if (!config.ok()) {
     control->failed(config.status());
     return config.status();
   }
   ask_the_kernel(self, *config);
-  return take_part({.config = *config,
-                    .run_id = arguments.run_id,
-                    .rank = self.rank,
-                    .host = host,
-                    .control = *control,
-                    .activity = activity,
-                    .sockets = sockets,
-                    .accelerator = accelerator,
-                    .gpu = arguments.gpu,
-                    .role = self.role});
+  const RoleContext context{.config = *config,
+                            .run_id = arguments.run_id,
+                            .rank = self.rank,
+                            .host = host,
+                            .control = *control,
+                            .activity = activity,
+                            .sockets = sockets,
+                            .accelerator = accelerator,
+                            .gpu = arguments.gpu,
+                            .role = self.role};
+  Status served;
+  std::unique_ptr<Threads::Handle> server;
+  if (self.role == Role::kWorker && is_colocated(*config)) {
+    server = host.threads().start("server", [&] {
+      served = caught([&] { return run_colocated_server(arguments, keys, host, context); });
+      if (!served.ok()) log_error("server {}: {}: {}", self.rank, name_of(served.code()), served.message());
+    });
+  }
+  const Status status = take_part(context);
+  server.reset();  // waits for it
+  return status.ok() ? served : status;
 }
 
 }  // namespace

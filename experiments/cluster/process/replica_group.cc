@@ -293,7 +293,13 @@ Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, co
   const RankAssignment assignment{.membership_epoch = membership.number,
                                   .rank = static_cast<int>(std::ranges::find(members, rank) - members.begin()),
                                   .size = static_cast<int>(members.size())};
-  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, assignment, link, clock);
+  std::vector<int> inside;  // ranks of the inner transport
+  for (std::size_t i = 0; i < members.size() && is_colocated(context.config); ++i) {
+    const int member = members[i];
+    const int pair = group.is_worker(member) ? member : group.server_of_shard(group.shard_of_rank(member));
+    if (pair == context.rank && member != rank) inside.push_back(static_cast<int>(i));
+  }
+  Result<std::unique_ptr<Transport>> transport = connect_endpoint(context, assignment, link, clock, std::move(inside));
   if (!transport.ok() || assignment.size == group.size()) return transport;
   return std::unique_ptr<Transport>(
       std::make_unique<MembersTransport>(std::move(*transport), std::move(members), group.size()));

@@ -67,9 +67,10 @@ inline const Condition kSimulated{"--cluster=simulated",
 inline const Condition kRealHosts{"--cluster=real, whose time is not virtual",
                                   [](const Run& r) { return r.cluster == ClusterKind::kReal; }};
 
-inline const Condition kSimulatedHosts{
-    "--cluster=simulated and --hosts",
-    [](const Run& r) { return r.cluster == ClusterKind::kSimulated && is_distributed(r) && !r.hosts.empty(); }};
+inline const Condition kSimulatedHosts{"--cluster=simulated, and --hosts or --servers=colocated", [](const Run& r) {
+                                         return r.cluster == ClusterKind::kSimulated && is_distributed(r) &&
+                                                (!r.hosts.empty() || is_colocated(r));
+                                       }};
 inline const Condition kOwnModel{"a --model of Syncopate that learns, not profile:NAME and no --command",
                                  [](const Run& r) { return has_evaluator(r); }};
 inline const Condition kLearns{"a --model that learns, not profile:NAME", [](const Run& r) { return !is_profile(r); }};
@@ -210,7 +211,7 @@ inline const Condition kWritesCheckpoints{"--checkpoint-every",
                                           [](const Run& r) { return r.checkpoint_every.has_value(); }};
 inline const Condition kUsesCheckpoints{
     "--checkpoint-every or --resume", [](const Run& r) { return kWritesCheckpoints.holds(r) || r.resume.has_value(); }};
-inline const Condition kStandbys{kPs.words + " and --launcher=local", may_have_replicas};
+inline const Condition kStandbys{kPs.words + " and --launcher=local, without --servers=colocated", may_have_replicas};
 inline const Condition kRespawns{kStandbys.words + ", or --elastic", may_respawn};
 
 }  // namespace conditions

@@ -44,6 +44,27 @@ OptionSpec consistency() {
   return option;
 }
 
+OptionSpec servers() {
+  constexpr const char* kColocated = "colocated";
+  OptionSpec option = number({.group = "Parameter servers",
+                              .name = "servers",
+                              .placeholder = "K",
+                              .sentence = "Processes that hold the weights, a part each; colocated: threads of each "
+                                          "worker's process hold a part, and workers reach their own in memory.",
+                              .unit = "processes",
+                              .range = fmt::format("1 to {}, or {}", kMostServers, kColocated),
+                              .is_text = true},
+                             &C::servers, "parameter servers", 1, kMostServers);
+  option.set = [set = option.set](RunRequest& request, const std::string& value) -> Status {
+    request.colocated = value == kColocated;
+    return request.colocated ? Status() : set(request, value);
+  };
+  option.get = [get = option.get](const ResolvedRun& config) {
+    return config.colocated ? std::string(kColocated) : get(config);
+  };
+  return option;
+}
+
 OptionSpec delay_compensation() {
   OptionSpec option{.group = "Parameter servers",
                     .name = "delay-compensation",
@@ -121,12 +142,7 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
 
 void add_ps_options(std::vector<OptionSpec>& table) {
   const auto is_ps_only = [&](OptionSpec option) { table.push_back(only(std::move(option), conditions::kPs)); };
-  is_ps_only(number({.group = "Parameter servers",
-                     .name = "servers",
-                     .placeholder = "K",
-                     .sentence = "Processes that hold the weights, a part each.",
-                     .unit = "processes"},
-                    &C::servers, "parameter servers", 1, kMostServers));
+  is_ps_only(servers());
   is_ps_only(number({.group = "Parameter servers",
                      .name = "shards-per-server",
                      .placeholder = "S",

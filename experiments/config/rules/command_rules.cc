@@ -37,6 +37,11 @@ Status validate_command(const ResolvedRun& config) {
   if (shards_state(config)) {
     return refusal(config, name_of(config.mode), "is for Syncopate's own worker; use allreduce, or ps");
   }
+  if (is_colocated(config)) {
+    return refusal(config, "--servers=colocated",
+                   "the ranks of a program start its servers, as processes of their own; give their number, as in "
+                   "--servers=2");
+  }
   if (config.cluster == ClusterKind::kSimulated) return validate_simulated(config);
   const auto refused = [&](const std::string& what, const char* why) { return refusal(config, what, why); };
   if (config.steps) {

@@ -294,6 +294,13 @@ Status validate_shape(const ResolvedRun& config) {
   return {};
 }
 
+Status validate_servers(const ResolvedRun& config) {
+  if (!is_colocated(config) || config.launcher != LauncherKind::kMpirun) return {};
+  return Status::invalid_argument(
+      "--servers=colocated: a process of mpirun is a worker or a server; use --launcher=local, or give the number of "
+      "servers");
+}
+
 Status validate_consistency(const ResolvedRun& config) {
   if (!has_servers(config)) return {};
   const ps::Consistency& consistency = config.consistency;
@@ -474,6 +481,7 @@ Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_cluster(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_servers(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_aggregation(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_health(config));

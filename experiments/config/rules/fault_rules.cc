@@ -10,6 +10,9 @@ namespace {
 // Returns why links cannot be impaired; empty if they can.
 std::string why_no_links(const ResolvedRun& config) {
   if (!is_distributed(config)) return "--mode=local has none";
+  if (is_colocated(config)) {
+    return "with --servers=colocated a worker and its server share one; give the number of servers, as in --servers=2";
+  }
   if (has_servers(config)) return {};
   if (config.collective == CollectiveKind::kMpi || is_nccl(config.collective)) {
     return fmt::format("--collective={} has wires of its own; use ring, or another of our schedules",
@@ -34,10 +37,14 @@ std::string why_no_gradients(const ResolvedRun& config) {
 FaultScene fault_scene_of(const ResolvedRun& config, std::int64_t total_steps) {
   const Recovery recovery = recovery_of(config);
   return {.workers = config.workers,
-          .servers = servers_of(config),
+          .servers = separate_servers_of(config),
           .standbys = may_have_replicas(config) ? config.servers * config.replicas : 0,
           .no_gradients = why_no_gradients(config),
           .no_links = why_no_links(config),
+          .no_servers = is_colocated(config)
+                            ? "with --servers=colocated a server is in its worker's process; strike that, as in "
+                              "kill:worker0@step50"
+                            : "",
           .total_steps = total_steps,
           .timeout = from_seconds(config.timeout_seconds),
           .workers_to_spare = recovery.survives_workers ? config.workers - 1 : 0,

@@ -67,6 +67,7 @@ Status put(GivenOptions& given, const std::string& name, int value, const std::s
 Status put_servers(const TaskPlace& place, const RunRequest& request, GivenOptions& given) {
   const int servers = place.roles->servers;
   const std::string why = fmt::format("TF_CONFIG has {} ps", servers);
+  if (is_colocated(request) && servers == 0) return {};
   if (has_servers(request) && servers > 0) return put(given, "servers", servers, why);
   if (!has_servers(request) && servers == 0) return {};
   const std::string remedy = servers > 0
@@ -103,7 +104,7 @@ Status settle_tasks(const TaskPlace& place, GivenOptions& given) {
     request.servers = place.roles->servers;
   }
   const int replicas = has_servers(request) ? request.replicas : 0;
-  const int servers = servers_of(request) * (1 + replicas);
+  const int servers = separate_servers_of(request) * (1 + replicas);
   const int workers = place.size - (place.roles ? place.roles->servers : servers);
   if (place.roles && replicas > 0) {
     return Status::invalid_argument(

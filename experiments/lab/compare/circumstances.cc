@@ -23,7 +23,7 @@ bool has_equal_steps(const ResolvedRun& run) {
 
 // Servers run on hosts that workers have not.
 bool has_hosts_more(const ResolvedRun& run) {
-  return has_servers(run) && run.hosts.empty() &&
+  return separate_servers_of(run) > 0 && run.hosts.empty() &&
          (run.cluster == ClusterKind::kSimulated || run.cluster == ClusterKind::kNamespaces);
 }
 
@@ -64,7 +64,7 @@ std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, cons
     const ResolvedRun& run = more->config;
     lines.push_back(fmt::format(
         "beware: servers have hosts of their own here, so that {} runs on {} hosts and not on its workers' {}; "
-        "--hosts={}x1 puts servers on these",
+        "--hosts={}x1 puts servers on these, --servers=colocated one on each",
         more->label, run.workers + run.servers, run.workers, run.workers));
   }
   for (const PlannedRun& row : rows) {

@@ -12,7 +12,7 @@ inline double rate_of(const ResolvedRun& config) { return runs_command(config) ?
 inline void set_processes(const ResolvedRun& config, ComparedRow& row) {
   row.workers = config.workers;
   row.batch_size = runs_command(config) ? 0 : config.batch_size;
-  row.servers = servers_of(config);
+  row.servers = separate_servers_of(config);
 }
 
 }  // namespace syncopate::experiments

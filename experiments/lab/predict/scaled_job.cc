@@ -166,6 +166,12 @@ Result<GivenOptions> job_words(const std::string& command, const std::vector<std
   std::vector<std::string> line = {command};
   line.insert(line.end(), words.begin(), words.end());
   SYNCOPATE_ASSIGN_OR_RETURN(CommandWords read, command_words(line));
+  if (const auto servers = read.given.find("servers"); servers != read.given.end() && servers->second == "colocated") {
+    return Status::invalid_argument(fmt::format(
+        "--servers=colocated: {} has servers on the workers' hosts beside others; give how many have hosts of their "
+        "own, or leave it out",
+        command));
+  }
   if (read.given.contains("workers")) return std::move(read.given);
   return Status::invalid_argument(command + ": --workers is missing");
 }

@@ -288,7 +288,11 @@ std::string describe(const ResolvedRun& config) {
   } else if (may_share_work(config) && !shares_work(config)) {
     text += ", each with a quota";
   }
-  if (ps) text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
+  if (is_colocated(config)) {
+    text += ", a server in each";
+  } else if (ps) {
+    text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
+  }
   if (spans_hosts(config)) {
     const bool are_namespaces = config.cluster == ClusterKind::kNamespaces;
     const std::size_t hosts = own_hosts_of(config);

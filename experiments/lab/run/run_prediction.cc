@@ -28,10 +28,10 @@ struct SharedHosts {
 
 // Returns none if hosts share their links otherwise, or which bytes cross a link is not known.
 std::optional<SharedHosts> shared_hosts(const ResolvedRun& config) {
-  if (config.cluster == ClusterKind::kReal) return config.hosts.empty() ? std::optional(SharedHosts()) : std::nullopt;
-  if (config.fabric.racks > 1) return std::nullopt;
-  if (config.hosts.empty()) return SharedHosts();
-  const std::vector<HostProcesses> hosts = processes_by_host(config.hosts, config.workers, servers_of(config));
+  if (config.cluster == ClusterKind::kReal && !config.hosts.empty()) return std::nullopt;
+  if (config.cluster != ClusterKind::kReal && config.fabric.racks > 1) return std::nullopt;
+  const std::vector<HostProcesses> hosts = shared_hosts_of(config);
+  if (hosts.empty()) return SharedHosts();
   SharedHosts shared{.workers = 0};
   bool has_servers_apart = false;
   for (const HostProcesses& host : hosts) {

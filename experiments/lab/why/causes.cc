@@ -57,13 +57,15 @@ double exchange_of(const Waterfall& waterfall) {
 }
 
 Remedy more_servers(const Waterfall& waterfall, const RunPace& pace, double part_ms) {
-  Remedy remedy{.change = fmt::format("take {} servers (--servers={})", 2 * pace.servers, 2 * pace.servers),
+  Remedy remedy{.change = pace.has_colocated_servers
+                              ? fmt::format("give servers hosts of their own (--servers={})", pace.servers)
+                              : fmt::format("take {} servers (--servers={})", 2 * pace.servers, 2 * pace.servers),
                 .ms_gained = part_ms / 2,
                 .by = "half of this part"};
   if (pace.exchange_left_by_servers) {
     remedy.ms_gained = exchange_of(waterfall) * (1 - *pace.exchange_left_by_servers);
     remedy.by = "the measured exchange, less by as much as in the closed form of synchronous servers";
-  } else if (pace.exchanges_alone() && pace.link) {
+  } else if (pace.exchanges_alone() && pace.link && !pace.has_colocated_servers) {
     // Servers are full, so that the step goes with what they have to do, down to what the workers' links need.
     const double rest = waterfall.measured_ms - waterfall.exchange_ms;
     const double left = std::max(waterfall.measured_ms / 2 - rest, waterfall.exchange.own_link_exposed_ms);

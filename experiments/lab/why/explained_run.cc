@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "common/os/regular_file.h"
 #include "experiments/config/toml.h"
@@ -95,8 +96,9 @@ Result<ExplainedRun> explain(const RecordedRun& recorded, const prediction::Devi
   run.waterfall = std::move(*waterfall);
   if (runs_command(recorded.config)) run.pace.batch_size = run.waterfall.batch_size;
   if (has_servers(recorded.config)) {
-    run.pace.exchange_left_by_servers =
-        exchange_left(recorded.config, run.waterfall.ideal_ms, [](ResolvedRun& other) { other.servers *= 2; });
+    run.pace.exchange_left_by_servers = exchange_left(recorded.config, run.waterfall.ideal_ms, [](ResolvedRun& other) {
+      if (!std::exchange(other.colocated, false)) other.servers *= 2;
+    });
   }
   if (recorded.config.shape) {
     run.pace.exchange_left_by_link = exchange_left(recorded.config, run.waterfall.ideal_ms,

@@ -100,9 +100,11 @@ std::optional<RunPace::HostLink> host_link_of(const ResolvedRun& config, const s
 
 // Which links processes share.
 void set_hosts(const ResolvedRun& config, RunPace& pace) {
-  if (config.cluster == ClusterKind::kReal || config.hosts.empty() || !is_distributed(config)) return;
+  const bool has_hosts_elsewhere = config.cluster == ClusterKind::kReal && !config.hosts.empty();
+  if (has_hosts_elsewhere || !is_distributed(config)) return;
+  const std::vector<HostProcesses> hosts = shared_hosts_of(config);
+  if (hosts.empty()) return;
   if (config.fabric.racks > 1) pace.oversubscription = config.fabric.oversubscription;
-  const std::vector<HostProcesses> hosts = processes_by_host(config.hosts, config.workers, servers_of(config));
   const auto is_shared = [](const HostProcesses& host) { return host.workers + host.servers > 1; };
   if (std::ranges::any_of(hosts, is_shared)) pace.host_link = host_link_of(config, hosts);
   pace.shares_links = pace.oversubscription || (std::ranges::any_of(hosts, is_shared) && !pace.host_link);
@@ -150,6 +152,7 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
   set_rule(config, pace);
   if (has_servers(config)) {
     pace.servers = config.servers;
+    pace.has_colocated_servers = is_colocated(config);
     pace.shards_per_server = config.shards_per_server;
     pace.of_servers = report.servers;
   }

@@ -37,6 +37,7 @@ struct RunPace {
 
   // Parameter servers; none otherwise.
   int servers = 0;
+  bool has_colocated_servers = false;
   int shards_per_server = 1;
   bool compresses = false;                       // gradients, or what servers answer
   std::map<int, ServerFigures> of_servers = {};  // of the whole run; empty: not recorded
@@ -45,8 +46,8 @@ struct RunPace {
   // What the parts of an allreduce that follow each other need of the link in a step, by its schedule; 0: not known.
   double schedule_link_ms = 0;
   double delays_a_step = 0;  // one-way delays that follow each other in an exchange, if no two buckets overlap
-  // The part of the exposed exchange that twice as many servers leave, by the closed form; none if it does not hold
-  // here.
+  // The part of the exposed exchange that twice as many servers leave, or colocated ones on hosts of their own, by the
+  // closed form; none if it does not hold here.
   std::optional<double> exchange_left_by_servers = {};
   std::optional<double> exchange_left_by_link = {};  // the same of links of twice the rate
   bool is_simulated = false;

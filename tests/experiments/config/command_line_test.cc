@@ -52,11 +52,13 @@ TEST(CommandLine, TakesValuesBehindAnEqualsSignOrASpace) {
 }
 
 TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
-  EXPECT_EQ(refusal({"--mode=ps", "--servers=0"}), "--servers=0: parameter servers must be 1 to 1024");
-  EXPECT_EQ(refusal({"--mode=ps", "--servers=two"}), "--servers=two: parameter servers must be 1 to 1024");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=0"}), "--servers=0: parameter servers must be 1 to 1024, or colocated");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=two"}),
+            "--servers=two: parameter servers must be 1 to 1024, or colocated");
   EXPECT_EQ(refusal({"--workers=99999999999"}), "--workers=99999999999: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--workers=1025"}), "--workers=1025: workers must be 1 to 1024");
-  EXPECT_EQ(refusal({"--mode=ps", "--servers=1025"}), "--servers=1025: parameter servers must be 1 to 1024");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=1025"}),
+            "--servers=1025: parameter servers must be 1 to 1024, or colocated");
   EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, allreduce, sharded or ps; did you mean ps?");
   EXPECT_EQ(refusal({"--timeout=nan"}),
             "--timeout=nan: timeout must be 1 to 3600 (seconds, or with us, ms, s, min, h or d)");
@@ -606,7 +608,7 @@ TEST(CommandLine, ReadsAConfigFileBelowItsFlags) {
   std::ofstream(path) << "sevrers = 3\n";
   EXPECT_EQ(refusal({flag.c_str()}), path + ": sevrers: no such option; did you mean servers?");
   std::ofstream(path) << "servers = 0\n";
-  EXPECT_EQ(refusal({flag.c_str()}), path + ": --servers=0: parameter servers must be 1 to 1024");
+  EXPECT_EQ(refusal({flag.c_str()}), path + ": --servers=0: parameter servers must be 1 to 1024, or colocated");
   std::remove(path.c_str());
   EXPECT_THAT(refusal({flag.c_str()}),
               testing::ContainsRegex("must be a file that can be read.*No such file or directory"));

@@ -110,6 +110,9 @@ TEST(FaultSchedule, IsCheckedAgainstThoseThatAreThere) {
   scene.no_links = "MPI has wires of its own";
   EXPECT_EQ(parsed("cut:worker0@1s+1s").check(scene).message(),
             "cut:worker0@1s+1s: there are no links to impair: MPI has wires of its own");
+  scene.servers = 0;
+  scene.no_servers = "they are in workers' processes";
+  EXPECT_EQ(parsed("kill:server1@1s").check(scene).message(), "kill:server1@1s: they are in workers' processes");
 }
 
 TEST(FaultSchedule, DrawsAnybodyFromTheRunsSeed) {

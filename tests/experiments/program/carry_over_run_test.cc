@@ -68,6 +68,17 @@ TEST(CarriedOver, FromSynchronousServersToAllreduceIsBitEqualToGoingOnWhole) {
   EXPECT_EQ(go_on(kSumming + kSixty, whole.checkpoint).weights, whole.program.weights());
 }
 
+TEST(CarriedOver, FromColocatedServersToThemselvesAndOthersIsBitEqualToGoingOnWhole) {
+  const Flags colocated = kCarried + kTwoOf32 + Flags{"--mode=ps", "--consistency=sync", "--servers=colocated"};
+  const Flags one = kCarried + kTwoOf32 + Flags{"--mode=ps", "--consistency=sync", "--servers=1"};
+  const Whole whole(colocated), served(one);
+  ASSERT_FALSE(whole.program.weights().empty());
+  EXPECT_EQ(whole.program.weights(), served.program.weights());
+  EXPECT_EQ(go_on(colocated + kSixty, whole.checkpoint).weights, whole.program.weights());
+  EXPECT_EQ(go_on(one + kSixty, whole.checkpoint).weights, whole.program.weights());
+  EXPECT_EQ(go_on(colocated + kSixty, served.checkpoint).weights, whole.program.weights());
+}
+
 TEST(CarriedOver, FromLocalToAllreduceOfTheSameBatchLearnsTheSame) {
   const Whole whole(kCarried + Flags{"--mode=local", "--batch-size=64"});
   const Carried there = go_on(kSumming + kSixty, whole.checkpoint);

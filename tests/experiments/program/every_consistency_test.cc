@@ -16,10 +16,13 @@ using testing_support::ProgramEnd;
 TEST(EveryConsistencyProgram, TrainsToTheEnd) {
   for (const ps::ConsistencyTraits& traits : ps::consistency_traits()) {
     const std::string text = ps::consistency_example(traits, 1);
-    Program program({"--mode=ps", "--workers=2", "--consistency=" + text, "--model=mlp:784-16-10", "--batch-size=16",
-                     "--train-samples=1024", "--test-samples=128", "--steps=24"});
-    const ProgramEnd end = program.wait();
-    EXPECT_EQ(end.exit_code, 0) << text << ": " << end.err;
+    for (const std::string servers : {"1", "colocated"}) {
+      Program program({"--mode=ps", "--workers=2", "--servers=" + servers, "--consistency=" + text,
+                       "--model=mlp:784-16-10", "--batch-size=16", "--train-samples=1024", "--test-samples=128",
+                       "--steps=24"});
+      const ProgramEnd end = program.wait();
+      EXPECT_EQ(end.exit_code, 0) << text << ", servers " << servers << ": " << end.err;
+    }
   }
 }
 

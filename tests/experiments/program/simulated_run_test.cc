@@ -47,6 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"Local", {"--mode=local"}},
         Case{"PsSync", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=2"}},
+        Case{"PsSyncColocated", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=colocated"}},
         Case{"PsSyncOfTensors", {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--sharding=tensor"}},
         Case{"PsSyncOfWholeTensors",
              {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--sharding=whole"}},
@@ -84,12 +85,14 @@ TEST(SimulatedRun, WaitsForAsLongAsTheWeightsOfAllWorkersTakeOverOneLink) {
 // The hosts of a simulated cluster sum as those of namespaces do (tests/experiments/hosts/aggregation_test.cc).
 TEST(SimulatedRun, TrainsTheWeightsOfAPushOfEachWorkerWithOneOfEachHost) {
   for (const std::string workers : {"--workers=8", "--workers=5"}) {
-    const Flags flags = small({"--mode=ps", "--consistency=sync", "--servers=2", "--hosts=2x4", workers}) + kSimulated;
-    Program flat(flags), aggregated(flags + Flags{"--aggregation=host"});
-    ASSERT_EQ(flat.wait().exit_code, 0) << flat.errors();
-    ASSERT_EQ(aggregated.wait().exit_code, 0) << aggregated.errors();
-    EXPECT_FALSE(flat.weights().empty());
-    EXPECT_EQ(flat.weights(), aggregated.weights()) << workers;
+    const Flags flags = small({"--mode=ps", "--consistency=sync", "--hosts=2x4", workers}) + kSimulated;
+    Program flat(flags + Flags{"--servers=2"}), aggregated(flags + Flags{"--servers=2", "--aggregation=host"});
+    Program colocated(flags + Flags{"--servers=colocated", "--aggregation=host"});
+    for (Program* const program : {&flat, &aggregated, &colocated}) {
+      ASSERT_EQ(program->wait().exit_code, 0) << program->errors();
+      EXPECT_FALSE(program->weights().empty());
+      EXPECT_EQ(program->weights(), flat.weights()) << workers;
+    }
   }
 }
 
@@ -102,6 +105,21 @@ TEST(SimulatedRun, RepeatsExactlyWhereNobodyWaits) {
   EXPECT_FALSE(first.steps_csv().empty());
   EXPECT_EQ(first.steps_csv(), second.steps_csv());
   EXPECT_EQ(first.weights(), second.weights());
+}
+
+// 2 (n - 1) M / (n B) of Jiang et al. 2020: nearly nothing is computed, and a part of 1 / n stays in each process.
+TEST(SimulatedRun, TakesAsLongAsTheFormulaOfColocatedServers) {
+  constexpr double kBytes = 25557032.0 * 4, kBytesASecond = 1e9 / 8 * 1448 / 1538;
+  for (const int workers : {2, 4, 8, 16}) {
+    Program program({"--cluster=simulated", "--mode=ps", "--consistency=sync", "--model=profile:resnet50",
+                     fmt::format("--workers={}", workers), "--servers=colocated", "--compute=1ms", "--shape=1gbit",
+                     "--steps=3", "--warmup-steps=1"});
+    ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+    const double formula = 1e3 * 2 * (workers - 1) * kBytes / (workers * kBytesASecond);
+    const double step = program.summary()["step_ms_median"].get<double>();
+    EXPECT_GT(step, formula) << workers;
+    EXPECT_LT(step, 1.02 * formula) << workers;
+  }
 }
 
 // Its fc6 is 411 MB, which one server sends to each worker and receives from each in every step.
@@ -230,6 +248,12 @@ INSTANTIATE_TEST_SUITE_P(
                    "--fault=kill:worker3@step20"},
                   5,
                   "needs every worker"},
+        FaultCase{
+            "AWorkerWithItsServerKilled",
+            {"--mode=ps", "--workers=3", "--servers=colocated", "--fault=kill:worker1@step20"},
+            5,
+            "worker 1, with server 1 in its process (host simulated; beginning a step at step 20, last heard 0.0 s "
+            "ago) was killed by signal 9 (Killed); what its server held is gone with it"},
         FaultCase{"AWorkerOfElasticAllreduceKilled",
                   {"--mode=allreduce", "--workers=3", "--elastic", "--fault=kill:worker1@step20"},
                   0,

@@ -73,6 +73,7 @@ INSTANTIATE_TEST_SUITE_P(By, TerminationOfWorkersInStep,
                                          Flags{"--mode=sharded", "--workers=2"},
                                          Flags{"--mode=sharded", "--workers=2", "--stage=3"},
                                          Flags{"--mode=ps", "--workers=2", "--servers=2", "--consistency=sync"},
+                                         Flags{"--mode=ps", "--workers=2", "--servers=colocated", "--consistency=sync"},
                                          Flags{"--mode=ps", "--workers=2", "--consistency=local-sgd:8"}),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(By, TerminationOfWorkersAtTheirOwnPace,

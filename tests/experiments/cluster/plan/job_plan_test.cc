@@ -184,6 +184,23 @@ TEST(JobPlan, StartsAProgramOfOnesOwnOnOtherHostsBelowARelay) {
   EXPECT_THAT(to_text(plan, "bin/syncopate"), testing::HasSubstr("--guard /opt/syncopate --relay-command"));
 }
 
+TEST(JobPlan, HasColocatedServersWithinTheProcessesOfTheirWorkers) {
+  ResolvedRun config = over_two_hosts(Mode::kPs, 3);
+  config.servers = 3;
+  config.colocated = true;
+  const JobPlan plan = make_plan(config, "run-7", kTwoHosts);
+  EXPECT_THAT(places(plan),
+              ElementsAre("server 0 on node1", "server 1 on node1", "server 2 on box", "worker 0 on node1",
+                          "worker 1 on node1", "worker 2 on box", "evaluator on box"));
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(plan.processes[rank].within, 3 + rank);
+    EXPECT_EQ(plan.processes[rank].remote, plan.processes[3 + rank].remote);
+    EXPECT_THAT(members_within(plan, 3 + rank), ElementsAre(rank));
+    EXPECT_THAT(members_within(plan, rank), ElementsAre());
+  }
+  EXPECT_THAT(to_text(plan, "syncopate"), testing::HasSubstr("server        2  box    in the process of worker 2\n"));
+}
+
 TEST(JobPlan, PrintsATableWithALineForEachProcess) {
   EXPECT_EQ(to_text(plan_of(Mode::kLocal, 1, 1), "syncopate"),
             "role       rank  host  command\n"

@@ -24,6 +24,17 @@ TEST(RecoveryOf, ParameterServersGoOnWithoutWorkersUnderEveryConsistency) {
   }
 }
 
+TEST(RecoveryOf, ColocatedServersAreLostWithAnyWorker) {
+  ResolvedRun config = config_of(Mode::kPs);
+  config.checkpoint_every = CheckpointInterval{.steps = 10};
+  EXPECT_TRUE(recovery_of(config).goes_back);
+  config.colocated = true;
+  EXPECT_FALSE(recovery_of(config).survives_workers);
+  EXPECT_FALSE(recovery_of(config).regroups());
+  EXPECT_FALSE(may_have_replicas(config));
+  EXPECT_FALSE(may_respawn(config));
+}
+
 TEST(RecoveryOf, AllreduceDoesIfItIsElastic) {
   ResolvedRun config = config_of(Mode::kAllreduce);
   EXPECT_FALSE(recovery_of(config).survives_workers);

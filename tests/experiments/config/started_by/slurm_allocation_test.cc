@@ -41,6 +41,9 @@ TEST(SlurmAllocation, LeavesTasksToServers) {
   ASSERT_TRUE(settle_slurm(kBatch, given).ok());
   EXPECT_EQ(given["hosts"], "localhost:1,node2:1");
   EXPECT_EQ(given["workers"], "2");
+  given = {{"launcher", "slurm"}, {"mode", "ps"}, {"servers", "colocated"}};
+  ASSERT_TRUE(settle_slurm(kBatch, given).ok());
+  EXPECT_EQ(given["workers"], "3");
 }
 
 TEST(SlurmAllocation, IsNotForARunThatItHasNoRoomFor) {

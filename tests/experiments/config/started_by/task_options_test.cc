@@ -21,6 +21,7 @@ TEST(TaskOptions, MakeAWorkerOfEachTaskThatIsNoServer) {
   EXPECT_EQ(workers_of({{"mode", "allreduce"}}, place_of(4)), "4");
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "2"}}, place_of(6)), "4");
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "2"}, {"replicas", "1"}}, place_of(6)), "2");
+  EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "colocated"}}, place_of(6)), "6");
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "2"}, {"workers", "4"}}, place_of(6)), "4");
 }
 

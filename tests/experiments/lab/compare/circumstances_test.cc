@@ -73,6 +73,9 @@ TEST(Circumstances, WarnOfServersOnHostsThatOtherRowsDoNotHave) {
   base.hosts = *parse_hosts("4x1");
   EXPECT_THAT(lines_beside_allreduce(), Not(Contains(HasSubstr("hosts of their own"))));
   base.hosts.clear();
+  base.colocated = true;
+  EXPECT_THAT(lines_beside_allreduce(), Not(Contains(HasSubstr("hosts of their own"))));
+  base.colocated = false;
   base.cluster = ClusterKind::kReal;
   EXPECT_THAT(lines_beside_allreduce(), Not(Contains(HasSubstr("hosts of their own"))));
 }

@@ -27,6 +27,11 @@ std::vector<std::string> usual_with(const std::vector<std::string>& more) {
 
 std::string refused(const std::vector<std::string>& words) { return parse_predict_request(words).status().message(); }
 
+TEST(PredictRequest, HasServersOnWorkersHostsUnasked) {
+  EXPECT_THAT(refused(usual_with({"--servers=colocated"})),
+              StartsWith("--servers=colocated: predict has servers on the workers' hosts beside others"));
+}
+
 TEST(PredictRequest, ReadsItsOptions) {
   const Result<PredictRequest> request = parse_predict_request(usual_with({"--servers=4", "--sharding=whole"}));
   ASSERT_TRUE(request.ok()) << request.status().message();

@@ -65,6 +65,27 @@ TEST(FormOfARun, KnowsServersOnTheWorkersHostsFromThoseOnTheirOwn) {
   EXPECT_FALSE(form_of(resolved(request)));
 }
 
+TEST(FormOfARun, KnowsServersInTheWorkersProcesses) {
+  RunRequest request = simulated(Mode::kPs);
+  request.colocated = true;
+  for (const ClusterKind cluster : {ClusterKind::kSimulated, ClusterKind::kNamespaces, ClusterKind::kReal}) {
+    request.cluster = cluster;
+    if (cluster != ClusterKind::kSimulated) request.compute.reset();
+    const std::optional<FormOfRun> form = form_of(resolved(request));
+    ASSERT_TRUE(form);
+    EXPECT_TRUE(form->plan.colocated);
+    EXPECT_EQ(form->plan.servers, 8);
+    EXPECT_EQ(form->network.workers_per_host, 1);
+  }
+  request = simulated(Mode::kPs);
+  request.colocated = true;
+  request.workers = 3;
+  request.hosts = *parse_hosts("4x2");
+  EXPECT_FALSE(form_of(resolved(request))) << "one host has two servers, and one has one";
+  request.hosts = *parse_hosts("a:1,b:1,c:1,d:0");
+  EXPECT_TRUE(form_of(resolved(request)).value().plan.colocated);
+}
+
 TEST(FormOfARun, IsNoneWhereNoFormDescribesTheRun) {
   const auto has_form = [](const RunRequest& request) { return form_of(resolved(request)).has_value(); };
   RunRequest request = simulated(Mode::kAllreduce);
@@ -108,6 +129,20 @@ TEST(PredictedRate, OfARingWithoutOverlapIsItsFormula) {
   const double bytes = 25'450 * 4.0;
   const double step = 0.010 + 14 * 1e-3 + 1.75 * bytes / run.shape->payload_bytes_per_second();
   EXPECT_NEAR(*predicted_rate(run, 0.010), 8 * run.batch_size / step, 0.005 * 8 * run.batch_size / step);
+}
+
+// 2 (n - 1) M / (n B) of Jiang et al. 2020, where nothing is computed meanwhile.
+TEST(PredictedRate, OfColocatedServersIsItsFormula) {
+  for (const int workers : {2, 4, 8}) {
+    RunRequest request = simulated(Mode::kPs);
+    request.consistency = *ps::Consistency::parse("sync");
+    request.colocated = true;
+    request.workers = workers;
+    request.shape = *LinkShape::parse("10mbit");
+    const ResolvedRun run = resolved(request);
+    const double step = 2.0 * (workers - 1) / workers * 25'450 * 4.0 / run.shape->payload_bytes_per_second();
+    EXPECT_NEAR(*predicted_rate(run, 1e-6), workers * run.batch_size / step, 0.005 * workers * run.batch_size / step);
+  }
 }
 
 // As long as the ring; with overlap, gathering the weights is behind the backward pass still.

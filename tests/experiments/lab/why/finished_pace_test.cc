@@ -59,6 +59,17 @@ TEST(FinishedPace, KnowsWhatHostsShareTheirLinksFor) {
   ASSERT_TRUE(colocated.link && colocated.host_link);
   EXPECT_DOUBLE_EQ(colocated.host_link->of_workers, 7.0 / 8);
   EXPECT_DOUBLE_EQ(colocated.host_link->of_servers, 7.0 / 8);
+  RunRequest named;
+  named.mode = Mode::kPs;
+  named.workers = 8;
+  named.colocated = true;
+  named.shape = *LinkShape::parse("1gbit");
+  RunSummary summary;
+  summary.reports.resize(1);
+  const RunPace on_real_processes = pace_of(resolved(named), summary, 0);
+  ASSERT_TRUE(on_real_processes.link && on_real_processes.host_link);
+  EXPECT_DOUBLE_EQ(on_real_processes.host_link->of_workers, 7.0 / 8);
+  EXPECT_TRUE(on_real_processes.has_colocated_servers);
   // Two servers apart, each of which all 8 workers reach; of the workers' hosts, a link carries 2 of them.
   const RunPace apart = pace_on("s0:0,s1:0,a:2,b:2,c:2,d:2", 2);
   ASSERT_TRUE(apart.host_link);
