@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,22 @@ TEST(SimulatedRun, TakesAsLongAsTheFormulaOfColocatedServers) {
     EXPECT_GT(step, formula) << workers;
     EXPECT_LT(step, 1.02 * formula) << workers;
   }
+}
+
+TEST(SimulatedRun, StopsAServerWithTheWorkerWhoseProcessItIsIn) {
+  const auto longest_wait_ms = [](const std::string& servers) {
+    Program program(small({"--mode=ps", "--workers=3", servers, "--fault=stop:worker1@step5+500ms"}) + kSimulated);
+    EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+    double longest = 0;
+    const std::vector<std::string> workers = program.column("steps.csv", "worker"),
+                                   waits = program.column("steps.csv", "exposed_wait_us");
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      if (workers[i] == "0") longest = std::max(longest, std::stod(waits[i]) / 1e3);
+    }
+    return longest;
+  };
+  EXPECT_GT(longest_wait_ms("--servers=colocated"), 400);
+  EXPECT_LT(longest_wait_ms("--servers=3"), 100);
 }
 
 // Its fc6 is 411 MB, which one server sends to each worker and receives from each in every step.
