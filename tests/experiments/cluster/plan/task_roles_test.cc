@@ -50,6 +50,14 @@ TEST(TaskRoles, GiveServersTheLastTasksOfHostsInTurn) {
   EXPECT_THAT(tasks_of(plan, Role::kWorker), ElementsAre("", "task-1", "task-3", "task-4"));
 }
 
+TEST(TaskRoles, LeaveAllTasksToWorkersWhereServersAreInTheirProcesses) {
+  ResolvedRun config = run_of(3, 3);
+  config.colocated = true;
+  const JobPlan plan = plan_of(config, {"a", "b", "a"});
+  EXPECT_THAT(tasks_of(plan, Role::kWorker), ElementsAre("", "task-2", "task-1"));
+  EXPECT_THAT(tasks_of(plan, Role::kServer), ElementsAre("", "task-2", "task-1"));
+}
+
 TEST(TaskRoles, GiveTheRanksOfAHostToWorkersThatFollowEachOther) {
   const std::vector<std::string> hosts{"box", "b", "box", "b", "box"};
   const JobPlan plan = plan_of(run_of(5, 0), hosts);
