@@ -33,6 +33,20 @@ std::size_t ParamLayout::add_table(std::string name, std::int64_t rows, std::int
   return tables_++;
 }
 
+ParamLayout ParamLayout::only_tables() const {
+  ParamLayout layout = *this;
+  layout.tensors_.resize(tables_);
+  layout.size_ = dense_begin_;
+  return layout;
+}
+
+ParamLayout ParamLayout::without_tables() const {
+  ParamLayout layout = *this;
+  layout.tensors_.erase(layout.tensors_.begin(), layout.tensors_.begin() + static_cast<std::ptrdiff_t>(tables_));
+  layout.tables_ = 0;
+  return layout;
+}
+
 std::size_t ParamLayout::parameter_count() const {
   std::size_t count = 0;
   for (const TensorSpec& tensor : tensors_) {

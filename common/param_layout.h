@@ -69,8 +69,13 @@ class ParamLayout {
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
   // The row-sparse tensors, which come first.
   std::span<const TensorSpec> tables() const { return std::span(tensors_).first(tables_); }
-  // The part of the arena after the tables' ranges: all of it if there are no tables.
+  // The part of the arena after the tables' ranges: all of it if there were no tables.
   Range dense() const { return {dense_begin_, size_}; }
+
+  // The tables alone, and the rest alone, at the places that they have here. In front of the rest there is then a part
+  // of the arena that holds none of its tensors.
+  ParamLayout only_tables() const;
+  ParamLayout without_tables() const;
 
   // The elements of the arena: the tensors and the padding that aligns them. Padding holds zeros, in weights and
   // gradients.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace syncopate {
 namespace {
 
@@ -52,6 +54,25 @@ TEST(ParamLayout, HasRoomForOneStepsRowsOfATable) {
   other.add("a", {4, 8});
   EXPECT_NE(layout.hash(), other.hash());
   EXPECT_EQ(three_tensors().dense(), (Range{0, 112}));
+}
+
+TEST(ParamLayout, LeavesEachPartAtItsPlace) {
+  ParamLayout layout;
+  layout.add_table("users", 100, 3, {.rows_a_step = 7, .limit = 0.5f});   // [0, 21), padded to 32
+  layout.add_table("items", 100, 16, {.rows_a_step = 2, .limit = 0.5f});  // [32, 64)
+  layout.add("a", {4, 8});                                                // [64, 96)
+  layout.add("b", {5});                                                   // [96, 101), padded to 112
+  const ParamLayout tables = layout.only_tables(), rest = layout.without_tables();
+  EXPECT_THAT(tables.tensors(), ElementsAre(layout.tensors()[0], layout.tensors()[1]));
+  EXPECT_EQ(tables.tables().size(), 2u);
+  EXPECT_EQ(tables.size(), 64u);
+  EXPECT_EQ(tables.dense(), (Range{64, 64}));
+  EXPECT_THAT(rest.tensors(), ElementsAre(layout.tensors()[2], layout.tensors()[3]));
+  EXPECT_TRUE(rest.tables().empty());
+  EXPECT_EQ(rest.size(), 112u);
+  EXPECT_EQ(rest.dense(), (Range{64, 112}));
+  EXPECT_THAT(buckets_in_backward_order(rest, 1 << 20), ElementsAre(Range{64, 112}));
+  EXPECT_EQ(std::set({layout.hash(), tables.hash(), rest.hash()}).size(), 3u);
 }
 
 TEST(Buckets, RunFromTheLastTensorToTheFirstAndFillUpToTheLimit) {
