@@ -61,7 +61,8 @@ Result<Predecessor> predecessor_in(const Manifest& manifest) {
   const auto wrong = [](const std::string& name, const std::string& value) {
     return Status::data_loss(fmt::format("its manifest has {} for {}", shown(value), name));
   };
-  Predecessor run{.had_servers = fact(manifest.facts, "--mode") == name_of(Mode::kPs)};
+  const auto mode = std::ranges::find(kModeTraits, fact(manifest.facts, "--mode"), &ModeTraits::name);
+  Predecessor run{.had_servers = mode != kModeTraits.end() && mode->has_servers_alone()};
   const std::string workers = fact(manifest.facts, "--workers"), batch = fact(manifest.facts, "--batch-size");
   const auto number_of_workers = parse_number<int>(workers);
   const auto samples = parse_number<std::int64_t>(batch);

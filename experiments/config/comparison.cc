@@ -22,9 +22,9 @@ namespace {
 std::vector<std::string> known_labels() {
   std::vector<std::string> labels;
   for (const ModeTraits& mode : kModeTraits) {
-    if (!mode.has_servers) labels.emplace_back(mode.name);
+    if (!mode.has_servers_alone()) labels.emplace_back(mode.name);
     for (const std::string& kind : ps::consistency_usages([](const ps::ConsistencyTraits&) { return true; })) {
-      if (mode.has_servers) labels.push_back(fmt::format("{}:{}", mode.name, kind));
+      if (mode.has_servers_alone()) labels.push_back(fmt::format("{}:{}", mode.name, kind));
     }
     for (const allreduce::ScheduleKind kind : allreduce::kAllScheduleKinds) {
       if (mode.sums_among_workers) labels.push_back(fmt::format("{}:{}", mode.name, allreduce::name_of(kind)));
@@ -36,14 +36,12 @@ std::vector<std::string> known_labels() {
 Status wrong_mode(const std::string& label) {
   std::string labels;
   for (const ModeTraits& mode : kModeTraits) {
-    if (!mode.has_servers) labels += fmt::format("{}, ", mode.name);
-    if (mode.has_servers) labels += fmt::format("{0}: and a consistency, as in {0}:bounded:4, ", mode.name);
+    if (mode.has_servers_alone()) labels += fmt::format("{0}: and a consistency, as in {0}:bounded:4, ", mode.name);
+    if (!mode.has_servers_alone()) labels += fmt::format("{}, ", mode.name);
     if (!mode.sums_among_workers) continue;
     labels += fmt::format("{0}: and a collective, as in {0}:ring, ", mode.name);
-    if (!mode.replicates_state) {
-      labels += fmt::format("{0}:1, {0}:2, ", mode.name);
-      continue;
-    }
+    if (mode.shards_state()) labels += fmt::format("{0}:1, {0}:2, ", mode.name);
+    if (!mode.replicates_state) continue;
     labels += fmt::format(
         "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, ", mode.name);
   }
@@ -130,15 +128,16 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
   const auto mode = std::ranges::find(kModeTraits, name, &ModeTraits::name);
   if (mode == kModeTraits.end() || !mode->is_distributed) return wrong_mode(label);
   config.mode = mode->mode;
-  if (colon == label.size()) return mode->has_servers ? wrong_mode(label) : Result<RunRequest>(config);
+  if (colon == label.size()) return mode->has_servers_alone() ? wrong_mode(label) : Result<RunRequest>(config);
   const std::string way = label.substr(colon + 1);
-  if (mode->has_servers) {
+  if (mode->has_servers_alone()) {
     const Result<ps::Consistency> consistency = ps::Consistency::parse(way);
     if (!consistency.ok()) return wrong_mode(label);
     config.consistency = *consistency;
     return config;
   }
-  const bool is_set = (mode->replicates_state ? sets_averaging(config, way) : sets_stage(config, way)) ||
+  const bool is_set = (mode->replicates_state && sets_averaging(config, way)) ||
+                      (mode->shards_state() && sets_stage(config, way)) ||
                       (mode->sums_among_workers && sets_collective(config, way));
   return is_set ? Result<RunRequest>(config) : wrong_mode(label);
 }

@@ -18,10 +18,16 @@ struct ModeTraits {
   Mode mode;
   const char* name;         // of --mode
   bool is_distributed;      // several workers, which exchange something
-  bool has_servers;         // servers keep the weights: workers push gradients to them and pull weights
+  bool has_servers;         // servers keep weights: workers push gradients to them and pull weights
   bool sums_among_workers;  // workers sum gradients or weights among themselves, by a collective
   bool replicates_state;    // each worker makes every update itself, and has the optimizer's whole state for it
   const char* in_step;      // in `compare`: the mode in which all workers update together, and follow local's curve
+
+  // What follows from these.
+  bool has_servers_alone() const { return has_servers && !sums_among_workers; }  // of all weights
+  bool shards_state() const { return sums_among_workers && !replicates_state && !has_servers; }
+  // Whether `compare` checks that it follows the curve even if no row is of it.
+  bool is_reference() const { return replicates_state || has_servers_alone(); }
 };
 
 inline constexpr std::array kModeTraits{

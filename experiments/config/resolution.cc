@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "experiments/config/rules/config_rules.h"
+#include "experiments/config/rules/survival_rules.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -16,7 +17,7 @@ std::string usual_output(const ResolvedRun& config, const std::string& stamp) {
     std::ranges::replace(part, ':', '-');
     output += "-" + part;
   };
-  if (has_servers(config)) add(config.consistency.to_string());
+  if (has_servers_alone(config)) add(config.consistency.to_string());
   if (sums_among_workers(config)) add(name_of(config.collective));
   if (may_compress(config) && compresses(config)) add(to_string(config.compress));
   if (averages_weights(config)) add(averaging_of(config));
@@ -57,6 +58,7 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   ResolvedRun config{static_cast<const RunSettings&>(request)};
   config.workers = workers_of(request);
   if (is_colocated(config)) config.servers = config.workers;
+  if (!may_have_replicas(config)) config.replicas = 0;
   config.device = runs_command(config) ? DeviceKind::kCpu : placement.device;
   config.share_gpu = placement.share_gpu && !runs_command(config);
   config.gpu = placement.gpu;

@@ -78,7 +78,7 @@ bool sums_on_two_levels(const ResolvedRun& config) {
 }
 
 bool aggregates_on_hosts(const ResolvedRun& config) {
-  return has_servers(config) && config.aggregation == Aggregation::kHost;
+  return has_servers_alone(config) && config.aggregation == Aggregation::kHost;
 }
 
 bool sums_inside_hosts(const ResolvedRun& config) { return sums_on_two_levels(config) || aggregates_on_hosts(config); }
@@ -271,7 +271,7 @@ std::string averaging_of(const RunSettings& config) {
 bool compresses(const RunSettings& config) { return config.compress.kind != CodecKind::kNone; }
 
 bool may_compress(const ResolvedRun& config) {
-  if (has_servers(config)) return !config.consistency.pushes_weights();
+  if (has_servers_alone(config)) return !config.consistency.pushes_weights();
   return sums_gradients(config) && !is_nccl(config.collective);
 }
 
@@ -324,12 +324,12 @@ bool may_report_stalls(const ResolvedRun& config) {
 
 // The weights that a worker keeps for compensation are those of its last response.
 bool may_run_ahead(const RunSettings& config) {
-  return has_servers(config) && config.consistency.traits().pipeline && config.delay_compensation.lambda == 0;
+  return has_servers_alone(config) && config.consistency.traits().pipeline && config.delay_compensation.lambda == 0;
 }
 
 bool may_overlap_forward(const ResolvedRun& config) {
   const bool runs_ahead = may_run_ahead(config) && config.pipeline_depth > 0;
-  return has_servers(config) && config.device != DeviceKind::kCuda && !config.consistency.pushes_weights() &&
+  return has_servers_alone(config) && config.device != DeviceKind::kCuda && !config.consistency.pushes_weights() &&
          !runs_ahead;
 }
 
@@ -339,7 +339,7 @@ bool may_order_pushes(const ResolvedRun& config) {
 }
 
 bool goes_at_own_pace(const RunSettings& config) {
-  return gossips_asynchronously(config) || (has_servers(config) && config.consistency.traits().shares_work());
+  return gossips_asynchronously(config) || (has_servers_alone(config) && config.consistency.traits().shares_work());
 }
 
 bool may_share_work(const RunSettings& config) {
@@ -349,7 +349,7 @@ bool may_share_work(const RunSettings& config) {
 bool shares_work(const RunSettings& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }
 
 int batches_a_step(const ResolvedRun& config) {
-  return has_servers(config) ? config.workers - consistency_of(config).backup_workers() : config.workers;
+  return has_servers_alone(config) ? config.workers - consistency_of(config).backup_workers() : config.workers;
 }
 
 ps::Consistency consistency_of(const RunSettings& config) {

@@ -243,8 +243,10 @@ inline bool has_servers(const RunSettings& config) { return traits_of(config.mod
 inline bool sums_among_workers(const RunSettings& config) { return traits_of(config.mode).sums_among_workers; }
 inline bool replicates_state(const RunSettings& config) { return traits_of(config.mode).replicates_state; }
 // Returns whether workers have a share of the state each, and sum among themselves.
-inline bool shards_state(const RunSettings& config) { return sums_among_workers(config) && !replicates_state(config); }
+inline bool shards_state(const RunSettings& config) { return traits_of(config.mode).shards_state(); }
 inline bool shards_weights(const RunSettings& config) { return shards_state(config) && config.stage >= 3; }
+// Returns whether servers keep all weights.
+inline bool has_servers_alone(const RunSettings& config) { return traits_of(config.mode).has_servers_alone(); }
 
 // Returns how many servers keep the weights, each of which has --replicas standbys besides; 0 if the mode has none.
 inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }

@@ -35,7 +35,8 @@ ExitCode run_prediction(const std::vector<std::string>& words) {
     const bool has_buckets = sums_among_workers(config) && config.bucket_bytes;
     const std::string buckets =
         has_buckets ? ", buckets of " + format_bytes(static_cast<double>(*config.bucket_bytes)) : "";
-    const std::string sharding = has_servers(config) ? fmt::format(", sharding {}", name_of(config.sharding)) : "";
+    const std::string sharding =
+        has_servers_alone(config) ? fmt::format(", sharding {}", name_of(config.sharding)) : "";
     progress->begin(describe(config) + buckets + sharding);
     return runs->run(config);
   });

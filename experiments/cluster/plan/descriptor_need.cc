@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace syncopate::experiments {
 namespace {
@@ -25,9 +26,20 @@ std::int64_t endpoints_of_process(const ResolvedRun& config) {
   return has_servers(config) ? config.shards_per_server + (is_colocated(config) ? 1 : 0) : 1;
 }
 
-std::int64_t members_of_group(const ResolvedRun& config) {
-  if (!has_servers(config)) return config.workers;
-  return config.workers + std::int64_t{config.servers} * config.shards_per_server * (1 + config.replicas);
+// By group that a worker is in: the workers, where they sum among themselves; they and all shards, where there are any.
+std::vector<std::int64_t> members_of_groups(const ResolvedRun& config) {
+  std::vector<std::int64_t> groups;
+  if (sums_among_workers(config)) groups.push_back(config.workers);
+  if (has_servers(config)) {
+    groups.push_back(config.workers + std::int64_t{config.servers} * config.shards_per_server * (1 + config.replicas));
+  }
+  return groups;
+}
+
+std::int64_t peers_of(const ResolvedRun& config) {
+  std::int64_t peers = 0;
+  for (const std::int64_t members : members_of_groups(config)) peers += members - 1;
+  return peers;
 }
 
 std::int64_t pairs_of(std::int64_t members) { return members * (members - 1) / 2; }
@@ -53,8 +65,7 @@ std::int64_t descriptors_of_process(const ResolvedRun& config) {
   const std::int64_t connections = 2 * std::max(config.connections, 1);
   const std::int64_t inside_host =
       may_sum_inside_hosts(config) ? (workers_of_largest_host(config) - 1) * kOfEachPeer : 0;
-  return kOfItself + inside_host +
-         endpoints_of_process(config) * (members_of_group(config) - 1) * (kOfEachPeer + connections);
+  return kOfItself + inside_host + endpoints_of_process(config) * peers_of(config) * (kOfEachPeer + connections);
 }
 
 std::int64_t descriptors_on_their_way(const ResolvedRun& config) {
@@ -62,7 +73,9 @@ std::int64_t descriptors_on_their_way(const ResolvedRun& config) {
   if (may_sum_inside_hosts(config)) return pairs_of(workers_of_largest_host(config)) * kOfDirect;
   if (config.transport != TransportKind::kShm || config.cluster != ClusterKind::kReal || runs_command(config)) return 0;
   const bool shows_all = sums_among_workers(config) && config.collective == CollectiveKind::kDirect;
-  return pairs_of(members_of_group(config)) * (shows_all ? kOfDirect : 1);
+  std::int64_t pairs = 0;
+  for (const std::int64_t members : members_of_groups(config)) pairs += pairs_of(members);
+  return pairs + (shows_all ? (kOfDirect - 1) * pairs_of(config.workers) : 0);
 }
 
 Status check_descriptors(const ResolvedRun& config, const JobPlan& plan, std::int64_t limit, bool is_root) {

@@ -100,7 +100,7 @@ Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collectiv
 }  // namespace
 
 Result<HostCollective> connect_host_collective(const RoleContext& context, const MembershipEpoch& membership,
-                                               const Clock& clock) {
+                                               const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ResolvedRun& config = context.config;
   const std::vector<int>& workers = membership.workers;
   const RankAssignment assignment{.membership_epoch = membership.number,
@@ -113,8 +113,7 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
     return without_transport(allreduce::make_direct_collective(endpoint_options(context, assignment), context.control,
                                                                clock.now() + from_seconds(config.timeout_seconds)));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport,
-                             connect_endpoint(context, assignment, context.host.make_link(config), clock));
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, connect_endpoint(context, assignment, link, clock));
   // A trace has what a rank does with each part.
   allreduce::SchedulePlayer* const player =
       context.tracer != nullptr ? nullptr

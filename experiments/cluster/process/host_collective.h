@@ -8,6 +8,7 @@
 #include "allreduce/collective.h"
 #include "allreduce/collective/direct_collective.h"
 #include "common/clock.h"
+#include "common/transport/shaped_transport.h"
 #include "common/transport/transport.h"
 #include "common/transport/transport_channels.h"
 #include "experiments/cluster/process/roles.h"
@@ -29,9 +30,9 @@ struct HostCollective {
 inline constexpr int kCollectiveChannel = 0;
 inline constexpr int kMeetingsChannel = 1;
 
-// Connects a worker with all others of the membership epoch, within the run's timeout. Its ranks are indices into
-// membership.workers.
+// Connects a worker with all others of the membership epoch, through `link` unless that is null, within the run's
+// timeout. Its ranks are indices into membership.workers.
 Result<HostCollective> connect_host_collective(const RoleContext& context, const MembershipEpoch& membership,
-                                               const Clock& clock);
+                                               const std::shared_ptr<ProcessLink>& link, const Clock& clock);
 
 }  // namespace syncopate::experiments

@@ -66,8 +66,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
     SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }
-  SYNCOPATE_RETURN_IF_ERROR(has_servers(config) ? group->connect_ps(context, membership, clock)
-                                                : group->connect_allreduce(context, membership, clock));
+  const auto connect_as = has_servers(config) ? &ReplicaGroup::connect_ps : &ReplicaGroup::connect_allreduce;
+  SYNCOPATE_RETURN_IF_ERROR(((*group).*connect_as)(context, membership, context.host.make_link(config), clock));
   if (device != nullptr) {
     group->host_strategy_ = std::move(group->strategy_);
     group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device,
@@ -76,7 +76,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
   return group;
 }
 
-Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock) {
+Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoch& membership,
+                                const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ResolvedRun& config = context.config;
   if (aggregates_on_hosts(config)) {
     SYNCOPATE_RETURN_IF_ERROR(meet_host(context, membership, clock));
@@ -87,8 +88,7 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoc
     }
   }
   const ps::PsGroup members = ps_group_of(config);
-  SYNCOPATE_ASSIGN_OR_RETURN(transport_,
-                             connect_member(context, membership, context.rank, context.host.make_link(config), clock));
+  SYNCOPATE_ASSIGN_OR_RETURN(to_servers_, connect_member(context, membership, context.rank, link, clock));
   ps::PsStrategyOptions options{.group = members,
                                 .sharding = sharding_of(config),
                                 .push_order = may_order_pushes(config) ? config.push_order : ps::PushOrder::kFifo,
@@ -102,7 +102,7 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoc
                                 .undoes_pushes = recovery_of(config).regroups(),
                                 .tracer = context.tracer};
   if (inside_host_) options.make_arena = [this](std::size_t elements) { return inside_host_->allocate(elements); };
-  auto servers = std::make_unique<ps::PsStrategy>(options, *transport_, clock, &context.activity);
+  auto servers = std::make_unique<ps::PsStrategy>(options, *to_servers_, clock, &context.activity);
   servers_ = servers.get();
   if (inside_host_) {
     strategy_ = std::make_unique<AggregatingStrategy>(aggregation_of(context), *inside_host_, std::move(servers), clock,
@@ -128,9 +128,9 @@ Status ReplicaGroup::meet_host(const RoleContext& context, const MembershipEpoch
 }
 
 Status ReplicaGroup::connect_allreduce(const RoleContext& context, const MembershipEpoch& membership,
-                                       const Clock& clock) {
+                                       const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ResolvedRun& config = context.config;
-  SYNCOPATE_ASSIGN_OR_RETURN(HostCollective connected, connect_host_collective(context, membership, clock));
+  SYNCOPATE_ASSIGN_OR_RETURN(HostCollective connected, connect_host_collective(context, membership, link, clock));
   inside_host_ = std::move(connected.inside);
   transport_ = std::move(connected.transport);
   channels_ = std::move(connected.channels);
@@ -220,6 +220,7 @@ allreduce::CollectiveState ReplicaGroup::collective_state() const {
 }
 
 void ReplicaGroup::interrupt() {
+  if (to_servers_) to_servers_->interrupt();
   if (transport_) transport_->interrupt();
   if (inside_host_) inside_host_->interrupt();
   if (collective_) collective_->interrupt();
@@ -227,13 +228,10 @@ void ReplicaGroup::interrupt() {
 }
 
 std::int64_t ReplicaGroup::dropped() const {
-  // A collective over a transport also counts what that does.
-  const TransportCounters counters = collective_  ? collective_->counters()
-                                     : transport_ ? transport_->counters()
-                                                  : TransportCounters();
-  // A collective on two levels has counted what the one inside the host does.
-  const std::int64_t inside_host = inside_host_ && !collective_ ? rejections(inside_host_->counters()) : 0;
-  return rejections(counters) + inside_host + (servers_ != nullptr ? servers_->dropped() : 0) +
+  const auto rejected = [](const auto& by) { return by ? rejections(by->counters()) : 0; };
+  // A collective has counted what its transport does, and one on two levels what the one inside the host does.
+  const std::int64_t inside_host = collective_ ? 0 : rejected(inside_host_);
+  return rejected(collective_) + rejected(to_servers_) + inside_host + (servers_ != nullptr ? servers_->dropped() : 0) +
          (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 

@@ -43,10 +43,13 @@ class ReplicaGroup {
   const std::string& wire() const { return wire_; }
 
  private:
-  Status connect_ps(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
+  // Both connect through `link`, unless that is null.
+  Status connect_ps(const RoleContext& context, const MembershipEpoch& membership,
+                    const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+  Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership,
+                           const std::shared_ptr<ProcessLink>& link, const Clock& clock);
   // Connects the worker inside its host.
   Status meet_host(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
-  Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
   const Clock& clock_;
@@ -55,7 +58,8 @@ class ReplicaGroup {
   allreduce::CollectiveActivity activity_;
   // Set if collective_, or under ps the strategy, sums in shared memory first.
   std::unique_ptr<allreduce::DirectCollective> inside_host_;
-  std::unique_ptr<Transport> transport_;         // null if there is no message to send or receive
+  std::unique_ptr<Transport> to_servers_;        // null if there are none
+  std::unique_ptr<Transport> transport_;         // to the workers; null if there is no message to send or receive
   std::unique_ptr<TransportChannels> channels_;  // set if the collective does not use all of the transport
   std::unique_ptr<allreduce::Collective> collective_;
   std::string description_;  // description of collective_

@@ -34,13 +34,15 @@ inline std::string datasets(const std::function<bool(const worker::DatasetTraits
 }
 
 // The job
-inline const Condition kPs{modes_with(&ModeTraits::has_servers), [](const Run& r) { return has_servers(r); }};
+inline const Condition kHasServers{modes_with(&ModeTraits::has_servers), [](const Run& r) { return has_servers(r); }};
+inline const Condition kPs{modes_with(&ModeTraits::has_servers_alone),
+                           [](const Run& r) { return has_servers_alone(r); }};
 inline const std::string kSummingModes = modes_with(&ModeTraits::sums_among_workers);
 inline const std::string kReplicatingModes =
     modes_with([](const ModeTraits& mode) { return mode.sums_among_workers && mode.replicates_state; });
 inline const Condition kDistributed{modes_with(&ModeTraits::is_distributed),
                                     [](const Run& r) { return is_distributed(r); }};
-inline const Condition kOwnTransport{kPs.words + ", or a --collective of our own",
+inline const Condition kOwnTransport{kHasServers.words + ", or a --collective of our own",
                                      [](const Run& r) { return has_servers(r) || has_own_collective(r); }};
 inline const Condition kConnections{"--transport=ipc or --transport=tcp", [](const Run& r) {
                                       const bool has_connections =
@@ -94,16 +96,16 @@ inline const Condition kSharedWork{"--shard=random, --shuffle=global or off, and
                                    [](const Run& r) { return may_share_work(r); }};
 inline const Condition kBackupWorkers{
     consistency_among([](const Kind& kind) { return kind.backup_workers; }),
-    [](const Run& r) { return has_servers(r) && r.consistency.traits().backup_workers; }};
+    [](const Run& r) { return has_servers_alone(r) && r.consistency.traits().backup_workers; }};
 inline const Condition kAggregates{
     consistency_among([](const Kind& kind) { return kind.sums_in_step(); }),
-    [](const Run& r) { return has_servers(r) && r.consistency.traits().sums_in_step(); }};
+    [](const Run& r) { return has_servers_alone(r) && r.consistency.traits().sums_in_step(); }};
 inline const Condition kElastic{consistency_among([](const Kind& kind) { return kind.is_elastic(); }),
                                 [](const Run& r) { return has_servers(r) && r.consistency.is_elastic(); }};
 inline const Condition kStale{consistency_among([](const Kind& kind) { return kind.applies_stale_gradients(); }),
                               [](const Run& r) { return has_servers(r) && r.consistency.applies_stale_gradients(); }};
 inline const Condition kSeveralShards{kPs.words + " and several shards (--servers, --shards-per-server)",
-                                      [](const Run& r) { return has_servers(r) && shards_of(r) > 1; }};
+                                      [](const Run& r) { return has_servers_alone(r) && shards_of(r) > 1; }};
 inline const Condition kRunsAhead{
     consistency_among([](const Kind& kind) { return kind.pipeline; }) + ", and without --delay-compensation",
     [](const Run& r) { return may_run_ahead(r); }};
@@ -125,11 +127,10 @@ inline const Condition kOuterMomentum{"--sync-every and an --outer-momentum abov
                                       [](const Run& r) { return kMeetsAll.holds(r) && r.outer_momentum > 0; }};
 inline const Condition kSumsGradients{kReplicatingModes + ", and without --sync-every and --gossip",
                                       [](const Run& r) { return sums_gradients(r); }};
-inline const Condition kShardsState{
-    modes_with([](const ModeTraits& mode) { return mode.sums_among_workers && !mode.replicates_state; }),
-    [](const Run& r) { return shards_state(r); }};
+inline const Condition kShardsState{modes_with(&ModeTraits::shards_state),
+                                    [](const Run& r) { return shards_state(r); }};
 inline const Condition kSendsBuckets{kSummingModes + ", and without --sync-every and --gossip",
-                                     [](const Run& r) { return sums_gradients(r) || shards_state(r); }};
+                                     [](const Run& r) { return sums_among_workers(r) && !averages_weights(r); }};
 inline const Condition kSumsRows{kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse",
                                  [](const Run& r) { return kSumsGradients.holds(r) && has_tables(r); }};
 // The direct collective in shared memory has no segments.
@@ -139,8 +140,9 @@ inline const Condition kSegments{
       return has_own_collective(r) && !in_memory;
     }};
 inline const Condition kChoosesBySize{
-    kReplicatingModes + " and --collective=auto over another --transport than shm",
-    [](const Run& r) { return kReplicates.holds(r) && r.collective == CollectiveKind::kBySize; }};
+    modes_with([](const ModeTraits& mode) { return mode.sums_among_workers && !mode.shards_state(); }) +
+        " and --collective=auto over another --transport than shm",
+    [](const Run& r) { return sums_among_workers(r) && r.collective == CollectiveKind::kBySize; }};
 inline const Condition kStalls{kSummingModes + ", without --gossip and with another collective than nccl",
                                may_report_stalls};
 

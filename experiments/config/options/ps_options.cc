@@ -141,15 +141,15 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
 }  // namespace
 
 void add_ps_options(std::vector<OptionSpec>& table) {
-  const auto is_ps_only = [&](OptionSpec option) { table.push_back(only(std::move(option), conditions::kPs)); };
-  is_ps_only(servers());
-  is_ps_only(number({.group = "Parameter servers",
-                     .name = "shards-per-server",
-                     .placeholder = "S",
-                     .sentence = "Parts of a server's weights, with a thread each.",
-                     .unit = "threads"},
-                    &C::shards_per_server, "shards per server", 1, 64));
-  is_ps_only(consistency());
+  table.push_back(only(servers(), conditions::kHasServers));
+  table.push_back(only(number({.group = "Parameter servers",
+                               .name = "shards-per-server",
+                               .placeholder = "S",
+                               .sentence = "Parts of a server's weights, with a thread each.",
+                               .unit = "threads"},
+                              &C::shards_per_server, "shards per server", 1, 64),
+                       conditions::kHasServers));
+  table.push_back(only(consistency(), conditions::kPs));
   add_consistency_details(table);
   table.push_back(
       only(choice_or_auto<ps::ShardingPolicy>(

@@ -10,10 +10,11 @@ Recovery recovery_of(const ResolvedRun& config) {
   Recovery recovery;
   if (config.launcher == LauncherKind::kMpirun) return recovery;  // mpirun ends all its processes when one of them dies
   recovery.regroups_without_worker = may_be_elastic(config) && config.elastic;
-  const bool has_separate_servers = separate_servers_of(config) > 0;  // others go with the first worker that is lost
+  const bool has_separate_servers =  // others go with the first worker that is lost
+      has_servers_alone(config) && separate_servers_of(config) > 0;
   recovery.survives_workers =
       (has_separate_servers && !aggregates_on_hosts(config)) || recovery.regroups_without_worker;
-  recovery.has_standbys = has_servers(config) && config.replicas > 0;
+  recovery.has_standbys = may_have_replicas(config) && config.replicas > 0;
   recovery.goes_back = has_separate_servers && config.checkpoint_every.has_value();
   if (may_respawn(config) && config.respawn_seconds) recovery.respawn_after = from_seconds(*config.respawn_seconds);
   return recovery;
@@ -25,7 +26,7 @@ bool may_be_elastic(const ResolvedRun& config) {
 }
 
 bool may_have_replicas(const ResolvedRun& config) {
-  return separate_servers_of(config) > 0 && config.launcher != LauncherKind::kMpirun;
+  return has_servers_alone(config) && separate_servers_of(config) > 0 && config.launcher != LauncherKind::kMpirun;
 }
 
 bool may_respawn(const ResolvedRun& config) {

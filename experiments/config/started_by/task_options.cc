@@ -70,9 +70,10 @@ Status put_servers(const TaskPlace& place, const RunRequest& request, GivenOptio
   if (is_colocated(request) && servers == 0) return {};
   if (has_servers(request) && servers > 0) return put(given, "servers", servers, why);
   if (!has_servers(request) && servers == 0) return {};
-  const std::string remedy = servers > 0
-                                 ? "use " + modes_with(&ModeTraits::has_servers)
-                                 : fmt::format("use {}, or add some", modes_with(&ModeTraits::sums_among_workers));
+  const std::string remedy = servers > 0 ? "use " + modes_with(&ModeTraits::has_servers)
+                                         : fmt::format("use {}, or add some", modes_with([](const ModeTraits& mode) {
+                                                         return mode.is_distributed && !mode.has_servers;
+                                                       }));
   return Status::invalid_argument(fmt::format("--mode={}: {}; {}", name_of(request.mode), why, remedy));
 }
 

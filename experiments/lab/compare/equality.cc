@@ -70,8 +70,7 @@ bool outweighs(const EqualityGap& first, const EqualityGap& second) {
 std::string modes_in_step(bool with_local, const std::vector<Mode>& modes_of_rows) {
   std::vector<std::string> modes;
   for (const ModeTraits& each : kModeTraits) {
-    const bool shards = each.sums_among_workers && !each.replicates_state;
-    if (shards && std::ranges::find(modes_of_rows, each.mode) == modes_of_rows.end()) continue;
+    if (!each.is_reference() && std::ranges::find(modes_of_rows, each.mode) == modes_of_rows.end()) continue;
     if (each.is_distributed || with_local) modes.emplace_back(each.in_step);
   }
   return fmt::to_string(fmt::join(modes, ","));

@@ -6,7 +6,7 @@ namespace syncopate::experiments {
 
 std::string mode_of(const ResolvedRun& config) {
   const std::string mode = name_of(config.mode);
-  if (has_servers(config)) return mode + ":" + config.consistency.to_string();
+  if (has_servers_alone(config)) return mode + ":" + config.consistency.to_string();
   if (shards_state(config)) return mode + ":" + std::to_string(config.stage);
   return averages_weights(config) ? mode + ":" + averaging_of(config) : mode;
 }

@@ -264,8 +264,9 @@ std::string describe(const ResolvedRun& config) {
   const std::string slowed = config.stragglers.empty() ? "" : ", straggler " + config.stragglers.to_string();
   if (!is_distributed(config)) return "local, 1 worker" + device + slowed;
   const bool ps = has_servers(config);
-  std::string text = fmt::format("{} {}", name_of(config.mode),
-                                 ps ? config.consistency.to_string() : std::string(name_of(config.collective)));
+  std::string text =
+      fmt::format("{} {}", name_of(config.mode),
+                  has_servers_alone(config) ? config.consistency.to_string() : std::string(name_of(config.collective)));
   if (averages_weights(config)) text += " " + averaging_of(config);
   if (shards_state(config)) text += fmt::format(" stage {}", config.stage);
   if (may_compress(config) && compresses(config)) {
