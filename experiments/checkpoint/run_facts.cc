@@ -98,7 +98,7 @@ bool has_state_of_its_own(const ResolvedRun& config) {
 }
 
 std::optional<Share> share_of_worker(const ResolvedRun& config, bool has_local_state, bool is_chief) {
-  if (is_chief && replicates_state(config)) return Share::kAll;
+  if (is_chief && (replicates_state(config) || is_hybrid(config))) return Share::kAll;  // that servers do not have
   if (shards_state(config)) return Share::kAll;  // each worker has other parts of it
   if (averages_weights(config)) return Share::kReplica;
   if (has_local_state || has_state_of_its_own(config)) return Share::kOwnOnly;

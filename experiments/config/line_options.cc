@@ -80,7 +80,7 @@ std::vector<OptionSpec> options_of_commands() {
        .sentence = "What to compare; local gets the batch of all workers together. In place of --mode, --consistency, "
                    "--collective, --sync-every, --gossip and --stage.",
        .range = "local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, "
-                "allreduce:gossip-async:k, sharded:1, sharded:2, sharded:3, " +
+                "allreduce:gossip-async:k, sharded:1, sharded:2, sharded:3, hybrid, " +
                 ps_modes() + ", like:PRESET (--help=like)",
        .usual = std::string(kUsualModes)},
       {.group = "compare",

@@ -58,6 +58,7 @@ ResolvedRun settle(const RunRequest& request, const Placement& placement, const 
   ResolvedRun config{static_cast<const RunSettings&>(request)};
   config.workers = workers_of(request);
   if (is_colocated(config)) config.servers = config.workers;
+  if (is_hybrid(config)) config.consistency = *ps::Consistency::parse("sync");
   if (!may_have_replicas(config)) config.replicas = 0;
   config.device = runs_command(config) ? DeviceKind::kCpu : placement.device;
   config.share_gpu = placement.share_gpu && !runs_command(config);

@@ -245,8 +245,9 @@ inline bool replicates_state(const RunSettings& config) { return traits_of(confi
 // Returns whether workers have a share of the state each, and sum among themselves.
 inline bool shards_state(const RunSettings& config) { return traits_of(config.mode).shards_state(); }
 inline bool shards_weights(const RunSettings& config) { return shards_state(config) && config.stage >= 3; }
-// Returns whether servers keep all weights.
+// Returns whether servers keep all weights; or row-sparse tables alone, while workers sum the rest among themselves.
 inline bool has_servers_alone(const RunSettings& config) { return traits_of(config.mode).has_servers_alone(); }
+inline bool is_hybrid(const RunSettings& config) { return traits_of(config.mode).is_hybrid(); }
 
 // Returns how many servers keep the weights, each of which has --replicas standbys besides; 0 if the mode has none.
 inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }

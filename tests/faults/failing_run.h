@@ -44,12 +44,10 @@ inline std::string fault_flag(const std::string& kind, const std::string& role, 
 // Trains a small model.
 inline Flags training(const Flags& mode, const std::string& amount = kWithoutEnd,
                       int timeout_seconds = kTimeoutSeconds) {
-  Flags flags{"--model=mlp:784-64-10",
-              "--batch-size=32",
-              "--train-samples=20000",
-              "--test-samples=500",
-              amount,
+  Flags flags{"--batch-size=32", "--train-samples=20000", "--test-samples=500", amount,
               fmt::format("--timeout={}s", timeout_seconds)};
+  const auto names_model = [](const std::string& flag) { return flag.starts_with("--model="); };
+  if (std::ranges::none_of(mode, names_model)) flags.emplace_back("--model=mlp:784-64-10");
   flags.insert(flags.end(), mode.begin(), mode.end());
   return flags;
 }

@@ -33,6 +33,8 @@ const Flags kPsSoftSync{"--mode=ps", "--consistency=softsync:2", "--workers=3", 
 const Flags kPsBackedUp{"--mode=ps", "--consistency=sync", "--backup-workers=1", "--workers=3", "--servers=2"};
 const Flags kPsLocalSgd{"--mode=ps", "--consistency=local-sgd:4", "--workers=2", "--servers=1"};
 const Flags kPsEasgd{"--mode=ps", "--consistency=easgd:4", "--workers=3", "--servers=1"};
+const Flags kHybrid{"--mode=hybrid",          "--workers=3",     "--servers=2", "--model=ncf",
+                    "--dataset=zipf-ratings", "--table-rows=500"};
 const Flags kRingUnderMpirun{"--mode=allreduce", "--workers=2", "--launcher=mpirun"};
 const Flags kPsUnderMpirun{"--mode=ps", "--consistency=async", "--workers=2", "--servers=1", "--launcher=mpirun"};
 const Flags kMpi{"--mode=allreduce", "--workers=2", "--launcher=mpirun", "--collective=mpi"};
@@ -85,13 +87,17 @@ INSTANTIATE_TEST_SUITE_P(Of, FatalLoss,
                          testing::Values(Loss{"AWorkerOfTheRing", kRing, 3, "worker", 1},
                                          Loss{"APassiveWorkerOfAsyncGossip", kAsyncGossip, 4, "worker", 1},
                                          Loss{"AServerOfPsAsync", kPsAsync, 2, "server", 0},
+                                         Loss{"AWorkerOfAHybrid", kHybrid, 3, "worker", 2},
+                                         Loss{"AServerOfAHybrid", kHybrid, 3, "server", 1},
                                          Loss{"TheOnlyWorker", {"--mode=local"}, 1, "worker", 0}),
                          kNameOfLoss);
 INSTANTIATE_TEST_SUITE_P(InVirtualTime, FatalLoss,
                          testing::Values(in_virtual_time(Loss{"TheChiefOfTheRing", kRing, 3, "worker", 0}),
                                          in_virtual_time(Loss{"AnActiveWorkerOfAsyncGossip", kAsyncGossip, 4, "worker",
                                                               2}),
-                                         in_virtual_time(Loss{"AServerOfPsSync", kPsSync, 2, "server", 1})),
+                                         in_virtual_time(Loss{"AServerOfPsSync", kPsSync, 2, "server", 1}),
+                                         in_virtual_time(Loss{"TheChiefOfAHybrid", kHybrid, 3, "worker", 0}),
+                                         in_virtual_time(Loss{"AServerOfAHybrid", kHybrid, 3, "server", 0})),
                          kNameOfLoss);
 
 TEST_P(FatalLoss, ByKillEndsTheRunAndIsNamed) {

@@ -39,7 +39,7 @@ std::unique_ptr<Transport> open_to_faults(std::unique_ptr<Transport> transport, 
 
 TransportOptions endpoint_options(const RoleContext& context, const RankAssignment& assignment) {
   return {.run_id = context.run_id,
-          .group = fmt::format("data@{}", assignment.membership_epoch),
+          .group = fmt::format("{}@{}", assignment.group, assignment.membership_epoch),
           .rank = assignment.rank,
           .size = assignment.size,
           .host = context.sockets.address,

@@ -11,9 +11,10 @@
 
 namespace syncopate::experiments {
 
-// A rank assignment in the data group of a membership epoch.
+// A rank assignment in a group of a membership epoch: the data group, unless a process is in two.
 struct RankAssignment {
   std::int64_t membership_epoch = 0;
+  const char* group = "data";
   int rank = 0;  // among those that take part
   int size = 1;
 };

@@ -103,7 +103,9 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                                const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ResolvedRun& config = context.config;
   const std::vector<int>& workers = membership.workers;
+  // With servers, too, the workers are in a group of these besides.
   const RankAssignment assignment{.membership_epoch = membership.number,
+                                  .group = has_servers(config) ? "workers" : "data",
                                   .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
                                   .size = static_cast<int>(workers.size())};
   if (config.collective == CollectiveKind::kMpi) {

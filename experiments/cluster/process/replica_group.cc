@@ -7,6 +7,7 @@
 #include "allreduce/strategy/model_averaging_strategy.h"
 #include "allreduce/strategy/sharded_strategy.h"
 #include "common/device/staged_strategy.h"
+#include "common/tables/split_strategy.h"
 #include "common/text/log.h"
 #include "common/transport/members_transport.h"
 #include "experiments/cluster/process/aggregating_strategy.h"
@@ -66,7 +67,9 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
     SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }
-  const auto connect_as = has_servers(config) ? &ReplicaGroup::connect_ps : &ReplicaGroup::connect_allreduce;
+  const auto connect_as = is_hybrid(config)     ? &ReplicaGroup::connect_hybrid
+                          : has_servers(config) ? &ReplicaGroup::connect_ps
+                                                : &ReplicaGroup::connect_allreduce;
   SYNCOPATE_RETURN_IF_ERROR(((*group).*connect_as)(context, membership, context.host.make_link(config), clock));
   if (device != nullptr) {
     group->host_strategy_ = std::move(group->strategy_);
@@ -74,6 +77,15 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
                                                         worker::element_type_of(config.precision), clock, timeout);
   }
   return group;
+}
+
+Status ReplicaGroup::connect_hybrid(const RoleContext& context, const MembershipEpoch& membership,
+                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  SYNCOPATE_RETURN_IF_ERROR(connect_allreduce(context, membership, link, clock));
+  std::unique_ptr<SyncStrategy> dense = std::move(strategy_);
+  SYNCOPATE_RETURN_IF_ERROR(connect_ps(context, membership, link, clock));
+  strategy_ = std::make_unique<SplitStrategy>(std::move(dense), std::move(strategy_));
+  return {};
 }
 
 Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoch& membership,

@@ -48,6 +48,9 @@ class ReplicaGroup {
                     const std::shared_ptr<ProcessLink>& link, const Clock& clock);
   Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership,
                            const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+  // Connects with servers for the tables, and with workers for the rest.
+  Status connect_hybrid(const RoleContext& context, const MembershipEpoch& membership,
+                        const std::shared_ptr<ProcessLink>& link, const Clock& clock);
   // Connects the worker inside its host.
   Status meet_host(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);

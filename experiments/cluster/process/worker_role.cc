@@ -195,8 +195,10 @@ Status Worker::restore(const std::string& folder) {
       const Checkpoint checkpoint,
       Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)}));
   carried_.emplace();
-  SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(
-      *forms_, {.worker = context_.rank, .alone = has_servers(config_) || averages_weights(config_)}, *carried_));
+  CheckpointSelection selection{.worker = context_.rank,
+                                .alone = has_servers_alone(config_) || averages_weights(config_)};
+  if (has_servers(config_)) selection.row = [](std::size_t, RowKey) { return false; };
+  SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(*forms_, selection, *carried_));
   const std::string name = state_part::local_state_of(context_.rank);
   const std::span<float> local_state = model_->local_state();
   if (local_state.empty() || carried_->pieces(name).empty()) return Status();

@@ -49,8 +49,9 @@ OptionSpec servers() {
   OptionSpec option = number({.group = "Parameter servers",
                               .name = "servers",
                               .placeholder = "K",
-                              .sentence = "Processes that hold the weights, a part each; colocated: threads of each "
-                                          "worker's process hold a part, and workers reach their own in memory.",
+                              .sentence = "Processes that hold the weights, a part each (under --mode=hybrid the rows of "
+                                          "tables); colocated: threads of each worker's process hold a part, and "
+                                          "workers reach their own in memory.",
                               .unit = "processes",
                               .range = fmt::format("1 to {}, or {}", kMostServers, kColocated),
                               .is_text = true},

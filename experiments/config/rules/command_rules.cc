@@ -34,7 +34,7 @@ Status validate_simulated(const ResolvedRun& config) {
 
 Status validate_command(const ResolvedRun& config) {
   if (!runs_command(config)) return {};
-  if (shards_state(config)) {
+  if (shards_state(config) || is_hybrid(config)) {
     return refusal(config, name_of(config.mode), "is for Syncopate's own worker; use allreduce, or ps");
   }
   if (is_colocated(config)) {

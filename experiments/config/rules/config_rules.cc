@@ -102,6 +102,24 @@ Status validate_shares(const ResolvedRun& config) {
   return {};
 }
 
+// Servers for tables, and a collective for the rest.
+Status validate_hybrid(const ResolvedRun& config) {
+  if (!is_hybrid(config) || runs_command(config)) return {};
+  if (!has_tables(config)) {
+    return Status::invalid_argument(
+        fmt::format("--mode={}: its servers keep row-sparse tables, and {} has none; use --mode=allreduce, or "
+                    "--model=ncf or wide-deep with --embeddings=sparse",
+                    name_of(config.mode), config.model));
+  }
+  if (config.launcher == LauncherKind::kMpirun || config.collective == CollectiveKind::kMpi) {
+    return Status::invalid_argument(fmt::format(
+        "--mode={}: has servers beside the workers that sum, and Open MPI sums over all that mpirun starts; "
+        "use --launcher=local, and a collective of our own, as in --collective=ring",
+        name_of(config.mode)));
+  }
+  return {};
+}
+
 // Each repetition has the next seed.
 Status validate_seeds(const ResolvedRun& config) {
   constexpr std::uint64_t kLargest = INT64_MAX;
@@ -122,6 +140,7 @@ Status validate_job(const ResolvedRun& config) {
     return Status::invalid_argument(fmt::format(
         "--launcher={}: --mode=local has no processes to spread; leave --launcher out", name_of(config.launcher)));
   }
+  SYNCOPATE_RETURN_IF_ERROR(validate_hybrid(config));
   if (sums_among_workers(config) && config.collective == CollectiveKind::kMpi &&
       config.launcher != LauncherKind::kMpirun) {
     return Status::invalid_argument(
@@ -445,7 +464,7 @@ Status validate_ftrl(const ResolvedRun& config) {
 Status validate_layerwise(const ResolvedRun& config) {
   if (!goes_by_layer(traits_of(config.optimizer))) return {};
   const std::string option = fmt::format("--optimizer={}", name_of(config.optimizer));
-  if (has_servers(config) && config.sharding != ps::ShardingPolicy::kWhole &&
+  if (has_servers_alone(config) && config.sharding != ps::ShardingPolicy::kWhole &&
       config.sharding != ps::ShardingPolicy::kTensor) {
     return Status::invalid_argument(fmt::format(
         "--sharding={}: must be whole or tensor with {}, which needs whole tensors", name_of(config.sharding), option));

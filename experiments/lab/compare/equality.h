@@ -60,7 +60,7 @@ struct EqualityOutcome {
 // their weights. If they are unequal it repeats this with two other seeds: rounding can grow with one seed, but a fault
 // shows with each. A model with batch norm is compared without local, whose moments are those of all workers' batches
 // together; so is a run whose workers have parts by label, which local does not have.
-// Where the state is sharded, that is one of them if a row of the comparison has its mode.
+// Modes with a sharded state, or with both servers and sums, are among them if a row of the comparison has them.
 EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& modes_of_rows,
                                const std::string& folder, const Resolver& resolver, const JobRunner& runner);
 

@@ -26,7 +26,7 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
   }
   if (!has_servers(config)) return;
   const ps::Consistency consistency = consistency_of(config);
-  pace.optimizer_is_local = consistency.pushes_weights();
+  pace.optimizer_is_local = consistency.pushes_weights() || is_hybrid(config);
   pace.meets_every = consistency.period();
   pace.waits_in_forward = config.overlap_forward && may_overlap_forward(config);
   if (consistency.updates_together()) {
@@ -80,6 +80,7 @@ void set_schedule(const ResolvedRun& config, RunPace& pace) {
 // What of the bytes of processes that share a host crosses its link. Servers have equal parts of the model; a ring goes
 // from host to host once.
 std::optional<RunPace::HostLink> host_link_of(const ResolvedRun& config, const std::vector<HostProcesses>& hosts) {
+  if (is_hybrid(config)) return std::nullopt;
   if (sums_among_workers(config)) {
     if (schedule_kind_of(config) != allreduce::ScheduleKind::kRing || config.gossip != Gossip::kOff)
       return std::nullopt;

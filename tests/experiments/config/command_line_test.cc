@@ -59,7 +59,8 @@ TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
   EXPECT_EQ(refusal({"--workers=1025"}), "--workers=1025: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=1025"}),
             "--servers=1025: parameter servers must be 1 to 1024, or colocated");
-  EXPECT_EQ(refusal({"--mode=pss"}), "--mode=pss: mode must be local, allreduce, sharded or ps; did you mean ps?");
+  EXPECT_EQ(refusal({"--mode=pss"}),
+            "--mode=pss: mode must be local, allreduce, sharded, ps or hybrid; did you mean ps?");
   EXPECT_EQ(refusal({"--timeout=nan"}),
             "--timeout=nan: timeout must be 1 to 3600 (seconds, or with us, ms, s, min, h or d)");
   EXPECT_EQ(refusal({"--mode=ps", "--consistency=bounded:-1"}),
@@ -121,7 +122,8 @@ TEST(CommandLine, SuggestsTheNearestNameForAnUnknownOne) {
   EXPECT_EQ(refusal({"--num-workers=2"}), "--num-workers: no such flag; did you mean --workers?");
   EXPECT_EQ(refusal({"--batch=3"}), "--batch: no such flag; did you mean --batch-size?");
   EXPECT_EQ(refusal({"-v"}), "-v: no such flag; --help lists all");
-  EXPECT_EQ(refusal({"--mode=PS"}), "--mode=PS: mode must be local, allreduce, sharded or ps; did you mean ps?");
+  EXPECT_EQ(refusal({"--mode=PS"}),
+            "--mode=PS: mode must be local, allreduce, sharded, ps or hybrid; did you mean ps?");
   EXPECT_EQ(refusal({"--learning_rate", "0.1"}), "--learning_rate: no such flag; did you mean --learning-rate?");
   EXPECT_EQ(refusal({"--gpus=2"}),
             "--gpus: an option of submit: put that command first; a run has none of that name, and trains on GPUs "
@@ -157,7 +159,7 @@ TEST(CommandLine, DividesLabelsAmongWorkersWhereThereAreBoth) {
   EXPECT_EQ(refusal({"--mode=ps", "--shard=label"}),
             "--shard=label: shard must be random or labels; did you mean labels?");
   EXPECT_THAT(refusal({"--shard=labels"}),
-              StartsWith("--shard=labels: has an effect only with --mode=allreduce, --mode=sharded or"));
+              StartsWith("--shard=labels: has an effect only with --mode=allreduce, --mode=sharded, --mode=ps or"));
   EXPECT_THAT(refusal({"--mode=ps", "--model=gpt", "--dataset=grammar", "--shard=labels"}),
               HasSubstr("--dataset=digits, mnist, fashion-mnist, cifar10, patterns or your own"));
   // Nobody trains another's part, so that there is no queue to share, and every quota is a whole part.
@@ -166,7 +168,8 @@ TEST(CommandLine, DividesLabelsAmongWorkersWhereThereAreBoth) {
 }
 
 TEST(CommandLine, RefusesCombinationsThatCannotWork) {
-  EXPECT_EQ(refusal({"--servers=2"}), "--servers=2: has an effect only with --mode=ps; leave it out or add that");
+  EXPECT_EQ(refusal({"--servers=2"}),
+            "--servers=2: has an effect only with --mode=ps or --mode=hybrid; leave it out or add that");
   EXPECT_THAT(refusal({"--mode=allreduce", "--consistency=sync"}), HasSubstr("only with --mode=ps"));
   EXPECT_EQ(refusal({"--mode=ps", "--sharding=tensor"}),
             "--sharding=tensor: has an effect only with --mode=ps and several shards (--servers, "
@@ -182,7 +185,8 @@ TEST(CommandLine, RefusesCombinationsThatCannotWork) {
   EXPECT_THAT(refusal({"--mode=ps", "--collective=ring"}), HasSubstr("only with --mode=allreduce"));
   EXPECT_THAT(refusal({"--mode=ps", "--overlap=off"}), HasSubstr("only with --mode=allreduce"));
   EXPECT_EQ(refusal({"--mode=allreduce", "--overlap=no"}), "--overlap=no: overlap must be on or off");
-  EXPECT_THAT(refusal({"--transport=tcp"}), HasSubstr("only with --mode=ps, or a --collective of our own"));
+  EXPECT_THAT(refusal({"--transport=tcp"}),
+              HasSubstr("only with --mode=ps or --mode=hybrid, or a --collective of our own"));
   EXPECT_THAT(refusal({"--mode=ps", "--connections=2"}), HasSubstr("only with --transport=ipc or --transport=tcp"));
   EXPECT_THAT(refusal({"--mode=ps", "--transport=sockets", "--connections=2"}),
               HasSubstr("only with --transport=ipc or --transport=tcp"));
@@ -282,7 +286,8 @@ TEST(Hosts, AreRefusedWhereTheyCannotWork) {
     EXPECT_EQ(refusal({"--mode=ps", "--hosts=a:2", wire}),
               std::string(wire) + ": connects processes of one host, and --hosts=a:2 names others; use tcp or sockets");
   }
-  EXPECT_THAT(refusal({"--hosts=a"}), HasSubstr("only with --mode=allreduce, --mode=sharded or --mode=ps"));
+  EXPECT_THAT(refusal({"--hosts=a"}),
+              HasSubstr("only with --mode=allreduce, --mode=sharded, --mode=ps or --mode=hybrid"));
   EXPECT_THAT(refusal({"--mode=ps", "--remote-shell=rsh"}), HasSubstr("only with --hosts that names another host"));
   EXPECT_THAT(refusal({"--mode=ps", "--hosts=localhost:2", "--listen-address=10.0.0.1"}),
               HasSubstr("only with --hosts that names another host"));
@@ -550,7 +555,8 @@ TEST(CommandLine, ShapesTheLinksOfOneHost) {
   EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("shape = \"100mbit+5ms\""));
   EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->shape, line->config.shape);
   EXPECT_EQ(refusal({"--mode=ps", "--shape=fast"}), std::string("--shape=fast: link must be ") + LinkShape::forms());
-  EXPECT_THAT(refusal({"--shape=1gbit"}), HasSubstr("only with --mode=allreduce, --mode=sharded or --mode=ps"));
+  EXPECT_THAT(refusal({"--shape=1gbit"}),
+              HasSubstr("only with --mode=allreduce, --mode=sharded, --mode=ps or --mode=hybrid"));
   EXPECT_THAT(refusal({"--mode=ps", "--shape=1gbit", "--hosts=a:1,b:1"}),
               StartsWith("--shape=1gbit: emulates a network on one host, and --hosts=a:1,b:1 names others"));
   EXPECT_EQ(refusal({"--mode=ps", "--shape=1gbit", "--hosts=localhost:2"}), "accepted");

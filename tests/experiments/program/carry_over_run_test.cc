@@ -79,6 +79,20 @@ TEST(CarriedOver, FromColocatedServersToThemselvesAndOthersIsBitEqualToGoingOnWh
   EXPECT_EQ(go_on(colocated + kSixty, served.checkpoint).weights, whole.program.weights());
 }
 
+TEST(CarriedOver, ToAndFromServersOfTablesAloneIsBitEqualToGoingOnWhole) {
+  const Flags tables = kTwoOf32 + Flags{"--model=ncf:8",        "--dataset=zipf-ratings", "--table-rows=500",
+                                        "--train-samples=2000", "--test-samples=200",     "--optimizer=adam"};
+  const Flags summing = tables + Flags{"--mode=allreduce"}, hybrid = tables + Flags{"--mode=hybrid", "--servers=2"},
+              serving = tables + Flags{"--mode=ps", "--consistency=sync"};
+  const Whole of_sums(summing), of_both(hybrid);
+  EXPECT_EQ(of_both.program.weights(), of_sums.program.weights());
+  for (const auto& [flags, whole] : {std::pair(hybrid, &of_sums), {summing, &of_both}, {serving, &of_both}}) {
+    const Carried there = go_on(flags + kSixty, whole->checkpoint);
+    EXPECT_EQ(there.step, 40) << flags.back();
+    EXPECT_EQ(there.weights, of_sums.program.weights()) << flags.back();
+  }
+}
+
 TEST(CarriedOver, FromLocalToAllreduceOfTheSameBatchLearnsTheSame) {
   const Whole whole(kCarried + Flags{"--mode=local", "--batch-size=64"});
   const Carried there = go_on(kSumming + kSixty, whole.checkpoint);

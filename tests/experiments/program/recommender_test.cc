@@ -190,13 +190,17 @@ TEST(SynchronousModes, ComeToTheSameWeightsOfTables) {
   const Flags job{"--dataset=zipf-clicks", "--model=wide-deep:3", "--table-rows=2000", "--train-samples=4096",
                   "--test-samples=200",    "--batch-size=16",     "--steps=30",        "--workers=3"};
   Program allreduce(job + Flags{"--mode=allreduce"}),
-      servers(job + Flags{"--mode=ps", "--consistency=sync", "--servers=2"});
+      servers(job + Flags{"--mode=ps", "--consistency=sync", "--servers=2"}),
+      hybrid(job + Flags{"--mode=hybrid", "--servers=2", "--shards-per-server=2"});
   ASSERT_EQ(allreduce.wait().exit_code, 0) << allreduce.errors();
-  ASSERT_EQ(servers.wait().exit_code, 0) << servers.errors();
-  const Weights one = weights_of(allreduce), other = weights_of(servers);
-  EXPECT_EQ(one.dense, other.dense);
+  const Weights one = weights_of(allreduce);
   ASSERT_FALSE(one.rows.at("category").empty());
-  EXPECT_EQ(one.rows, other.rows);
+  for (Program* const program : {&servers, &hybrid}) {
+    ASSERT_EQ(program->wait().exit_code, 0) << program->errors();
+    const Weights other = weights_of(*program);
+    EXPECT_EQ(one.dense, other.dense);
+    EXPECT_EQ(one.rows, other.rows);
+  }
 }
 
 }  // namespace

@@ -213,6 +213,17 @@ TEST(Resume, OfServersWithTablesEqualsAnUnbrokenRun) {
       30, 20);
 }
 
+// The chief has the dense weights, and servers, of which there may then be others, have the rows.
+TEST(Resume, OfServersOfTablesBesideAnAllreduceEqualsAnUnbrokenRun) {
+  const Flags flags{"--model=ncf",          "--dataset=zipf-ratings", "--table-rows=2000", "--batch-size=32",
+                    "--train-samples=4000", "--test-samples=200",     "--mode=hybrid"};
+  expect_equal_to_unbroken(flags + Flags{"--servers=2"}, 30, 20);
+  Program whole(flags + Flags{"--servers=3", "--steps=60", "--checkpoint-every=40"});
+  ASSERT_EQ(whole.wait().exit_code, 0) << whole.errors();
+  EXPECT_EQ(resumed(flags + Flags{"--servers=1", "--steps=60"}, checkpoints_of(whole) + "/" + checkpoint_name(40)),
+            whole.weights());
+}
+
 TEST(Resume, WithAnotherNumberOfServersEqualsAnUnbrokenRun) {
   const Flags sync = kSmall + Flags{"--mode=ps", "--workers=2", "--consistency=sync", "--steps=120"};
   Program broken(sync + Flags{"--servers=2", "--checkpoint-every=20", "--straggler=all:+3"});

@@ -69,6 +69,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TablesOfARecommender",
              {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--model=ncf", "--dataset=zipf-ratings",
               "--table-rows=500"}},
+        Case{"TablesOfARecommenderBesideARing",
+             {"--mode=hybrid", "--collective=ring", "--workers=3", "--servers=2", "--model=ncf",
+              "--dataset=zipf-ratings", "--table-rows=500"}},
         Case{"Gossip", {"--mode=allreduce", "--collective=ring", "--workers=4", "--gossip"}}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 

@@ -74,6 +74,8 @@ INSTANTIATE_TEST_SUITE_P(By, TerminationOfWorkersInStep,
                                          Flags{"--mode=sharded", "--workers=2", "--stage=3"},
                                          Flags{"--mode=ps", "--workers=2", "--servers=2", "--consistency=sync"},
                                          Flags{"--mode=ps", "--workers=2", "--servers=colocated", "--consistency=sync"},
+                                         Flags{"--mode=hybrid", "--workers=2", "--servers=2", "--model=ncf:8",
+                                               "--dataset=zipf-ratings", "--table-rows=500"},
                                          Flags{"--mode=ps", "--workers=2", "--consistency=local-sgd:8"}),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(By, TerminationOfWorkersAtTheirOwnPace,

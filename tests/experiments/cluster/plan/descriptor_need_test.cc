@@ -68,6 +68,18 @@ TEST(DescriptorNeed, CountsWhatIsOnItsWayOverSharedMemoryUnlessRootSendsIt) {
   EXPECT_EQ(descriptors_on_their_way(config), 0);
 }
 
+TEST(DescriptorNeed, CountsBothGroupsOfAWorkerThatAlsoSumsWithOthers) {
+  RunRequest request;
+  request.mode = Mode::kHybrid;
+  request.model = "ncf";
+  request.dataset = "zipf-ratings";
+  request.workers = 8;
+  request.servers = 2;
+  const ResolvedRun hybrid = resolved(request);
+  EXPECT_EQ(descriptors_on_their_way(hybrid), 10 * 9 / 2 + 7 * 8 * 7 / 2);
+  EXPECT_EQ(descriptors_of_process(hybrid) - descriptors_of_process(ps(8, 2)), 7 * (6 + 2));
+}
+
 TEST(DescriptorNeed, CountsTheMemoryThatRanksOfTheLargestHostShowEachOtherOnTwoLevels) {
   RunRequest request;
   request.mode = Mode::kAllreduce;

@@ -47,6 +47,34 @@ TEST(TableRules, RefuseAveragingOfWeightsWithTables) {
   }
 }
 
+TEST(TableRules, RefuseServersOfTablesWhereThereAreNone) {
+  for (const std::vector<const char*>& model :
+       {std::vector{"--model=mlp"}, {"--model=ncf", "--dataset=ratings", "--embeddings=dense"}}) {
+    std::vector<const char*> flags = model;
+    flags.push_back("--mode=hybrid");
+    EXPECT_THAT(refusal(flags), AllOf(HasSubstr("--mode=hybrid: its servers keep row-sparse tables, and "),
+                                      HasSubstr("use --mode=allreduce, or --model=ncf or wide-deep")));
+  }
+}
+
+TEST(TableRules, RefuseWhatServersOfTablesBesideSumsCannotDo) {
+  const auto refused = [](const std::string& flag) {
+    return refusal({"--mode=hybrid", "--model=ncf", "--dataset=zipf-ratings", flag.c_str()});
+  };
+  EXPECT_EQ(refused("--servers=2"), "accepted");
+  EXPECT_EQ(refused("--collective=ring"), "accepted");
+  for (const char* flag : {"--consistency=sync", "--consistency=async", "--sharding=tensor", "--replicas=1",
+                           "--respawn=1", "--elastic", "--compress=int8", "--aggregation=host", "--overlap-forward",
+                           "--sync-every=4", "--gossip", "--stage=2", "--sparse-exchange=rows"}) {
+    EXPECT_THAT(refused(flag), AllOf(testing::StartsWith(flag), HasSubstr("has an effect only with "))) << flag;
+  }
+  for (const char* flag : {"--launcher=mpirun", "--collective=mpi"}) {
+    EXPECT_THAT(refused(flag), HasSubstr("--mode=hybrid: has servers beside the workers that sum")) << flag;
+  }
+  EXPECT_THAT(refused("--on-nan=skip"), HasSubstr("--on-nan=skip: rows of tables"));
+  EXPECT_THAT(refused("--optimizer=lamb"), HasSubstr("--optimizer=lamb: needs the norm of a whole table"));
+}
+
 TEST(TableRules, AcceptTheOtherModes) {
   for (const char* consistency : {"--consistency=sync", "--consistency=bounded:2", "--consistency=async"}) {
     EXPECT_EQ(refusal({"--model=ncf", "--dataset=zipf-ratings", "--mode=ps", consistency}), "accepted");

@@ -114,7 +114,8 @@ class EqualityCheck : public testing::Test {
       outputs_.push_back(config.output);
       JobResult result;
       if (failures_.contains(config.output)) return failures_[config.output];
-      result.weights = initial_weights(config, {})->values;
+      result.rows = rows_;
+      result.weights = initial_weights(config, rows_)->values;
       const double gap = gaps_[config.output];
       for (float& weight : result.weights) weight += static_cast<float>(movement_ * (1 + gap));
       return result;
@@ -130,6 +131,7 @@ class EqualityCheck : public testing::Test {
 
   RunRequest base_ = job();
   std::vector<Mode> modes_ = {Mode::kAllreduce};  // of the comparison's rows
+  TableKeys rows_;                                // that were touched, of a model with tables
   double movement_ = 1;
   std::map<std::string, double> gaps_;  // by folder, of the movement
   std::map<std::string, JobResult> failures_;
@@ -151,6 +153,16 @@ TEST_F(EqualityCheck, TakesAShardedStateWhereARowHasOne) {
   modes_.push_back(Mode::kSharded);
   EXPECT_THAT(check().line,
               testing::StartsWith("equality: local, allreduce, sharded and ps:sync follow the same curve"));
+}
+
+TEST_F(EqualityCheck, TakesServersOfTablesWhereARowHasThem) {
+  base_.model = "ncf:4";
+  base_.dataset = "zipf-ratings";
+  base_.table_rows = 100;
+  rows_ = {{3}, {1, 4}};
+  modes_.push_back(Mode::kHybrid);
+  check();
+  EXPECT_THAT(outputs_, ElementsAre("there/local", "there/allreduce", "there/ps-sync", "there/hybrid"));
 }
 
 TEST_F(EqualityCheck, NamesTheModeAndTheTensorThatAreOffWithEachSeed) {
