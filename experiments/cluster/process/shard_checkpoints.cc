@@ -48,10 +48,9 @@ Result<TrainingState> ShardCheckpoints::read(const std::string& folder, std::siz
   const auto is_mine = [shards, shard](std::size_t table, RowKey key) {
     return ps::shard_of_row(table, key, shards) == shard;
   };
-  const ParamLayout served = is_hybrid(config) ? layout_.only_tables() : layout_;
   TrainingState state;
   SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(
-      forms_, {.ranges = ps::shard_map(served, shards, sharding_of(config)).chunks[shard], .row = is_mine}, state));
+      forms_, {.ranges = ps::shard_map(layout_, shards, sharding_of(config)).chunks[shard], .row = is_mine}, state));
   return state;
 }
 

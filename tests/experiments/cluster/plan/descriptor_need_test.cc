@@ -75,6 +75,7 @@ TEST(DescriptorNeed, CountsBothGroupsOfAWorkerThatAlsoSumsWithOthers) {
   request.dataset = "zipf-ratings";
   request.workers = 8;
   request.servers = 2;
+  request.replicas = 1;  // of another row of a comparison: it has none
   const ResolvedRun hybrid = resolved(request);
   EXPECT_EQ(descriptors_on_their_way(hybrid), 10 * 9 / 2 + 7 * 8 * 7 / 2);
   EXPECT_EQ(descriptors_of_process(hybrid) - descriptors_of_process(ps(8, 2)), 7 * (6 + 2));
