@@ -1,5 +1,5 @@
 // SplitStrategy: a step in two exchanges: one strategy has the dense tensors of a layout, another its row-sparse tables
-// (Kim et al. 2019, "Parallax: sparsity-aware data parallel training of deep neural networks", section 3.1: dense
+// (Kim et al. 2019, "Parallax: sparsity-aware data parallel training of deep neural networks", section 3: dense
 // gradients are summed among the workers, and sparse ones go to servers).
 //
 //   arena   [ rooms of the tables ][ dense tensors ]     the dense strategy's, which sends from it in place

@@ -53,6 +53,16 @@ TEST(RecoveryOf, NothingIsSurvivedUnderMpirun) {
   }
 }
 
+// Neither the sums go on without a worker, nor do rows without their server.
+TEST(RecoveryOf, NothingIsSurvivedWithServersBesideSums) {
+  ResolvedRun config = config_of(Mode::kHybrid);
+  config.checkpoint_every = CheckpointInterval{.steps = 10};
+  config.respawn_seconds = 1;
+  config.replicas = 1;
+  EXPECT_FALSE(recovery_of(config).survives_workers);
+  EXPECT_FALSE(recovery_of(config).regroups());
+}
+
 TEST(RecoveryOf, SaysWhenWhatIsLostIsStartedAgain) {
   ResolvedRun config = config_of(Mode::kPs);
   EXPECT_EQ(recovery_of(config).respawn_after, std::nullopt);
