@@ -69,7 +69,7 @@ class ParamLayout {
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
   // The row-sparse tensors, which come first.
   std::span<const TensorSpec> tables() const { return std::span(tensors_).first(tables_); }
-  // The part of the arena after the tables' ranges: all of it if there were no tables.
+  // The part of the arena behind the tables' ranges: all of it in a layout that was made without tables.
   Range dense() const { return {dense_begin_, size_}; }
 
   // The tables alone, and the rest alone, at the places that they have here. In front of the rest there is then a part

@@ -197,7 +197,7 @@ Status Worker::restore(const std::string& folder) {
   carried_.emplace();
   CheckpointSelection selection{.worker = context_.rank,
                                 .alone = has_servers_alone(config_) || averages_weights(config_)};
-  if (has_servers(config_)) selection.row = [](std::size_t, RowKey) { return false; };
+  if (has_servers(config_)) selection.row = [](std::size_t, RowKey) { return false; };  // they read their own
   SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(*forms_, selection, *carried_));
   const std::string name = state_part::local_state_of(context_.rank);
   const std::span<float> local_state = model_->local_state();

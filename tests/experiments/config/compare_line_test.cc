@@ -27,7 +27,8 @@ std::vector<double> rates_of(const std::vector<const char*>& flags) {
 
 TEST(CompareLine, SaysWhereAModeIsAddedThatAnOptionNeeds) {
   EXPECT_EQ(refusal({"compare", "--servers=2", "--modes=allreduce"}),
-            "--servers=2: has an effect only with --mode=ps; leave it out or add that, as a mode of --modes");
+            "--servers=2: has an effect only with --mode=ps or --mode=hybrid; leave it out or add that, as a mode of "
+            "--modes");
 }
 
 TEST(CompareLine, GivesEachRowTheRateOfItsUpdate) {

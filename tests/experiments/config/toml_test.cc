@@ -130,7 +130,7 @@ TEST(ConfigFile, RecordsWhatWasResolvedAndOnlyWhatHasAnEffect) {
 
 TEST(ConfigFile, IsCheckedLikeTheCommandLine) {
   EXPECT_EQ(from_toml_text("servers = 2").status().message(),
-            "--servers=2: has an effect only with --mode=ps; leave it out or add that");
+            "--servers=2: has an effect only with --mode=ps or --mode=hybrid; leave it out or add that");
   EXPECT_EQ(from_toml_text("seed = 1\nseed = 1").status().message(), "seed: given twice; once is enough");
   EXPECT_EQ(from_toml_text("output = 'x'").status().message(),
             "output: may not stand in a config file; give --output on the command line");

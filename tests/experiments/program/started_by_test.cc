@@ -196,7 +196,8 @@ TEST(StartedBy, EachTaskOfTfConfigSaysWhyItEnds) {
   StartedTasks others({"--mode=ps", "--servers=1"}, variables);
   EXPECT_THAT(others.exit_codes(), testing::Each(2));
   for (std::size_t rank = 0; rank < variables.size(); ++rank) {
-    EXPECT_EQ(allreduce[rank].errors(), "run_experiment: --mode=allreduce: TF_CONFIG has 2 ps; use --mode=ps\n");
+    EXPECT_EQ(allreduce[rank].errors(),
+              "run_experiment: --mode=allreduce: TF_CONFIG has 2 ps; use --mode=ps or --mode=hybrid\n");
     EXPECT_EQ(others[rank].errors(),
               "run_experiment: --servers=1: TF_CONFIG has 2 ps; use --servers=2, or leave it out\n");
   }
