@@ -36,6 +36,8 @@ class SplitStrategy final : public SyncStrategy, public Resumable {
   // Sums the figures of both. Of `communication`, which may pass at the same time, it gives the longer one.
   Result<SyncStats> finish_step() override;
   Status weights_needed(Range range) override;
+  Status weights_needed_again(Range range) override { return dense_->weights_needed_again(range); }
+  Status gather_weights(bool wanted) override { return dense_->gather_weights(wanted); }
   Status leave() override;
   Status save(TrainingState& state) const override;
 

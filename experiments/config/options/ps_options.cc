@@ -46,16 +46,17 @@ OptionSpec consistency() {
 
 OptionSpec servers() {
   constexpr const char* kColocated = "colocated";
-  OptionSpec option = number({.group = "Parameter servers",
-                              .name = "servers",
-                              .placeholder = "K",
-                              .sentence = "Processes that hold the weights, a part each (under --mode=hybrid the rows of "
-                                          "tables); colocated: threads of each worker's process hold a part, and "
-                                          "workers reach their own in memory.",
-                              .unit = "processes",
-                              .range = fmt::format("1 to {}, or {}", kMostServers, kColocated),
-                              .is_text = true},
-                             &C::servers, "parameter servers", 1, kMostServers);
+  OptionSpec option =
+      number({.group = "Parameter servers",
+              .name = "servers",
+              .placeholder = "K",
+              .sentence = "Processes that hold the weights, a part each (under --mode=hybrid the rows of "
+                          "tables); colocated: threads of each worker's process hold a part, and "
+                          "workers reach their own in memory.",
+              .unit = "processes",
+              .range = fmt::format("1 to {}, or {}", kMostServers, kColocated),
+              .is_text = true},
+             &C::servers, "parameter servers", 1, kMostServers);
   option.set = [set = option.set](RunRequest& request, const std::string& value) -> Status {
     request.colocated = value == kColocated;
     return request.colocated ? Status() : set(request, value);
