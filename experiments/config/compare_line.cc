@@ -309,10 +309,12 @@ Result<CommandLine> compare_line(const GivenOptions& asked, const CompareWords& 
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Variation> variations, variations_of(words, given));
   const std::string_view usual = runs_command(config) ? kUsualModesOfCommand : kUsualModes;
   const std::string modes = words.modes.value_or(std::string(usual));
-  if (variations.empty()) {
+  const bool is_every = modes == kEveryMode;
+  if (variations.empty() && !is_every) {
     SYNCOPATE_ASSIGN_OR_RETURN(line.runs, comparison_runs(config, modes));
   } else {
-    SYNCOPATE_ASSIGN_OR_RETURN(VariedRuns varied, varied_runs(config, modes, variations));
+    SYNCOPATE_ASSIGN_OR_RETURN(VariedRuns varied,
+                               varied_runs(config, is_every ? std::string(kAllModes) : modes, variations));
     line.runs = std::move(varied.runs);
     line.left_out = std::move(varied.left_out);
   }

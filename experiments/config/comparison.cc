@@ -40,7 +40,7 @@ Status wrong_mode(const std::string& label) {
     if (!mode.has_servers_alone()) labels += fmt::format("{}, ", mode.name);
     if (!mode.sums_among_workers) continue;
     labels += fmt::format("{0}: and a collective, as in {0}:ring, ", mode.name);
-    if (mode.shards_state()) labels += fmt::format("{0}:1, {0}:2, ", mode.name);
+    if (mode.shards_state()) labels += fmt::format("{0}:1, {0}:2, {0}:3, ", mode.name);
     if (!mode.replicates_state) continue;
     labels += fmt::format(
         "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, ", mode.name);
@@ -48,9 +48,9 @@ Status wrong_mode(const std::string& label) {
   const bool is_bare = std::ranges::find(kModeTraits, label, &ModeTraits::name) != kModeTraits.end();
   const std::string nearest =
       is_bare ? fmt::format("{}:{}", label, RunRequest().consistency.to_string()) : nearest_name(label, known_labels());
-  return Status::invalid_argument(fmt::format("--modes: '{}' must be {}or like: and a preset, as in like:horovod{}",
-                                              label, labels,
-                                              nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
+  return Status::invalid_argument(
+      fmt::format("--modes: '{}' must be all by itself, {}or like: and a preset, as in like:horovod{}", label, labels,
+                  nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
 // Returns the config with one worker that trains the batches of all.

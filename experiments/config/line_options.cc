@@ -79,7 +79,8 @@ std::vector<OptionSpec> options_of_commands() {
        .placeholder = "LIST",
        .sentence = "What to compare; local gets the batch of all workers together. In place of --mode, --consistency, "
                    "--collective, --sync-every, --gossip and --stage.",
-       .range = "local, allreduce, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip:k, "
+       .range = "all (each kind that the job can run), local, allreduce, allreduce:mpi, allreduce:sync-every:k, "
+                "allreduce:gossip:k, "
                 "allreduce:gossip-async:k, sharded:1, sharded:2, sharded:3, hybrid, " +
                 ps_modes() + ", like:PRESET (--help=like)",
        .usual = std::string(kUsualModes)},

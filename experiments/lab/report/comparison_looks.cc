@@ -28,8 +28,9 @@ Looks::Looks(const ComparisonReport& report) {
     rows_.push_back({colour, rows_of[modes[rows_.size()]]++});
   }
   const bool several = std::ranges::any_of(rows_of, [](const auto& mode) { return mode.second > 1; });
+  std::map<int, int> rows_of_colour;
   for (Look& look : rows_) {
-    if (!several) look.marker = look.colour;
+    if (!several) look.marker = look.colour + rows_of_colour[look.colour]++;
   }
 }
 

@@ -36,11 +36,15 @@ std::map<std::string, int> mode_colours(const std::vector<std::string>& modes) {
       if (mode.starts_with(usual)) give(mode, colour);
     }
   }
-  int next = 0;
+  int next = 0, shared = 0;
   for (const std::string& mode : modes) {
     if (colours.contains(mode)) continue;
     while (next < kModeColours && taken.contains(next)) ++next;
-    give(mode, next);
+    if (next < kModeColours) {
+      give(mode, next);
+    } else {
+      colours[mode] = shared++ % kModeColours;
+    }
   }
   return colours;
 }

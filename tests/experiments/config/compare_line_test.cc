@@ -1,9 +1,13 @@
 #include "experiments/config/compare_line.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiments/config/comparison.h"
+#include "experiments/config/modes.h"
 #include "experiments/config/toml.h"
+#include "ps/policy/consistency.h"
 #include "tests/experiments/config/typed_line.h"
 #include "tests/support/resolved.h"
 
@@ -11,8 +15,10 @@ namespace syncopate::experiments {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* kModes = "--modes=local,allreduce,ps:sync,ps:async,ps:softsync:2";
@@ -29,6 +35,31 @@ TEST(CompareLine, SaysWhereAModeIsAddedThatAnOptionNeeds) {
   EXPECT_EQ(refusal({"compare", "--servers=2", "--modes=allreduce"}),
             "--servers=2: has an effect only with --mode=ps or --mode=hybrid; leave it out or add that, as a mode of "
             "--modes");
+}
+
+std::vector<std::string> labels_of(const CommandLine& line) {
+  std::vector<std::string> labels;
+  for (const ComparedRun& run : line.runs) labels.push_back(run.label);
+  return labels;
+}
+
+TEST(CompareLine, TakesEveryModeThatTheJobCanRun) {
+  const Result<CommandLine> dense = parse({"compare", "--modes=all", "--workers=2"});
+  ASSERT_TRUE(dense.ok()) << dense.status().message();
+  EXPECT_THAT(labels_of(*dense), AllOf(Contains("local"), Contains("sharded:3"), Contains("ps:easgd:8")));
+  EXPECT_THAT(dense->left_out, ElementsAre(StartsWith("hybrid: left out: --mode=hybrid: its servers keep row-sparse")));
+  const Result<CommandLine> sparse = parse({"compare", "--modes=all", "--model=ncf", "--dataset=zipf-ratings"});
+  ASSERT_TRUE(sparse.ok()) << sparse.status().message();
+  EXPECT_THAT(labels_of(*sparse), AllOf(Contains("hybrid"), Not(Contains("sharded:1"))));
+  EXPECT_THAT(sparse->left_out, Contains(StartsWith("sharded:1: left out: ")));
+}
+
+TEST(CompareLine, KnowsARowOfEachModeAndOfEachConsistency) {
+  const std::string all = fmt::format(",{}", kAllModes);
+  for (const ModeTraits& mode : kModeTraits) EXPECT_THAT(all, HasSubstr(fmt::format(",{}", mode.name)));
+  for (const std::string& kind : ps::consistency_names([](const ps::ConsistencyTraits&) { return true; })) {
+    EXPECT_THAT(all, HasSubstr(",ps:" + kind));
+  }
 }
 
 TEST(CompareLine, GivesEachRowTheRateOfItsUpdate) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -178,6 +179,15 @@ TEST(ModeColours, GiveOthersWhatIsLeft) {
   EXPECT_NE(colours.at("ps:bounded:2"), colours.at("ps:bounded:4"));
   EXPECT_EQ(colours.at("ps:sync"), mode_colours({"ps:sync"}).at("ps:sync"));
   EXPECT_EQ(colours.size(), 4);
+}
+
+TEST(ModeColours, BeginAgainWhereThereAreNotEnough) {
+  std::vector<std::string> modes{"local", "allreduce", "ps:sync"};
+  for (int i = 0; i < 17; ++i) modes.push_back("other " + std::to_string(i));
+  std::map<int, int> rows;
+  for (const int colour : row_colours(modes)) ++rows[colour];
+  EXPECT_EQ(rows.size(), 8);
+  for (const auto& [colour, count] : rows) EXPECT_LE(count, 4) << colour;
 }
 
 }  // namespace
