@@ -23,15 +23,13 @@ Looks::Looks(const ComparisonReport& report) {
   std::map<std::string, int> rows_of;
   std::vector<std::string> modes;
   for (const ComparedRow& row : report.rows) modes.push_back(row.mode);
-  colours_ = mode_colours(modes);
+  std::map<int, int> modes_of_colour;
+  for (const auto& [mode, colour] : mode_colours(modes)) modes_[mode] = {colour, colour + modes_of_colour[colour]++};
   for (const int colour : row_colours(modes)) {
     rows_.push_back({colour, rows_of[modes[rows_.size()]]++});
   }
   const bool several = std::ranges::any_of(rows_of, [](const auto& mode) { return mode.second > 1; });
-  std::map<int, int> rows_of_colour;
-  for (Look& look : rows_) {
-    if (!several) look.marker = look.colour + rows_of_colour[look.colour]++;
-  }
+  for (std::size_t row = 0; row < rows_.size() && !several; ++row) rows_[row].marker = modes_.at(modes[row]).marker;
 }
 
 ChartPoint point_at(double x, const RowValue& value, const std::string& label) {

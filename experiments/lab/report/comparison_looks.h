@@ -41,10 +41,10 @@ class Looks {
   explicit Looks(const ComparisonReport& report);
 
   Look of_row(std::size_t row) const { return rows_[row]; }
-  Look of_mode(const std::string& mode) const { return {colours_.at(mode), colours_.at(mode)}; }
+  Look of_mode(const std::string& mode) const { return modes_.at(mode); }
 
  private:
-  std::map<std::string, int> colours_;
+  std::map<std::string, Look> modes_;
   std::vector<Look> rows_;
 };
 
