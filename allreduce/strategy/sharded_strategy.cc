@@ -91,10 +91,10 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   std::int64_t first_step() const override { return steps_done_; }
 
   void begin_step(const StepContext& step) override {
-    step_ = step;
-    is_whole_ = false;
     if (shards(ShardingStage::kWeights)) keep_own_weights();
     asked_ = 0;
+    step_ = step;
+    is_whole_ = false;
     before_ = collective_.counters();
     submitted_ = 0;
     stats_ = {};
