@@ -9,9 +9,11 @@
 #include "experiments/config/resolved_run.h"
 #include "experiments/config/rules/aggregation_rules.h"
 #include "experiments/config/rules/command_rules.h"
+#include "experiments/config/rules/compression_rules.h"
 #include "experiments/config/rules/data_rules.h"
 #include "experiments/config/rules/fault_rules.h"
 #include "experiments/config/rules/health_rules.h"
+#include "experiments/config/rules/mode_rules.h"
 #include "experiments/config/rules/rate_rule.h"
 #include "experiments/config/rules/survival_rules.h"
 #include "experiments/config/rules/table_rules.h"
@@ -49,77 +51,6 @@ Status validate_checkpoints(const ResolvedRun& config) {
   return {};
 }
 
-// Its pairs send messages over one of our own transports.
-Status validate_asynchronous_gossip(const ResolvedRun& config) {
-  if (!gossips_asynchronously(config)) return {};
-  if (config.collective == CollectiveKind::kMpi) {
-    return Status::invalid_argument(
-        "--collective=mpi: --gossip=async sends weights from one worker to another while both compute, over wires of "
-        "ours; use --collective=ring");
-  }
-  if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
-    return Status::invalid_argument(
-        "--collective=direct: --gossip=async sends messages, which direct does not in shared memory, where ranks read "
-        "each other's buffers together; use --collective=ring, or direct with --transport=sockets");
-  }
-  return {};
-}
-
-// Workers that have a share of the state each.
-Status validate_shares(const ResolvedRun& config) {
-  if (!shards_state(config)) return {};
-  const CollectiveKind kind = config.collective;
-  if (kind != CollectiveKind::kDirect && kind != CollectiveKind::kRing && kind != CollectiveKind::kMpi) {
-    return Status::invalid_argument(fmt::format(
-        "--collective={}: cannot stop where each worker has the sums of its share alone; under --mode={} use "
-        "direct, ring or mpi",
-        name_of(kind), name_of(config.mode)));
-  }
-  if (goes_by_layer(traits_of(config.optimizer))) {
-    return Status::invalid_argument(fmt::format(
-        "--optimizer={}: needs the norms of whole tensors, of which a worker has a share under --mode={}; use "
-        "another, or --mode=allreduce",
-        name_of(config.optimizer), name_of(config.mode)));
-  }
-  if (!config.bucket_bytes) {
-    return Status::invalid_argument(
-        fmt::format("--bucket-bytes=auto: shares are cut before the first step under --mode={}; give a size, as in "
-                    "--bucket-bytes=1048576",
-                    name_of(config.mode)));
-  }
-  if (!shards_weights(config)) return {};
-  if (config.device == DeviceKind::kCuda) {
-    return Status::invalid_argument(
-        "--device=cuda: a GPU has all weights in its memory, and gathers none under --stage=3; use --stage=2, or "
-        "--device=cpu");
-  }
-  if (config.evaluate_every && config.evaluate_every->seconds > 0) {
-    return Status::invalid_argument(fmt::format(
-        "--evaluate-every={}: all workers gather the weights for it, after the same step, under --stage=3; give steps "
-        "or epochs, as in --evaluate-every=100",
-        config.evaluate_every->to_string()));
-  }
-  return {};
-}
-
-// Servers for tables, and a collective for the rest.
-Status validate_hybrid(const ResolvedRun& config) {
-  if (!is_hybrid(config) || runs_command(config)) return {};
-  if (!has_tables(config)) {
-    return Status::invalid_argument(
-        fmt::format("--mode={}: its servers keep row-sparse tables, and {} has none; use --mode=allreduce, or "
-                    "--model=ncf or wide-deep with --embeddings=sparse",
-                    name_of(config.mode), config.model));
-  }
-  if (config.launcher == LauncherKind::kMpirun || config.collective == CollectiveKind::kMpi) {
-    return Status::invalid_argument(fmt::format(
-        "--mode={}: has servers beside the workers that sum, and Open MPI sums over all that mpirun starts; "
-        "use --launcher=local, and a collective of our own, as in --collective=ring",
-        name_of(config.mode)));
-  }
-  return {};
-}
-
 // Each repetition has the next seed.
 Status validate_seeds(const ResolvedRun& config) {
   constexpr std::uint64_t kLargest = INT64_MAX;
@@ -140,7 +71,7 @@ Status validate_job(const ResolvedRun& config) {
     return Status::invalid_argument(fmt::format(
         "--launcher={}: --mode=local has no processes to spread; leave --launcher out", name_of(config.launcher)));
   }
-  SYNCOPATE_RETURN_IF_ERROR(validate_hybrid(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_mode(config));
   if (sums_among_workers(config) && config.collective == CollectiveKind::kMpi &&
       config.launcher != LauncherKind::kMpirun) {
     return Status::invalid_argument(
@@ -152,13 +83,11 @@ Status validate_job(const ResolvedRun& config) {
                     "host's memory, by --collective=ring or mpi",
                     name_of(config.collective)));
   }
-  SYNCOPATE_RETURN_IF_ERROR(validate_shares(config));
   if (config.precision == worker::Precision::kFp16 && !may_capture_steps(config)) {
     return Status::invalid_argument(
         "--precision=fp16: a step whose gradients overflow is skipped by all ranks together, which --mode=local and "
         "--mode=allreduce with --collective=nccl do; use one of them, or --precision=bf16");
   }
-  SYNCOPATE_RETURN_IF_ERROR(validate_asynchronous_gossip(config));
   if (sums_among_workers(config) && is_nccl(config.collective) && !config.bucket_bytes) {
     return Status::invalid_argument(
         "--bucket-bytes=auto: searches among buckets that the host sends, not for NCCL's; give a size, as in "
@@ -313,13 +242,6 @@ Status validate_shape(const ResolvedRun& config) {
   return {};
 }
 
-Status validate_servers(const ResolvedRun& config) {
-  if (!is_colocated(config) || config.launcher != LauncherKind::kMpirun) return {};
-  return Status::invalid_argument(
-      "--servers=colocated: a process of mpirun is a worker or a server; use --launcher=local, or give the number of "
-      "servers");
-}
-
 Status validate_consistency(const ResolvedRun& config) {
   if (!has_servers(config)) return {};
   const ps::Consistency& consistency = config.consistency;
@@ -330,78 +252,6 @@ Status validate_consistency(const ResolvedRun& config) {
                     config.backup_workers, workers, workers == 1 ? "" : "s"));
   }
   return consistency.check_workers(workers).in("--consistency=" + consistency.to_string());
-}
-
-Status validate_compression(const ResolvedRun& config) {
-  const ps::Compression compression = compression_of(config);
-  if (compression.codec.kind == CodecKind::kPowerSgd) {
-    return Status::invalid_argument(
-        fmt::format("--compress={}: works by sums over all workers, which parameter servers have no rounds for; "
-                    "use --mode=allreduce, or another codec",
-                    to_string(config.compress)));
-  }
-  if (compression.of_answers() && staleness_of(config).compensation.enabled()) {
-    return Status::invalid_argument(
-        fmt::format("--delay-compensation={}: needs to know the weights that a worker has, of which it is sent "
-                    "compressed differences; add --compress-answers=off",
-                    config.delay_compensation.to_string()));
-  }
-  return {};
-}
-
-// In 1-bit Adam, workers go on from the momentum that all share.
-Status validate_one_bit_adam(const ResolvedRun& config) {
-  if (!is_one_bit_adam(config)) return {};
-  const std::string option = fmt::format("--adam-freeze-variance={}", *config.adam_freeze_variance);
-  const std::string codec = fmt::format("--compress={}", to_string(config.compress));
-  if (has_servers(config)) {
-    return Status::invalid_argument(
-        fmt::format("{}: with {} workers send momentum, which goes on from that of all (1-bit Adam); parameter servers "
-                    "answer with weights, which do not tell it; use --mode=allreduce, or leave one of the two out",
-                    option, codec));
-  }
-  if (has_tables(config)) {
-    return Status::invalid_argument(
-        fmt::format("{}: with {} a row of a table that is first touched later would have no variance (1-bit Adam); use "
-                    "--embeddings=dense, or leave one of the two out",
-                    option, codec));
-  }
-  if (config.steps && *config.adam_freeze_variance >= *config.steps) {
-    return Status::invalid_argument(
-        fmt::format("{}: must be fewer than --steps={}, or {} never begins (1-bit Adam); a sixth of all steps is usual",
-                    option, *config.steps, codec));
-  }
-  return {};
-}
-
-// What is sent is a part of the velocities, which do not include what the update adds to a gradient.
-Status validate_momentum_of_compression(const ResolvedRun& config) {
-  if (codec_of(config).kind == CodecKind::kTopK && !config.steps && config.compress_warmup >= config.epochs) {
-    return Status::invalid_argument(
-        fmt::format("--compress-warmup={}: must be fewer than the {} epochs, or {} is never come to",
-                    config.compress_warmup, config.epochs, to_string(config.compress)));
-  }
-  if (!corrects_momentum(config)) return {};
-  const std::string option = fmt::format("--compress-momentum={}", name_of(config.compress_momentum));
-  if (config.weight_decay > 0) {
-    return Status::invalid_argument(
-        fmt::format("{}: the velocity is the workers' own, and --weight-decay={} would be left out of it; "
-                    "leave one of them out",
-                    option, config.weight_decay));
-  }
-  if (has_servers(config) && config.momentum_correction) {
-    return Status::invalid_argument(
-        fmt::format("{}: servers then have no momentum that --momentum-correction could correct; leave one "
-                    "of them out",
-                    option));
-  }
-  if (has_tables(config)) {
-    return Status::invalid_argument(
-        fmt::format("{}: rows of tables go uncompressed, and would have no momentum; use "
-                    "--embeddings=dense",
-                    option));
-  }
-  return {};
 }
 
 Status validate_batches(const ResolvedRun& config) {
@@ -500,13 +350,10 @@ Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_cluster(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
-  SYNCOPATE_RETURN_IF_ERROR(validate_servers(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_aggregation(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_health(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_compression(config));
-  SYNCOPATE_RETURN_IF_ERROR(validate_momentum_of_compression(config));
-  SYNCOPATE_RETURN_IF_ERROR(validate_one_bit_adam(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_batches(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_data_order(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_tables(config));

@@ -1,0 +1,100 @@
+#include "experiments/config/rules/mode_rules.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "experiments/config/resolved_run.h"
+#include "experiments/config/rules/table_rules.h"
+
+namespace syncopate::experiments {
+namespace {
+
+// Its pairs send messages over one of our own transports.
+Status check_asynchronous_gossip(const ResolvedRun& config) {
+  if (!gossips_asynchronously(config)) return {};
+  if (config.collective == CollectiveKind::kMpi) {
+    return Status::invalid_argument(
+        "--collective=mpi: --gossip=async sends weights from one worker to another while both compute, over wires of "
+        "ours; use --collective=ring");
+  }
+  if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
+    return Status::invalid_argument(
+        "--collective=direct: --gossip=async sends messages, which direct does not in shared memory, where ranks read "
+        "each other's buffers together; use --collective=ring, or direct with --transport=sockets");
+  }
+  return {};
+}
+
+// Workers that have a share of the state each.
+Status check_shares(const ResolvedRun& config) {
+  if (!shards_state(config)) return {};
+  const CollectiveKind kind = config.collective;
+  if (kind != CollectiveKind::kDirect && kind != CollectiveKind::kRing && kind != CollectiveKind::kMpi) {
+    return Status::invalid_argument(fmt::format(
+        "--collective={}: cannot stop where each worker has the sums of its share alone; under --mode={} use "
+        "direct, ring or mpi",
+        name_of(kind), name_of(config.mode)));
+  }
+  if (goes_by_layer(traits_of(config.optimizer))) {
+    return Status::invalid_argument(fmt::format(
+        "--optimizer={}: needs the norms of whole tensors, of which a worker has a share under --mode={}; use "
+        "another, or --mode=allreduce",
+        name_of(config.optimizer), name_of(config.mode)));
+  }
+  if (!config.bucket_bytes) {
+    return Status::invalid_argument(
+        fmt::format("--bucket-bytes=auto: shares are cut before the first step under --mode={}; give a size, as in "
+                    "--bucket-bytes=1048576",
+                    name_of(config.mode)));
+  }
+  if (!shards_weights(config)) return {};
+  if (config.device == DeviceKind::kCuda) {
+    return Status::invalid_argument(
+        "--device=cuda: a GPU has all weights in its memory, and gathers none under --stage=3; use --stage=2, or "
+        "--device=cpu");
+  }
+  if (config.evaluate_every && config.evaluate_every->seconds > 0) {
+    return Status::invalid_argument(fmt::format(
+        "--evaluate-every={}: all workers gather the weights for it, after the same step, under --stage=3; give steps "
+        "or epochs, as in --evaluate-every=100",
+        config.evaluate_every->to_string()));
+  }
+  return {};
+}
+
+// Servers for tables, and a collective for the rest.
+Status check_hybrid(const ResolvedRun& config) {
+  if (!is_hybrid(config) || runs_command(config)) return {};
+  if (!has_tables(config)) {
+    return Status::invalid_argument(
+        fmt::format("--mode={}: its servers keep row-sparse tables, and {} has none; use --mode=allreduce, or "
+                    "--model=ncf or wide-deep with --embeddings=sparse",
+                    name_of(config.mode), config.model));
+  }
+  if (config.launcher == LauncherKind::kMpirun || config.collective == CollectiveKind::kMpi) {
+    return Status::invalid_argument(fmt::format(
+        "--mode={}: has servers beside the workers that sum, and Open MPI sums over all that mpirun starts; "
+        "use --launcher=local, and a collective of our own, as in --collective=ring",
+        name_of(config.mode)));
+  }
+  return {};
+}
+
+Status check_colocated(const ResolvedRun& config) {
+  if (!is_colocated(config) || config.launcher != LauncherKind::kMpirun) return {};
+  return Status::invalid_argument(
+      "--servers=colocated: a process of mpirun is a worker or a server; use --launcher=local, or give the number of "
+      "servers");
+}
+
+}  // namespace
+
+Status validate_mode(const ResolvedRun& config) {
+  SYNCOPATE_RETURN_IF_ERROR(check_shares(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_hybrid(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_colocated(config));
+  return check_asynchronous_gossip(config);
+}
+
+}  // namespace syncopate::experiments
