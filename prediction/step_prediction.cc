@@ -47,8 +47,7 @@ StepPrediction by_buckets(const TimedModel& model, double compute, const Network
   return prediction;
 }
 
-// A ring whose workers have a share of the weights each. Layers are gathered ahead until they have as many buckets.
-constexpr double kBucketsAhead = 4;
+// A ring whose workers have a share of the weights each.
 StepPrediction by_gathers(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
   struct Layer {
     double bytes = 0;
@@ -84,7 +83,7 @@ StepPrediction by_gathers(const TimedModel& model, double compute, const Network
     gather(asks[k]);
     std::size_t end = k + 1;
     double ahead = 0;
-    for (; plan.overlap && end < asks.size() && ahead < std::max(1.0, kBucketsAhead * plan.bucket_bytes); ++end) {
+    for (; plan.overlap && end < asks.size() && ahead < std::max(1.0, plan.ahead_bytes); ++end) {
       gather(asks[end]);
       if (asks[end] != asks[k]) ahead += layers[asks[end]].bytes;
     }

@@ -49,7 +49,8 @@ struct ExchangePlan {
   bool colocated = false;   // servers: on the workers' hosts, one each on the first; else on hosts of their own
   bool aggregated = false;  // synchronous servers: one worker of each host pushes the sum of all of its host
   ServerProtocol protocol = ServerProtocol::kAnswerPushes;
-  int stage = 0;  // ring: of what workers have a share each (ZeRO's stages 1 to 3); 0: of nothing
+  int stage = 0;           // ring: of what workers have a share each (ZeRO's stages 1 to 3); 0: of nothing
+  double ahead_bytes = 0;  // stage 3: layers are gathered ahead until they have as many; at least the next one
 };
 
 struct StepPrediction {

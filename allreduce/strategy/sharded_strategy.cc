@@ -22,9 +22,6 @@ constexpr std::size_t kBucketsUnderWay = 2;
 
 bool overlap(Range first, Range second) { return first.begin < second.end && second.begin < first.end; }
 
-// Under ShardingStage::kWeights: layers are gathered ahead until they have as many buckets.
-constexpr std::size_t kBucketsAhead = 4;
-
 // A bucket of the arena, and what this worker has of it.
 struct Bucket {
   Range range;

@@ -32,6 +32,9 @@ enum class ShardingStage {
   kWeights = 3,
 };
 
+// Under kWeights layers are gathered ahead until they have the bytes of so many buckets.
+inline constexpr std::size_t kBucketsAhead = 4;
+
 struct ShardedOptions {
   OptimizerConfig optimizer;  // of a rule that updates each element by itself (is_layerwise)
   ShardingStage stage = ShardingStage::kOptimizer;

@@ -26,7 +26,7 @@ struct CommandLine {
   RunRequest config;
   std::vector<ComparedRun> runs;      // compare: one for each row, with the learning rate that it trains with
   std::vector<std::string> varied;    // compare: the options of --vary
-  std::vector<std::string> left_out;  // compare: a line for each combination of --vary that cannot run
+  std::vector<std::string> left_out;  // compare: a line for each mode of all, or combination of --vary, that cannot run
   RateRule rate_rule = RateRule::kPerSample;
   std::int64_t reference_samples = 0;            // compare: reference_samples(config)
   std::optional<RateGrid> tune_rate;             // compare

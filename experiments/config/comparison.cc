@@ -34,6 +34,9 @@ std::vector<std::string> known_labels() {
 }
 
 Status wrong_mode(const std::string& label) {
+  if (label == kEveryMode) {
+    return Status::invalid_argument("--modes: all names every mode; give it by itself, as in --modes=all");
+  }
   std::string labels;
   for (const ModeTraits& mode : kModeTraits) {
     if (mode.has_servers_alone()) labels += fmt::format("{0}: and a consistency, as in {0}:bounded:4, ", mode.name);
@@ -49,7 +52,7 @@ Status wrong_mode(const std::string& label) {
   const std::string nearest =
       is_bare ? fmt::format("{}:{}", label, RunRequest().consistency.to_string()) : nearest_name(label, known_labels());
   return Status::invalid_argument(
-      fmt::format("--modes: '{}' must be all by itself, {}or like: and a preset, as in like:horovod{}", label, labels,
+      fmt::format("--modes: '{}' must be all, {}or like: and a preset, as in like:horovod{}", label, labels,
                   nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 

@@ -39,11 +39,10 @@ struct ComparedRun {
   double base_rate = 0;  // learning rate for updates of the comparison's reference; 0 before apply_rate_rule
 };
 
-// Returns one run for each entry of `modes`, with `base` for everything else. Entries are separated by commas: local,
-// allreduce, allreduce:ring, allreduce:mpi, allreduce:sync-every:k, allreduce:gossip or allreduce:gossip:k,
-// allreduce:gossip-async(:k), ps:sync, ps:bounded:k, ps:async, like:PRESET. `local` trains one worker with the batch of
-// all workers together, so that its curve is that of the synchronous modes. Stragglers, faults and a shaped link do not
-// apply to it. allreduce:mpi is launched by mpirun.
+// Returns one run for each entry of `modes`, with `base` for everything else. Entries are separated by commas: a mode,
+// or a mode and a way of it, as in allreduce:ring, sharded:3 and ps:bounded:4, or like:PRESET. `local` trains one
+// worker with the batch of all workers together, so that its curve is that of the synchronous modes. Stragglers, faults
+// and a shaped link do not apply to it. allreduce:mpi is launched by mpirun.
 Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const std::string& modes);
 
 // Fails with invalid argument for an entry of `modes` that is none of these, whatever the rest of a run is.

@@ -171,8 +171,9 @@ bool ProcessRoster::other_replica_is_empty(std::size_t process) const {
 std::string ProcessRoster::describe(std::size_t process, TimePoint now) const {
   const Entry& self = entries_[process];
   std::string name = plan_.processes[process].name();
-  if (const auto whole = plan_.processes[process].within)
+  if (const auto whole = plan_.processes[process].within) {
     name += " in the process of " + plan_.processes[*whole].name();
+  }
   for (const std::size_t member : members_within(plan_, process)) {
     name += fmt::format(", with {} in its process", plan_.processes[member].name());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "allreduce/strategy/sharded_strategy.h"
 #include "experiments/cluster/process/data_of.h"
 #include "experiments/config/profile_choice.h"
 #include "prediction/asynchronous_prediction.h"
@@ -82,6 +83,7 @@ bool set_allreduce(const ResolvedRun& config, FormOfRun& form) {
   if (kind == allreduce::ScheduleKind::kHierarchical && form.network.workers_per_host < 2) return false;
   const std::optional<Exchange> exchange = kind ? exchange_of(*kind) : std::nullopt;
   if (shards_state(config)) form.plan.stage = static_cast<int>(config.stage);
+  form.plan.ahead_bytes = allreduce::kBucketsAhead * form.plan.bucket_bytes;
   if (exchange) form.plan.exchange = *exchange;
   return exchange.has_value();
 }

@@ -52,6 +52,7 @@ TEST(CompareLine, TakesEveryModeThatTheJobCanRun) {
   ASSERT_TRUE(sparse.ok()) << sparse.status().message();
   EXPECT_THAT(labels_of(*sparse), AllOf(Contains("hybrid"), Not(Contains("sharded:1"))));
   EXPECT_THAT(sparse->left_out, Contains(StartsWith("sharded:1: left out: ")));
+  EXPECT_THAT(refusal({"compare", "--modes=all,ps:sync"}), HasSubstr("give it by itself"));
 }
 
 TEST(CompareLine, KnowsARowOfEachModeAndOfEachConsistency) {

@@ -120,7 +120,7 @@ TEST(Variation, RefusesWhatItCannotVary) {
   EXPECT_THAT(varied("ps:sync", {"servers=0,1"}).status().message(),
               AllOf(HasSubstr("--servers=0"), HasSubstr("1 to 1024")));
   EXPECT_THAT(varied("ps:sync,ps:snyc", {"servers=1,2"}).status().message(),
-              StartsWith("--modes: 'ps:snyc' must be all by itself, local, "));
+              StartsWith("--modes: 'ps:snyc' must be all, local, "));
   EXPECT_THAT(varied("ps:sync,ps:sync", {"servers=1,2"}).status().message(), HasSubstr("names ps:sync twice"));
 }
 
