@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <regex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -81,20 +82,25 @@ TEST(Sharded, SendsWhatItsFormulaSays) {
   }
 }
 
-// What is gathered and summed beside computing, and what is waited for, in virtual time.
+// What is gathered and summed beside computing, and what is waited for, in virtual time. The second model's layers are
+// small, and several are gathered ahead.
 TEST(Sharded, TakesAsLongAsItsClosedForm) {
-  for (const char* stage : {"--stage=2", "--stage=3"}) {
-    for (const char* overlap : {"--overlap=on", "--overlap=off"}) {
-      Program program({"--mode=sharded", stage, overlap, "--cluster=simulated", "--workers=4", "--collective=ring",
-                       "--compute=50ms", "--shape=10gbit+20us", "--model=mlp:784-1024-1024-1024-10", "--batch-size=1",
-                       "--steps=12", "--train-samples=2000", "--test-samples=100", "--evaluate-every=100epochs"});
+  const std::tuple<const char*, const char*, double> models[] = {
+      {"--model=mlp:784-1024-1024-1024-10", "--compute=50ms", 50e3},
+      {"--model=mlp:784-512-512-512-512-512-512-10", "--compute=6ms", 6e3}};
+  for (const auto& [model, compute, step_us] : models) {
+    for (const Flags& way : {Flags{"--stage=2", "--overlap=on"}, Flags{"--stage=2", "--overlap=off"},
+                             Flags{"--stage=3", "--overlap=on"}, Flags{"--stage=3", "--overlap=off"}}) {
+      Program program(way + Flags{"--mode=sharded", "--cluster=simulated", "--workers=4", "--collective=ring", compute,
+                                  model, "--shape=10gbit+20us", "--batch-size=1", "--steps=12", "--train-samples=2000",
+                                  "--test-samples=100", "--evaluate-every=100epochs"});
       ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
       const std::string text = run_program({"why", program.output().string()}).out;
       std::smatch share;
       ASSERT_TRUE(std::regex_search(text, share, std::regex("measured is ([0-9]+) % of it"))) << text;
-      EXPECT_NEAR(std::stod(share[1]), 100, 2) << stage << " " << overlap;
+      EXPECT_NEAR(std::stod(share[1]), 100, 2) << model << " " << way[0] << " " << way[1];
       for (const std::string& forward : program.column("steps.csv", "forward_us")) {
-        EXPECT_NEAR(std::stod(forward), 50e3 / 3, 50) << "without its waits";
+        EXPECT_NEAR(std::stod(forward), step_us / 3, 50) << "without its waits";
       }
     }
   }
