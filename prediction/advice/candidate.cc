@@ -8,10 +8,20 @@
 
 namespace syncopate::prediction {
 
+const char* name_of(Family family) {
+  if (family == Family::kAllreduce) return "allreduce";
+  return family == Family::kSharded ? "sharded" : "servers";
+}
+
+Family Way::family() const {
+  if (plan.exchange == Exchange::kServers) return Family::kServers;
+  return plan.stage > 0 ? Family::kSharded : Family::kAllreduce;
+}
+
 bool Way::is_of_kind(const Way& other) const {
   return plan.exchange == other.plan.exchange && plan.colocated == other.plan.colocated &&
          plan.sharding == other.plan.sharding && plan.aggregated == other.plan.aggregated &&
-         asynchronous == other.asynchronous;
+         plan.stage == other.plan.stage && asynchronous == other.asynchronous;
 }
 
 std::vector<Way> ways_in(const SearchSpace& space, const Network& network) {
@@ -23,6 +33,11 @@ std::vector<Way> ways_in(const SearchSpace& space, const Network& network) {
   for (const Exchange exchange : exchanges) {
     for (const double bucket : space.bucket_bytes) {
       ways.push_back({.plan = {.exchange = exchange, .bucket_bytes = bucket}});
+    }
+  }
+  for (int stage = 1; space.sharded && stage <= 3; ++stage) {
+    for (const double bucket : space.bucket_bytes) {
+      ways.push_back({.plan = {.bucket_bytes = bucket, .stage = stage, .ahead_bytes = space.buckets_ahead * bucket}});
     }
   }
   const auto add = [&](int servers, bool colocated) {
@@ -52,8 +67,8 @@ Result<StepPrediction> predict_way(const AdvisedJob& job, const Network& network
 
 double least_step(const AdvisedJob& job, const Network& network, const Way& way) {
   const double bytes = job.profile.bytes(), hosts = network.hosts();
-  const double busiest = way.plan.exchange == Exchange::kServers ? busiest_link_bytes(job.profile, network, way.plan)
-                                                                 : 2 * (hosts - 1) / hosts * bytes;
+  const double busiest = way.family() == Family::kServers ? busiest_link_bytes(job.profile, network, way.plan)
+                                                          : 2 * (hosts - 1) / hosts * bytes;
   return std::max(job.compute, busiest / network.bytes_per_second);
 }
 

@@ -21,6 +21,11 @@ struct AdvisedJob {
   std::optional<double> memory_bytes;  // of a host with workers; none: no limit
 };
 
+// Modes whose synchronous ways are held against each other.
+enum class Family { kAllreduce, kSharded, kServers };
+inline constexpr Family kFamilies[] = {Family::kAllreduce, Family::kSharded, Family::kServers};
+const char* name_of(Family family);  // "allreduce", "sharded" or "servers"
+
 // What is searched, each with each that it goes with. Lists must not be empty.
 struct SearchSpace {
   std::vector<int> servers;  // of both kinds; on workers' hosts there is one on each, too
@@ -28,6 +33,8 @@ struct SearchSpace {
   std::vector<double> bucket_bytes;
   bool asynchronous = true;  // whether asynchronous workers are searched beside synchronous ones
   bool colocated = true;     // whether servers on workers' hosts are searched beside separate ones
+  bool sharded = true;       // whether rings are searched whose workers have a share of the state each
+  double buckets_ahead = 0;  // of these at stage 3: ExchangePlan::ahead_bytes, in buckets
 };
 
 // A way to run: an exchange, and with servers whether workers wait for each other.
@@ -35,13 +42,15 @@ struct Way {
   ExchangePlan plan;
   bool asynchronous = false;
 
+  Family family() const;
   // Ways of one kind differ in the number of servers or in the size of buckets alone.
   bool is_of_kind(const Way& other) const;
 };
 
 // Returns all ways of the space: ring, tree and halving-doubling with each bucket, and hierarchical ones where hosts
-// have several workers; servers on hosts of their own and on those of workers, each synchronous and asynchronous, and
-// with hosts of several workers aggregated. More servers on workers' hosts than there are hosts are left out.
+// have several workers; rings of each stage with each bucket; servers on hosts of their own and on those of workers,
+// each synchronous and asynchronous, and with hosts of several workers aggregated. More servers on workers' hosts than
+// there are hosts are left out.
 std::vector<Way> ways_in(const SearchSpace& space, const Network& network);
 
 // Fails as predict_step() does.

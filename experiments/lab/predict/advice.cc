@@ -6,13 +6,15 @@
 #include <cmath>
 
 #include "common/text/format.h"
+#include "common/text/list_text.h"
 #include "experiments/lab/predict/percent.h"
 #include "experiments/lab/predict/plan_name.h"
 
 namespace syncopate::experiments {
 namespace {
 
-using prediction::Exchange;
+using prediction::Family;
+using prediction::kFamilies;
 
 // What the sentences about one size need.
 struct Advised {
@@ -34,17 +36,18 @@ bool is_ahead(const SimulatedWay& best, const SimulatedWay& other) {
   return other.score > best.score * (1 + kLeastLead);
 }
 
-// The best synchronous way, and the best one of the other mode; null if there is none.
-struct Leaders {
-  const SimulatedWay* best = nullptr;
-  const SimulatedWay* other = nullptr;
-};
+// The best synchronous way of each family that has one, the best first.
+std::vector<const SimulatedWay*> leaders_of(const SimulatedSearch& search) {
+  std::vector<const SimulatedWay*> leaders;
+  for (const Family family : kFamilies) {
+    if (const SimulatedWay* const one = search.synchronous(family)) leaders.push_back(one);
+  }
+  std::ranges::stable_sort(leaders, {}, &SimulatedWay::score);
+  return leaders;
+}
 
-Leaders leaders_of(const SimulatedSearch& search) {
-  const SimulatedWay* const allreduce = search.synchronous(false);
-  const SimulatedWay* const servers = search.synchronous(true);
-  const bool servers_lead = servers != nullptr && (allreduce == nullptr || servers->score < allreduce->score);
-  return servers_lead ? Leaders{servers, allreduce} : Leaders{allreduce, servers};
+bool is_among(const std::vector<const SimulatedWay*>& leaders, const SimulatedWay& one) {
+  return std::ranges::find(leaders, &one) != leaders.end();
 }
 
 // Returns " with 8 hosts more", where servers have hosts of their own.
@@ -61,29 +64,31 @@ const SimulatedWay* best_on_own_hosts(const SimulatedSearch& search, const Simul
   return own == search.ways.end() ? nullptr : &*own;
 }
 
-// `other` was named before.
-std::string own_hosts_sentence(const Advised& advised, const SimulatedWay& best, const SimulatedWay* other) {
-  const SimulatedWay* const own = best_on_own_hosts(advised.search, best);
+// The leaders were named before.
+std::string own_hosts_sentence(const Advised& advised, const std::vector<const SimulatedWay*>& leaders) {
+  const SimulatedWay* const own = best_on_own_hosts(advised.search, *leaders.front());
   if (own == nullptr) return "";
-  const std::string figure = own == other ? "" : ", " + advised.figure(*own);
+  const std::string figure = is_among(leaders, *own) ? "" : ", " + advised.figure(*own);
   return fmt::format(" Without hosts more, on the workers' {}, the best is {}{}.", advised.network.hosts(),
                      advised.name(*own), figure);
 }
 
-std::string best_sentence(const Advised& advised, const SimulatedWay& best, const SimulatedWay* other) {
+std::string best_sentence(const Advised& advised, const std::vector<const SimulatedWay*>& leaders) {
+  const SimulatedWay& best = *leaders.front();
   std::string text = fmt::format("{} among {}: {}, {}{}.", advised.is_cheapest() ? "Cheapest" : "Fastest",
                                  advised.search.left > 0 ? "the synchronous ways that ran" : "synchronous ways",
                                  advised.name(best), advised.figure(best), with_more_hosts(best));
-  if (other != nullptr) {
-    const char* mode = other->has_servers() ? "servers" : "allreduce";
-    text += fmt::format(" The best of {}: {}, {}, ", mode, advised.name(*other), advised.figure(*other));
+  for (const SimulatedWay* other : leaders) {
+    if (other == &best) continue;
+    text += fmt::format(" The best of {}: {}, {}, ", name_of(other->family()), advised.name(*other),
+                        advised.figure(*other));
     text += is_ahead(best, *other) ? percent(other->score / best.score - 1) + " more."
                                    : fmt::format("a difference below {}, which is none.", percent(kLeastLead));
   }
-  text += own_hosts_sentence(advised, best, other);
+  text += own_hosts_sentence(advised, leaders);
   std::vector<std::string> alike;
   for (const SimulatedWay& one : advised.search.ways) {
-    if (!one.is_synchronous() || &one == &best || &one == other || is_ahead(best, one)) continue;
+    if (!one.is_synchronous() || is_among(leaders, one) || is_ahead(best, one)) continue;
     alike.push_back(advised.name(one));
   }
   if (!alike.empty()) text += fmt::format(" Alike: {}.", fmt::join(alike, "; "));
@@ -130,6 +135,22 @@ std::string memory_sentence(const Advised& advised, const prediction::SearchResu
   return fmt::format("Left out for the {}: {}.", limit, fmt::join(names, "; "));
 }
 
+// Which families have no way that fits.
+void add_too_large(const prediction::SearchResult& found, std::vector<std::string>& sentences) {
+  const auto is_of = [](Family family) {
+    return [family](const auto& one) { return !one.way.asynchronous && one.way.family() == family; };
+  };
+  if (std::ranges::all_of(found.best, [](const auto& one) { return one.way.asynchronous; })) {
+    sentences.emplace_back("No synchronous way fits into memory.");
+    return;
+  }
+  for (const Family family : kFamilies) {
+    if (std::ranges::none_of(found.best, is_of(family)) && std::ranges::any_of(found.too_large, is_of(family))) {
+      sentences.push_back(fmt::format("Nothing of {} fits into memory.", name_of(family)));
+    }
+  }
+}
+
 // Which ways there is no figure of.
 void add_not_simulated(const Advised& advised, std::vector<std::string>& sentences) {
   const SimulatedSearch& search = advised.search;
@@ -156,20 +177,10 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
                                 const SimulatedSearch& search) {
   if (workers == 1) return {"One worker has nobody to agree with: there is nothing to choose."};
   const Advised advised{request, request.job.network(workers), search};
-  const auto [best, other] = leaders_of(search);
-  const auto is_found = [&](bool of_servers) {
-    return std::ranges::any_of(found.best, [&](const prediction::Candidate& candidate) {
-      return !candidate.way.asynchronous && (candidate.way.plan.exchange == Exchange::kServers) == of_servers;
-    });
-  };
+  const std::vector<const SimulatedWay*> leaders = leaders_of(search);
   std::vector<std::string> sentences;
-  if (best != nullptr) sentences.push_back(best_sentence(advised, *best, other));
-  if (!is_found(false) && !is_found(true)) {
-    sentences.emplace_back("No synchronous way fits into memory.");
-  } else {
-    if (!is_found(false)) sentences.emplace_back("Nothing of allreduce fits into memory.");
-    if (!is_found(true)) sentences.emplace_back("Nothing of servers fits into memory.");
-  }
+  if (!leaders.empty()) sentences.push_back(best_sentence(advised, leaders));
+  add_too_large(found, sentences);
   if (const SimulatedWay* asynchronous = search.asynchronous()) {
     sentences.push_back(asynchronous_sentence(advised, *asynchronous));
   }
@@ -182,14 +193,24 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
 }
 
 std::string lead_in(int workers, const SimulatedSearch& search) {
-  const auto [best, other] = leaders_of(search);
-  if (best == nullptr) return fmt::format("{}: none fits", workers);
-  const char* mode = best->has_servers() ? "servers" : "allreduce";
-  if (other == nullptr) return fmt::format("{}: {} alone", workers, mode);
-  if (!is_ahead(*best, *other)) return fmt::format("{}: neither", workers);
-  const SimulatedWay* const own = best_on_own_hosts(search, *best);
-  return fmt::format("{}: {} by {}{}{}", workers, mode, percent(other->score / best->score - 1), with_more_hosts(*best),
-                     own == nullptr ? "" : fmt::format(" (without: {})", own->has_servers() ? "servers" : "allreduce"));
+  const std::vector<const SimulatedWay*> leaders = leaders_of(search);
+  if (leaders.empty()) return fmt::format("{}: none fits", workers);
+  const SimulatedWay& best = *leaders.front();
+  std::vector<std::string> ahead;
+  const SimulatedWay* next = nullptr;  // the best of those behind
+  for (const SimulatedWay* one : leaders) {
+    if (!is_ahead(best, *one)) {
+      ahead.emplace_back(name_of(one->family()));
+    } else if (next == nullptr) {
+      next = one;
+    }
+  }
+  if (leaders.size() == 1) return fmt::format("{}: {} alone", workers, ahead.front());
+  if (next == nullptr) return fmt::format("{}: none", workers);
+  const SimulatedWay* const own = best_on_own_hosts(search, best);
+  return fmt::format("{}: {} by {}{}{}", workers, list_text(ahead, "and"), percent(next->score / best.score - 1),
+                     with_more_hosts(best),
+                     own == nullptr ? "" : fmt::format(" (without: {})", name_of(own->family())));
 }
 
 std::string how_sure(const ScaledJob& job) {

@@ -10,6 +10,8 @@
 namespace syncopate::experiments {
 namespace {
 
+using prediction::Family;
+
 // The best of some ways at each size.
 struct Line {
   const char* name;
@@ -18,11 +20,19 @@ struct Line {
 };
 
 constexpr Line kLines[] = {
-    {"allreduce", [](const SimulatedWay& one) { return one.is_synchronous() && !one.has_servers(); }, 0},
+    {"allreduce", [](const SimulatedWay& one) { return one.is_synchronous() && one.family() == Family::kAllreduce; },
+     0},
+    {"sharded", [](const SimulatedWay& one) { return one.is_synchronous() && one.family() == Family::kSharded; }, 4},
     {"servers on hosts of their own",
-     [](const SimulatedWay& one) { return one.is_synchronous() && one.has_servers() && !one.way.plan.colocated; }, 2},
+     [](const SimulatedWay& one) {
+       return one.is_synchronous() && one.family() == Family::kServers && !one.way.plan.colocated;
+     },
+     2},
     {"servers on workers' hosts",
-     [](const SimulatedWay& one) { return one.is_synchronous() && one.has_servers() && one.way.plan.colocated; }, 3},
+     [](const SimulatedWay& one) {
+       return one.is_synchronous() && one.family() == Family::kServers && one.way.plan.colocated;
+     },
+     3},
     {"asynchronous workers", [](const SimulatedWay& one) { return one.way.asynchronous; }, 1},
 };
 

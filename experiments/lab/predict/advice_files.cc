@@ -14,15 +14,22 @@
 namespace syncopate::experiments {
 namespace {
 
+// As `compare --modes` takes it.
+std::string mode_of(const prediction::Way& way) {
+  if (way.family() == prediction::Family::kServers) return way.asynchronous ? "ps:async" : "ps:sync";
+  return way.plan.stage > 0 ? fmt::format("sharded:{}", way.plan.stage) : "allreduce";
+}
+
 FlatRow row_of(const AdviseRequest& request, const AdvisedSize& size, std::size_t place, bool is_best) {
   const SimulatedWay& one = size.simulated.ways[place];
   FlatRow row = {{"workers", size.workers},
                  {"place", place + 1},
                  {"way", way_name(one.way, one.addition, request.job.network(size.workers).hosts())},
                  {"best_of_its_kind", is_best},
-                 {"mode", one.has_servers() ? one.way.asynchronous ? "ps:async" : "ps:sync" : "allreduce"},
+                 {"mode", mode_of(one.way)},
                  {"synchronous", one.is_synchronous()}};
   add_figures(figures_of(request.job, size.workers, one.way.plan, one.step), row);
+  row["memory_bytes"] = memory_of(request, size.workers, one.way.plan);
   row["staleness"] = nullptr;
   if (one.way.asynchronous) row["staleness"] = one.staleness;
   row["command"] = command_of(one.words);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "allreduce/strategy/sharded_strategy.h"
 #include "common/text/list_text.h"
 #include "experiments/config/given_values.h"
 #include "experiments/config/optimizer_choice.h"
+#include "prediction/host_memory.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -37,10 +39,10 @@ Result<prediction::Goal> goal_in(const std::string& text, const std::optional<pr
   return Status::invalid_argument("--goal=cheapest: needs --price-worker above 0, and --price-server");
 }
 
-Result<int> state_floats_in(const std::string& text) {
+Result<OptimizerKind> optimizer_in(const std::string& text) {
   std::vector<std::string> names;
   for (const OptimizerTraits& traits : kOptimizers) {
-    if (text == traits.name) return static_cast<int>(state_floats({.kind = traits.kind}));
+    if (text == traits.name) return traits.kind;
     names.emplace_back(traits.name);
   }
   return Status::invalid_argument(fmt::format("--optimizer={}: must be {}", text, list_text(names, "or")));
@@ -59,10 +61,16 @@ prediction::AdvisedJob AdviseRequest::advised_job() const {
 
 prediction::SearchSpace AdviseRequest::space(int workers) const {
   prediction::SearchSpace space{.servers = servers, .shardings = shardings, .bucket_bytes = bucket_bytes};
+  space.sharded = shards_state;
+  space.buckets_ahead = allreduce::kBucketsAhead;
   if (!space.servers.empty()) return space;
   for (int count = 1; count < workers; count *= 2) space.servers.push_back(count);
   space.servers.push_back(workers);
   return space;
+}
+
+double memory_of(const AdviseRequest& request, int workers, const prediction::ExchangePlan& plan) {
+  return prediction::worker_host_bytes(request.job.profile, request.job.network(workers), plan, request.state_floats);
 }
 
 Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words) {
@@ -83,7 +91,9 @@ Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words
                                bytes_in("memory", memory->second, 1e6, 1e15, "1MB to 1000000GB, as 16GiB or 64GB"));
   }
   request.optimizer = given["optimizer"];
-  SYNCOPATE_ASSIGN_OR_RETURN(request.state_floats, state_floats_in(request.optimizer));
+  SYNCOPATE_ASSIGN_OR_RETURN(const OptimizerKind optimizer, optimizer_in(request.optimizer));
+  request.state_floats = static_cast<int>(state_floats({.kind = optimizer}));
+  request.shards_state = !is_layerwise(optimizer);
   if (const auto events = given.find("search-events"); events != given.end()) {
     SYNCOPATE_ASSIGN_OR_RETURN(request.search_events,
                                number_in<std::int64_t>("search-events", events->second, 1, 1'000'000'000'000, ""));

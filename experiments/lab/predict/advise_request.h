@@ -21,12 +21,16 @@ struct AdviseRequest {
   std::string memory;                       // the same as it was given
   std::string optimizer;                    // by its name
   int state_floats = 0;                     // that it keeps of each parameter
+  bool shards_state = true;                 // whether it can be divided among workers
   std::int64_t search_events = 50'000'000;  // after which no further run of one size begins
   prediction::Goal goal = prediction::Goal::kFastest;
 
   prediction::AdvisedJob advised_job() const;
   prediction::SearchSpace space(int workers) const;
 };
+
+// Returns the bytes that a host with workers needs at the least (prediction/host_memory.h).
+double memory_of(const AdviseRequest& request, int workers, const prediction::ExchangePlan& plan);
 
 // Reads words as parse_predict_request() does, and fails as it does; besides, for --goal=cheapest without prices.
 Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words);

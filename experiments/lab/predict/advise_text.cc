@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/text/format.h"
 #include "experiments/lab/predict/advice.h"
 #include "experiments/lab/predict/plan_name.h"
 #include "experiments/lab/report/text_table.h"
@@ -25,6 +26,7 @@ std::vector<std::vector<std::string>> advise_rows(const AdviseRequest& request, 
   std::vector<std::vector<std::string>> rows = {{"the best of each kind, simulated"}};
   const std::vector<std::string> columns = plan_columns(job);
   rows.front().insert(rows.front().end(), columns.begin(), columns.end());
+  rows.front().emplace_back("memory");
   rows.front().emplace_back("staleness");
   for (const std::size_t place : best_of_each_kind(size.simulated.ways)) {
     const SimulatedWay& one = size.simulated.ways[place];
@@ -32,6 +34,7 @@ std::vector<std::vector<std::string>> advise_rows(const AdviseRequest& request, 
         {fmt::format("{}. {}", rows.size(), way_name(one.way, one.addition, job.network(size.workers).hosts()))});
     const std::vector<std::string> cells = plan_cells(job, size.workers, one.way.plan, one.step);
     rows.back().insert(rows.back().end(), cells.begin(), cells.end());
+    rows.back().push_back(format_bytes(memory_of(request, size.workers, one.way.plan)));
     rows.back().push_back(one.way.asynchronous ? fmt::format("{:.1f}", one.staleness) : "-");
   }
   return rows;
@@ -43,7 +46,7 @@ std::string modes_ahead(const std::vector<AdvisedSize>& sizes) {
     if (!size.lead.empty()) leads.push_back(size.lead);
   }
   if (leads.size() < 2) return "";
-  std::string text = fmt::format("Which mode is ahead, its best synchronous way against the other's, by workers: {}.",
+  std::string text = fmt::format("Which mode is ahead, its best synchronous way against the others', by workers: {}.",
                                  fmt::join(leads, "; "));
   for (const Crossover& one : crossovers_of(sizes)) {
     text += fmt::format(" Between {:g} and {:g} workers, at about {}, {} overtake{} {}.", one.between.low,

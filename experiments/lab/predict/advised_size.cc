@@ -38,8 +38,8 @@ std::vector<std::size_t> best_of_each_kind(const std::vector<SimulatedWay>& ways
 }
 
 std::optional<double> servers_over_allreduce(const AdvisedSize& size) {
-  const SimulatedWay* const allreduce = size.simulated.synchronous(false);
-  const SimulatedWay* const servers = size.simulated.synchronous(true);
+  const SimulatedWay* const allreduce = size.simulated.synchronous(prediction::Family::kAllreduce);
+  const SimulatedWay* const servers = size.simulated.synchronous(prediction::Family::kServers);
   if (allreduce == nullptr || servers == nullptr) return std::nullopt;
   return allreduce->score / servers->score;
 }

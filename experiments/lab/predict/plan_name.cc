@@ -19,7 +19,7 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
   const char* shards = plan.sharding == prediction::Sharding::kEven ? "even shards" : "whole variables";
   switch (plan.exchange) {
     case Exchange::kRing:
-      return "ring allreduce";
+      return plan.stage > 0 ? fmt::format("sharded, stage {}", plan.stage) : "ring allreduce";
     case Exchange::kTree:
       return "tree allreduce";
     case Exchange::kHalvingDoubling:
@@ -37,7 +37,7 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
 
 std::string way_name(const prediction::Way& way, const Addition& addition, int hosts) {
   std::string name = plan_name(way.plan, hosts);
-  if (way.plan.exchange != prediction::Exchange::kServers) {
+  if (way.family() != prediction::Family::kServers) {
     if (addition.period == 1)
       name += way.plan.bucket_bytes > 0 ? fmt::format(", buckets of {:g} MB", way.plan.bucket_bytes / 1e6)
                                         : ", a tensor at a time";
@@ -62,7 +62,7 @@ PlanFigures figures_of(const ScaledJob& job, int workers, const prediction::Exch
 
 std::vector<std::string> plan_columns(const ScaledJob& job) {
   std::vector<std::string> columns = {"hosts", "ms/step", "samples/s", "efficiency"};
-  if (job.prices) columns.emplace_back("cost per million samples");
+  if (job.prices) columns.emplace_back("cost/million");
   return columns;
 }
 

@@ -9,10 +9,8 @@ namespace syncopate::experiments {
 namespace {
 
 using prediction::Candidate;
-using prediction::Exchange;
+using prediction::Family;
 using prediction::Way;
-
-bool has_servers(const Way& way) { return way.plan.exchange == Exchange::kServers; }
 
 // What runs have beside their exchange. Those that the simulated cluster refuses say so.
 const std::vector<Addition>& additions_of(const Way& way) {
@@ -20,7 +18,7 @@ const std::vector<Addition>& additions_of(const Way& way) {
       {.name = "weights averaged every 8 steps", .words = {"--sync-every=8"}, .period = 8},
       {.name = "int8 gradients", .words = {"--compress=int8"}}};
   static const std::vector<Addition> of_servers = {{.name = "int8 gradients", .words = {"--compress=int8"}}};
-  return has_servers(way) ? of_servers : of_allreduce;
+  return way.family() == Family::kServers ? of_servers : of_allreduce;
 }
 
 class Tries {
@@ -38,8 +36,8 @@ class Tries {
 
   // Tries what the best ways of both modes could have besides.
   Status of_additions() {
-    for (const bool servers : {false, true}) {
-      const SimulatedWay* const base = search_.synchronous(servers);
+    for (const Family family : {Family::kAllreduce, Family::kServers}) {
+      const SimulatedWay* const base = search_.synchronous(family);
       if (base == nullptr) continue;
       Way way = base->way;
       way.plan.aggregated = false;  // codecs are of each worker's own pushes
@@ -54,7 +52,7 @@ class Tries {
   // Whether a way by the same mode, with servers in the same places, has run.
   bool has_like(const Way& way) const {
     return way.asynchronous || std::ranges::any_of(search_.ways, [&](const SimulatedWay& other) {
-             return has_servers(other.way) == has_servers(way) && other.way.plan.colocated == way.plan.colocated;
+             return other.family() == way.family() && other.way.plan.colocated == way.plan.colocated;
            });
   }
 
@@ -104,9 +102,8 @@ const SimulatedWay* first_where(const std::vector<SimulatedWay>& ways, const aut
 
 }  // namespace
 
-const SimulatedWay* SimulatedSearch::synchronous(bool servers) const {
-  return first_where(ways,
-                     [&](const SimulatedWay& one) { return one.is_synchronous() && has_servers(one.way) == servers; });
+const SimulatedWay* SimulatedSearch::synchronous(Family family) const {
+  return first_where(ways, [&](const SimulatedWay& one) { return one.is_synchronous() && one.family() == family; });
 }
 
 const SimulatedWay* SimulatedSearch::asynchronous() const {

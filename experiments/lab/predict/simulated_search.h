@@ -23,7 +23,7 @@ struct SimulatedWay {
 
   // Whether each step uses the gradients of all workers, whole and of the newest weights.
   bool is_synchronous() const { return !way.asynchronous && addition.name.empty(); }
-  bool has_servers() const { return way.plan.exchange == prediction::Exchange::kServers; }
+  prediction::Family family() const { return way.family(); }
 };
 
 // A way that the simulated cluster does not run, and why.
@@ -38,17 +38,16 @@ struct SimulatedSearch {
   int beaten = 0;  // ways that cannot win, whatever overlaps
   int left = 0;    // ways that the request's events did not suffice for
 
-  // The best synchronous one by allreduce, or by servers; the best asynchronous one, and the best of those that add
-  // something. Null if there is none.
-  const SimulatedWay* synchronous(bool servers) const;
+  // The best synchronous one of a family; the best asynchronous one. Null if there is none.
+  const SimulatedWay* synchronous(prediction::Family family) const;
   const SimulatedWay* asynchronous() const;
 };
 
 // Runs the best way of each kind first, synchronous ones before others, then what these could have besides, then all
 // other ways, until as many events as the request allows were simulated: each unless its least score is no better than
-// that of a way that ran. Allowed or not, and beaten or not, the first of allreduce, of servers on hosts of their own
-// and of those on workers' hosts run. What it returns is the same at every call. Fails with why a run failed, and with
-// cancelled if it was interrupted.
+// that of a way that ran. Allowed or not, and beaten or not, the first of allreduce, of sharded workers, of servers on
+// hosts of their own and of those on workers' hosts run. What it returns is the same at every call. Fails with why a
+// run failed, and with cancelled if it was interrupted.
 Result<SimulatedSearch> simulate_ways(const AdviseRequest& request, int workers, const prediction::SearchResult& found,
                                       const JobRunner& run);
 

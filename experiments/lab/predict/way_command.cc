@@ -16,6 +16,7 @@ namespace syncopate::experiments {
 namespace {
 
 using prediction::Exchange;
+using prediction::Family;
 using prediction::Network;
 using prediction::Way;
 
@@ -30,7 +31,7 @@ std::string_view collective_of(Exchange exchange) {
 
 // Servers go to hosts in turn: those without slots come first, so that each server has one of its own.
 std::string hosts_of(const Network& network, const Way& way) {
-  if (way.plan.exchange != Exchange::kServers || way.plan.colocated) {
+  if (way.family() != Family::kServers || way.plan.colocated) {
     return fmt::format("{}x{}", network.hosts(), network.workers_per_host);
   }
   std::vector<std::string> hosts;
@@ -43,9 +44,11 @@ std::string hosts_of(const Network& network, const Way& way) {
 
 // Weights that are averaged go in no buckets.
 void add_exchange(const Way& way, int period, std::vector<std::string>& words) {
-  if (way.plan.exchange != Exchange::kServers) {
+  if (way.family() != Family::kServers) {
     const auto bucket = std::max<std::int64_t>(1, std::llround(way.plan.bucket_bytes));
-    words.insert(words.end(), {"--mode=allreduce", fmt::format("--collective={}", collective_of(way.plan.exchange))});
+    words.push_back(fmt::format("--mode={}", name_of(way.family())));
+    if (way.plan.stage > 0) words.push_back(fmt::format("--stage={}", way.plan.stage));
+    words.push_back(fmt::format("--collective={}", collective_of(way.plan.exchange)));
     if (period == 1) words.push_back(fmt::format("--bucket-bytes={}", bucket));
     return;
   }

@@ -20,7 +20,7 @@ const SearchSpace kSpace{.servers = {1, 2, 4}, .shardings = {Sharding::kEven}, .
 // The best synchronous one of either mode; null if there is none.
 const Candidate* best_of(const SearchResult& result, bool servers) {
   const auto found = std::ranges::find_if(result.best, [&](const Candidate& candidate) {
-    return !candidate.way.asynchronous && (candidate.way.plan.exchange == Exchange::kServers) == servers;
+    return !candidate.way.asynchronous && candidate.way.family() == (servers ? Family::kServers : Family::kAllreduce);
   });
   return found == result.best.end() ? nullptr : &*found;
 }
@@ -30,7 +30,8 @@ Network eight(double bytes_per_second) { return {.bytes_per_second = bytes_per_s
 TEST(Search, KeepsTheBestOfEachKindInOrder) {
   const Result<SearchResult> result = search(one_tensor_job(), eight(100), kSpace);
   ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_EQ(result->best.size(), 7u);  // three of allreduce, and servers here and there, synchronous or not
+  // Three of allreduce, three stages, and servers here and there, synchronous or not.
+  EXPECT_EQ(result->best.size(), 10u);
   for (std::size_t i = 1; i < result->best.size(); ++i) EXPECT_LE(result->best[i - 1].score, result->best[i].score);
   // A ring takes 2 x 7/8 x 4 s behind the backward pass.
   ASSERT_NE(best_of(*result, false), nullptr);
@@ -90,6 +91,29 @@ TEST(Search, LeavesOutWhatDoesNotFitAndSaysWhatItNeeds) {
   ASSERT_GE(result.too_large.size(), 3u);
   EXPECT_EQ(result.too_large.front().way.plan.exchange, Exchange::kRing);
   EXPECT_DOUBLE_EQ(result.too_large.front().bytes, 1600);
+}
+
+// At each stage an eighth of more is on each of 8 workers.
+TEST(Search, FindsTheStagesThatFit) {
+  AdvisedJob job = one_tensor_job();
+  job.state_floats = 2;
+  const auto stages_within = [&](double bytes) {
+    job.memory_bytes = bytes;
+    std::vector<int> stages;
+    for (const Candidate& candidate : search(job, eight(100), kSpace)->best) {
+      if (candidate.way.family() == Family::kSharded) stages.push_back(candidate.way.plan.stage);
+    }
+    std::ranges::sort(stages);
+    return stages;
+  };
+  EXPECT_THAT(stages_within(900), testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT(stages_within(550), testing::ElementsAre(2, 3));
+  EXPECT_THAT(stages_within(200), testing::ElementsAre(3));
+  EXPECT_THAT(stages_within(199), testing::IsEmpty());
+  SearchSpace whole = kSpace;
+  whole.sharded = false;
+  job.memory_bytes.reset();
+  for (const Candidate& candidate : search(job, eight(100), whole)->best) EXPECT_EQ(candidate.way.plan.stage, 0);
 }
 
 TEST(Search, KnowsWhatAStepTakesAtTheLeast) {

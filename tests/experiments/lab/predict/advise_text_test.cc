@@ -60,6 +60,24 @@ TEST(AdviseText, SaysWhatDoesNotFit) {
       << "each way once";
 }
 
+// 12 bytes of state and gradients for each of 25.6 million parameters, and 4 of weights, are divided among 4 workers.
+TEST(AdviseText, FindsTheShardsThatFitWhereAnAllreduceDoesNot) {
+  const std::string text = advised({"--profile=resnet50", "--workers=4", "--batch-size=4", "--step-time=2",
+                                    "--shape=10gbit", "--memory=150MB", "--servers=8"});
+  EXPECT_THAT(text, AllOf(HasSubstr("- Fastest among synchronous ways: sharded, stage 3, buckets of "),
+                          HasSubstr("102.24 MB"), HasSubstr("--mode=sharded --stage=3 --collective=ring"),
+                          HasSubstr("- Nothing of allreduce fits into memory.\n- Nothing of servers fits into memory."),
+                          HasSubstr("sharded, stage 2 (178.91 MB at the least)")));
+}
+
+TEST(AdviseText, LeavesSharesOutWhereTheOptimizerNeedsWholeTensors) {
+  const std::vector<std::string> job = {"--profile=resnet50", "--workers=4", "--batch-size=4",     "--step-time=2",
+                                        "--shape=10gbit",     "--servers=4", "--bucket-sizes=25MB"};
+  using testing_support::operator+;
+  EXPECT_THAT(advised(job), HasSubstr("The best of sharded: sharded, stage "));
+  EXPECT_THAT(advised(job + std::vector<std::string>{"--optimizer=lamb"}), Not(HasSubstr("sharded")));
+}
+
 TEST(AdviseText, ClaimsNothingOfWaysThatDidNotRun) {
   const std::string text =
       advised({"--model=resnet50", "--workers=4", "--batch-size=64", "--step-time=0.1", "--shape=10gbit"}, "1");
@@ -75,13 +93,13 @@ TEST(AdviseText, SaysWhichHostsALeadNeedsAndWhatIsBestWithoutThem) {
   EXPECT_THAT(
       text,
       AllOf(HasSubstr("servers: 8, even shards, 163 ms a step with 8 hosts more."),
-            HasSubstr(" Without hosts more, on the workers' 8, the best is a server on each host"),
+            HasSubstr(" Without hosts more, on the workers' 8, the best is sharded, stage 1, buckets of 25 MB."),
             ContainsRegex("servers: 8, even shards\n +16  "), ContainsRegex("ring allreduce, buckets of 25 MB\n +8  "),
             HasSubstr("ring allreduce, weights averaged every 8 steps\n"), Not(HasSubstr("Which mode is ahead"))));
   using testing_support::operator+;
   const std::string cheapest =
       advised(job + std::vector<std::string>{"--goal=cheapest", "--price-worker=3", "--price-server=2.9"});
-  EXPECT_THAT(cheapest, AllOf(HasSubstr("- Cheapest among synchronous ways: a server on each host"),
+  EXPECT_THAT(cheapest, AllOf(HasSubstr("- Cheapest among synchronous ways: sharded, stage 1"),
                               Not(HasSubstr("Without hosts more"))));
 }
 
@@ -108,14 +126,29 @@ TEST(AdviseText, HoldsAsynchronousWorkersAgainstTheFastestThatWait) {
 TEST(AdviseText, SaysWhereTheLeadChanges) {
   const std::string text = advised({"--model=resnet18", "--workers=2,8", "--batch-size=32", "--step-time=20ms",
                                     "--shape=10gbit+20us", "--servers=1", "--bucket-sizes=25MB", "--sharding=whole"});
-  EXPECT_THAT(text, HasSubstr("Which mode is ahead, its best synchronous way against the other's, by workers: 2: "));
-  EXPECT_THAT(text, HasSubstr("; 8: allreduce by "));
+  EXPECT_THAT(text, HasSubstr("Which mode is ahead, its best synchronous way against the others', by workers: 2: "));
+  EXPECT_THAT(text, ContainsRegex("; 8: sharded by [0-9.]+ %\\. Between 2 and 8 workers, at about [0-9.]+, allreduce "
+                                  "overtakes servers\\."));
+}
+
+TEST(AdviseText, NamesAllModesThatLead) {
+  const auto way = [](int stage, double score) {
+    return SimulatedWay{.way = {.plan = {.stage = stage}}, .step = 1, .samples_per_second = 1, .score = score};
+  };
+  SimulatedWay servers = way(0, 1.1);
+  servers.way.plan = {.exchange = prediction::Exchange::kServers, .servers = 4, .colocated = true};
+  EXPECT_EQ(lead_in(4, {.ways = {way(0, 1), way(3, 1.005), servers}, .refused = {}}),
+            "4: allreduce and sharded by 10.0 %");
+  EXPECT_EQ(lead_in(4, {.ways = {way(2, 1), way(0, 1.2), servers}, .refused = {}}), "4: sharded by 10.0 %");
+  EXPECT_EQ(lead_in(4, {.ways = {way(2, 1), way(0, 1.005)}, .refused = {}}), "4: none");
+  EXPECT_EQ(lead_in(4, {.ways = {way(0, 1)}, .refused = {}}), "4: allreduce alone");
+  EXPECT_EQ(lead_in(4, {}), "4: none fits");
 }
 
 TEST(AdviseText, HasCostsAndAnotherOrderWhereTheCheapestIsWanted) {
   const std::string text = advised({"--profile=resnet50", "--workers=1,4", "--batch-size=64", "--step-time=0.292",
                                     "--shape=10gbit", "--goal=cheapest", "--price-worker=3", "--price-server=2"});
-  EXPECT_THAT(text, AllOf(HasSubstr("cost per million samples"), HasSubstr("- Cheapest among synchronous ways"),
+  EXPECT_THAT(text, AllOf(HasSubstr("cost/million"), HasSubstr("- Cheapest among synchronous ways"),
                           HasSubstr(" for a million samples"),
                           HasSubstr("- One worker has nobody to agree with: there is nothing to choose.\n")));
 }

@@ -204,7 +204,7 @@ TEST(PredictText, HasCostsOnlyWherePricesAreGiven) {
   ASSERT_TRUE(text.ok()) << text.status().message();
   // A worker alone: 64 samples in 0.292 s; a million in 4562.5 s, which cost a thousandth of the price each. With two
   // servers' hosts it costs twice as much or more.
-  EXPECT_THAT(*text, AllOf(HasSubstr("  cost per million samples\n"), HasSubstr(" 4.56\n")));
+  EXPECT_THAT(*text, AllOf(HasSubstr("  cost/million\n"), HasSubstr(" 4.56\n")));
   EXPECT_THAT(*prediction_text(std::vector<std::string>{"predict"} + usual_with({})), Not(HasSubstr("cost per")));
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 using prediction::Candidate;
 using prediction::Exchange;
+using prediction::Family;
 using prediction::Way;
 using testing::Contains;
 using testing::Field;
@@ -73,9 +74,9 @@ double rate_of(const std::vector<std::string>& words, const JobRunner& run) {
 }
 
 // What is drawn has the same seed at every call. For a hundred settings: --gtest_shuffle --gtest_random_seed=1
-// --gtest_repeat=10, each of which draws others.
+// --gtest_repeat=20, each of which draws others.
 TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) {
-  constexpr int kSettings = 10;
+  constexpr int kSettings = 5;
   Runs runs;
   const JobRunner run = runs.runner();
   std::mt19937 random(5 + static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed()));
@@ -101,8 +102,8 @@ TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) {
     std::vector<Candidate> all = forms->best;
     all.insert(all.end(), forms->others.begin(), forms->others.end());
     double fastest = 0;
-    for (const bool servers : {false, true}) {
-      if (const SimulatedWay* const one = found->synchronous(servers))
+    for (const Family family : prediction::kFamilies) {
+      if (const SimulatedWay* const one = found->synchronous(family))
         fastest = std::max(fastest, one->samples_per_second);
     }
     int left_out = 0;
@@ -158,8 +159,8 @@ TEST(SimulatedSearch, ChargesNoLinkForWhatStaysOnAHost) {
   const AdviseRequest request = resnet_request(4, 4);
   const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner());
   ASSERT_TRUE(found.ok()) << found.status().message();
-  ASSERT_NE(found->synchronous(false), nullptr);
-  EXPECT_LT(found->synchronous(false)->step, 1.05 * request.job.step_seconds);
+  ASSERT_NE(found->synchronous(Family::kAllreduce), nullptr);
+  EXPECT_LT(found->synchronous(Family::kAllreduce)->step, 1.05 * request.job.step_seconds);
   for (const Candidate& candidate : forms_of(request)->best) {
     if (candidate.way.plan.exchange == Exchange::kServers) continue;
     EXPECT_LT(candidate.prediction.step, 1.05 * request.job.step_seconds) << "the form's";
@@ -172,9 +173,10 @@ TEST(SimulatedSearch, EndsAtItsEventsWithOneWayOfEachModeAndPlace) {
   request.search_events = 1;
   const Result<SimulatedSearch> found = simulate_ways(request, 4, *forms_of(request), runs.runner());
   ASSERT_TRUE(found.ok()) << found.status().message();
-  EXPECT_EQ(found->ways.size(), 3u);
-  EXPECT_NE(found->synchronous(false), nullptr);
-  EXPECT_NE(found->synchronous(true), nullptr);
+  EXPECT_EQ(found->ways.size(), 4u);
+  EXPECT_NE(found->synchronous(Family::kAllreduce), nullptr);
+  EXPECT_NE(found->synchronous(Family::kSharded), nullptr);
+  EXPECT_NE(found->synchronous(Family::kServers), nullptr);
   EXPECT_GT(found->left, 0);
 }
 
