@@ -45,7 +45,8 @@ std::vector<int> gossip_pairs(std::uint64_t seed, std::int64_t round, int size) 
 ModelAveragingStrategy::ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options,
                                                const Clock& clock)
     : collective_(collective), options_(options), optimizer_(options.optimizer), clock_(clock) {
-  assert(options.period >= 1 && !(options.outer && options.gossip_seed));
+  assert(options.period >= 1);
+  assert(!options.gossip_seed || (!options.outer && options.codec.kind == CodecKind::kNone));
 }
 
 Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) {
@@ -60,8 +61,13 @@ Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) 
         .kind = OptimizerKind::kMomentum, .momentum = options_.outer->momentum, .nesterov = options_.outer->nesterov};
     outer_.emplace(outer);
     outer_state_.emplace(outer, layout.size());
-    anchor_ = AlignedBuffer(layout.size());
   }
+  if (options_.codec.kind != CodecKind::kNone) {
+    SYNCOPATE_ASSIGN_OR_RETURN(compressed_,
+                               make_compressed_reduction(options_.codec, layout_, options_.seed, collective_, clock_));
+    left_out_ = ReductionHistory(compressed_->memories(), collective_.rank());
+  }
+  if (has_anchor()) anchor_ = AlignedBuffer(layout.size());
   return ParamArenas{weights_, gradients_.span()};
 }
 
@@ -81,10 +87,9 @@ Status ModelAveragingStrategy::restore(const TrainingState& state) {
   const Range all{0, weights_.size()};
   SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, all, weights_));
   SYNCOPATE_RETURN_IF_ERROR(state_->restore(all, 0, state));
-  if (outer_) {
-    SYNCOPATE_RETURN_IF_ERROR(state.read(kAnchor, all, anchor_.span()));
-    SYNCOPATE_RETURN_IF_ERROR(state.read(kVelocity, all, outer_state_->memories()[0]));
-  }
+  if (has_anchor()) SYNCOPATE_RETURN_IF_ERROR(state.read(kAnchor, all, anchor_.span()));
+  if (outer_) SYNCOPATE_RETURN_IF_ERROR(state.read(kVelocity, all, outer_state_->memories()[0]));
+  left_out_.restore(state);
   steps_alone_ = steps_alone;
   meetings_ = meetings;
   restored_ = true;
@@ -100,16 +105,16 @@ Status ModelAveragingStrategy::save(TrainingState& state) const {
   state.step = steps_done_;
   state.put(state_part::kWeights, 0, weights_);
   state_->save({0, weights_.size()}, 0, state);
-  if (outer_) {
-    state.put(kAnchor, 0, anchor_.span());
-    state.put(kVelocity, 0, outer_state_->memories()[0]);
-  }
+  if (has_anchor()) state.put(kAnchor, 0, anchor_.span());
+  if (outer_) state.put(kVelocity, 0, outer_state_->memories()[0]);
+  left_out_.save(state, false);
   state.counts[kCounts] = {collective_.size(), steps_alone_, meetings_};
   return Status();
 }
 
 Status ModelAveragingStrategy::agree() {
-  SYNCOPATE_RETURN_IF_ERROR(prove_agreement(collective_, group_agreement_of(layout_, {}, collective_), deadline()));
+  SYNCOPATE_RETURN_IF_ERROR(
+      prove_agreement(collective_, group_agreement_of(layout_, {}, collective_, options_.codec), deadline()));
   const std::uint64_t words[] = {restored_ ? 1u : 0u, static_cast<std::uint64_t>(first_step_)};
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::vector<std::uint64_t>> all,
                              share_words(collective_, words, deadline()));
@@ -133,7 +138,7 @@ Result<std::vector<Range>> ModelAveragingStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(watched(options_.activity, clock_,
                                     {.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes},
                                     [&] { return collective_.broadcast(weights_, 0, deadline()); }));
-  if (outer_) std::ranges::copy(weights_, anchor_.span().begin());
+  if (has_anchor()) std::ranges::copy(weights_, anchor_.span().begin());
   return std::vector<Range>{{0, layout_.size()}};
 }
 
@@ -149,7 +154,7 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
   stats.optimizer = updated - begin;
   if (++steps_alone_ == options_.period) {
     const TransportCounters before = collective_.counters();
-    SYNCOPATE_RETURN_IF_ERROR(meet().in(fmt::format("step {}", step_.step)));
+    SYNCOPATE_RETURN_IF_ERROR(meet(stats).in(fmt::format("step {}", step_.step)));
     const TransportCounters after = collective_.counters();
     stats.exposed_wait = stats.communication = clock_.now() - updated;
     stats.bytes_out = after.payload_bytes_out - before.payload_bytes_out;
@@ -172,12 +177,19 @@ Status ModelAveragingStrategy::leave() {
                  [&] { return collective_.barrier(deadline()); });
 }
 
-Status ModelAveragingStrategy::meet() {
+Status ModelAveragingStrategy::meet(SyncStats& stats) {
   steps_alone_ = 0;
   const std::int64_t meeting = meetings_++;
+  if (!options_.gossip_seed && compressed_) {
+    SYNCOPATE_ASSIGN_OR_RETURN(stats.codec, average_differences());
+    step_outwards();
+    return {};
+  }
   if (!options_.gossip_seed) {
     SYNCOPATE_RETURN_IF_ERROR(average_with_all(Stage::kTraining));
-    if (outer_) step_outwards();
+    if (!outer_) return {};
+    differ();
+    step_outwards();
     return {};
   }
   const int rank = collective_.rank();
@@ -192,9 +204,29 @@ Status ModelAveragingStrategy::meet() {
   return {};
 }
 
+void ModelAveragingStrategy::differ() {
+  const std::span<const float> anchor = anchor_.span();
+  for (std::size_t i = 0; i < anchor.size(); ++i) weights_[i] = anchor[i] - weights_[i];
+}
+
+Result<Duration> ModelAveragingStrategy::average_differences() {
+  differ();
+  Duration codec{};
+  SYNCOPATE_RETURN_IF_ERROR(watched_all_reduce(Stage::kTraining, [&]() -> Status {
+    SYNCOPATE_ASSIGN_OR_RETURN(
+        codec, compressed_->reduce({0, weights_.size()}, weights_, {step_.step, step_.epoch}, deadline()));
+    return {};
+  }));
+  divide(weights_, collective_.size());
+  return codec;
+}
+
 void ModelAveragingStrategy::step_outwards() {
   const std::span<float> anchor = anchor_.span();
-  for (std::size_t i = 0; i < anchor.size(); ++i) weights_[i] = anchor[i] - weights_[i];
+  if (!outer_) {
+    for (std::size_t i = 0; i < anchor.size(); ++i) weights_[i] = anchor[i] -= weights_[i];
+    return;
+  }
   const auto own = static_cast<float>(step_.learning_rate);
   const float inner = options_.outer->nesterov || own == 0 ? 1 : own;
   outer_->apply(anchor, weights_, *outer_state_, 0,
@@ -204,14 +236,17 @@ void ModelAveragingStrategy::step_outwards() {
   std::ranges::copy(anchor, weights_.begin());
 }
 
-Status ModelAveragingStrategy::average_with_all(Stage stage) {
+Status ModelAveragingStrategy::watched_all_reduce(Stage stage, const std::function<Status()>& work) {
   const CollectiveOperation operation{.name = "all_reduce",
                                       .stage = stage,
                                       .bytes = static_cast<std::int64_t>(weights_.size_bytes()),
                                       .step = step_.step,
                                       .buckets = 1};
-  SYNCOPATE_RETURN_IF_ERROR(
-      watched(options_.activity, clock_, operation, [&] { return collective_.all_reduce(weights_, deadline()); }));
+  return watched(options_.activity, clock_, operation, work);
+}
+
+Status ModelAveragingStrategy::average_with_all(Stage stage) {
+  SYNCOPATE_RETURN_IF_ERROR(watched_all_reduce(stage, [&] { return collective_.all_reduce(weights_, deadline()); }));
   divide(weights_, collective_.size());
   return {};
 }

@@ -12,8 +12,10 @@
 // al. 2018, "Asynchronous decentralized parallel stochastic gradient descent"), in which nobody waits, is another
 // algorithm.
 //
-// With an outer momentum (outer_momentum.h), a meeting of all is an update itself. The last meeting, of leave(), is a
-// mean.
+// With an outer momentum (outer_momentum.h), a meeting of all is an update itself. With a codec, what workers have come
+// to since the last meeting goes compressed, and what a codec leaves out is kept for the next (error feedback), much as
+// in SparseLoCo (Sarfi et al. 2025, "Communication efficient LLM pre-training with SparseLoCo", algorithm 1), where
+// what is kept also decays, and values have 2 bits. The last meeting, of leave(), is a mean of whole weights.
 //
 // The optimizer's state stays with its worker, and so do the weights between meetings: each worker saves and restores
 // its own, and a job goes on with as many workers as it was saved with, all of them from the same step. leave() is the
@@ -22,11 +24,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective/collective_activity.h"
+#include "allreduce/compression/compressed_reduction.h"
+#include "allreduce/compression/reduction_history.h"
 #include "allreduce/strategy/outer_momentum.h"
 #include "common/optimizer/optimizer.h"
 #include "common/os/aligned_buffer.h"
@@ -46,6 +52,8 @@ struct ModelAveragingOptions {
   std::int64_t period = 1;                      // steps from one meeting to the next; at least 1
   std::optional<std::uint64_t> gossip_seed;     // seeds the pairs of meetings; empty: meetings are of all
   std::optional<OuterMomentum> outer;           // of meetings of all; empty: these are means
+  CodecConfig codec;                            // of meetings of all
+  std::uint64_t seed = 0;                       // of what the codec draws
   Duration timeout = std::chrono::seconds(30);  // for each wait
   CollectiveActivity* activity = nullptr;       // records the operations of all ranks; may be null, must outlive it
 };
@@ -56,6 +64,7 @@ class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
   ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options, const Clock& clock);
 
   Resumable* resumable() override { return this; }
+  // With a codec an operation of all ranks.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   // A step that has failed cannot be undone: save then fails with invalid argument. restore fails so with the state of
   // another number of workers.
@@ -82,13 +91,20 @@ class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
  private:
   using Stage = CollectiveOperation::Stage;
 
+  bool has_anchor() const { return outer_.has_value() || compressed_ != nullptr; }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   // Checks that all ranks train the same layout, and go on from the same step.
   Status agree();
-  Status meet();
+  // Counts what a codec takes.
+  Status meet(SyncStats& stats);
   Status average_with_all(Stage stage);
-  // Makes the outer update, from the mean that the weights are.
+  // Leaves in the weights' place the mean over all of what they have come to since the last meeting, negative.
+  Result<Duration> average_differences();
+  // Makes the outer update, or a mean's, whose gradient lies in the weights' place.
   void step_outwards();
+  // Puts the anchor less the weights in their place.
+  void differ();
+  Status watched_all_reduce(Stage stage, const std::function<Status()>& work);
 
   Collective& collective_;
   const ModelAveragingOptions options_;
@@ -99,7 +115,9 @@ class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
   AlignedBuffer gradients_;
   std::optional<OptimizerState> state_;
   std::optional<Optimizer> outer_;
-  AlignedBuffer anchor_;  // the weights that the last meeting left, if there is an outer momentum
+  std::unique_ptr<CompressedReduction> compressed_;  // null: meetings go uncompressed
+  ReductionHistory left_out_;                        // its memories
+  AlignedBuffer anchor_;  // the weights that the last meeting left, if there is an outer momentum or a codec
   std::optional<OptimizerState> outer_state_;
   StepContext step_;
   std::int64_t steps_alone_ = 0;  // since the last meeting

@@ -272,7 +272,7 @@ bool compresses(const RunSettings& config) { return config.compress.kind != Code
 
 bool may_compress(const ResolvedRun& config) {
   if (has_servers_alone(config)) return !config.consistency.pushes_weights();
-  return sums_gradients(config) && !is_nccl(config.collective);
+  return (sums_gradients(config) || meets_all(config)) && !is_nccl(config.collective);
 }
 
 CodecConfig codec_of(const ResolvedRun& config) {
@@ -290,7 +290,8 @@ CodecConfig codec_of(const ResolvedRun& config) {
 }
 
 bool may_correct_momentum(const ResolvedRun& config) {
-  return may_compress(config) && config.compress.kind == CodecKind::kTopK && has_momentum(traits_of(config.optimizer));
+  return may_compress(config) && !averages_weights(config) && config.compress.kind == CodecKind::kTopK &&
+         has_momentum(traits_of(config.optimizer));
 }
 bool corrects_momentum(const ResolvedRun& config) {
   return may_correct_momentum(config) && config.compress_momentum != CompressMomentum::kOff;
@@ -298,7 +299,7 @@ bool corrects_momentum(const ResolvedRun& config) {
 
 bool is_one_bit_adam(const ResolvedRun& config) {
   return has_moments(traits_of(config.optimizer)) && config.adam_freeze_variance && may_compress(config) &&
-         compresses(config);
+         !averages_weights(config) && compresses(config);
 }
 
 ps::Compression compression_of(const ResolvedRun& config) {

@@ -169,6 +169,8 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
     options.activity = &activity_;
     if (config.gossip != Gossip::kOff) options.gossip_seed = config.seed;
     options.outer = outer_momentum_of(config);
+    options.codec = codec_of(config);
+    options.seed = config.seed;
     strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
     return {};
   }

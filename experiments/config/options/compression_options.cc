@@ -5,15 +5,17 @@
 namespace syncopate::experiments {
 
 void add_compression_options(std::vector<OptionSpec>& table) {
-  OptionSpec option{.group = "Job",
-                    .name = "compress",
-                    .placeholder = "CODEC",
-                    .sentence =
-                        "Gradients travel in fewer bytes: rounded (fp16, bf16, int8), by their signs, the R·n "
-                        "largest or R·n drawn ones of n, or as matrices of rank K.",
-                    .range = kCodecSpellings,
-                    .usual = to_string(RunSettings().compress),
-                    .is_text = true};
+  OptionSpec option{
+      .group = "Job",
+      .name = "compress",
+      .placeholder = "CODEC",
+      .sentence =
+          "Gradients travel in fewer bytes: rounded (fp16, bf16, int8), by their signs, the R·n "
+          "largest or R·n drawn ones of n, or as matrices of rank K. With --sync-every it is what workers "
+          "have come to since they last met.",
+      .range = kCodecSpellings,
+      .usual = to_string(RunSettings().compress),
+      .is_text = true};
   option.set = [option](RunRequest& request, const std::string& value) -> Status {
     const Result<CodecConfig> codec = parse_codec(value);
     if (!codec.ok()) return option_kinds::wrong(option, value, "codec");

@@ -79,7 +79,8 @@ inline const Condition kLearns{"a --model that learns, not profile:NAME", [](con
 
 // Compression
 inline const Condition kSendsGradients{
-    kReplicatingModes + ", without --sync-every and --gossip and with another collective than nccl, or with " +
+    kReplicatingModes +
+        ", without --gossip and with another collective than nccl, which is never that of --sync-every, or with " +
         kPs.words + " and a consistency other than " +
         list_text(ps::consistency_names([](const Kind& kind) { return kind.pushes_weights; }), "and"),
     may_compress};

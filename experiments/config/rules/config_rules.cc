@@ -371,7 +371,7 @@ std::vector<std::string> cautions(const ResolvedRun& config) {
   std::vector<std::string> lines;
   if (runs_command(config)) return lines;
   if (has_moments(traits_of(config.optimizer)) && changes_magnitudes(codec_of(config).kind) &&
-      !is_one_bit_adam(config)) {
+      !is_one_bit_adam(config) && !averages_weights(config)) {
     lines.push_back(fmt::format(
         "--compress={} with --optimizer={} is likely to cost accuracy: {} divides by the size of what arrives, which "
         "this codec changes; --adam-freeze-variance=STEPS, with a sixth of all steps, does not{} (1-bit Adam), nor do "

@@ -370,12 +370,15 @@ TEST(CommandLine, CompressesGradientsWhereTheHostSumsThem) {
   EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("compress = \"topk:0.02\""));
   EXPECT_EQ(from_toml_text(to_toml(presumed(line->config)))->compress, line->config.compress);
   EXPECT_EQ(resolved(line->config, "now").output, "results/now-allreduce-direct-topk-0.02");
+  EXPECT_EQ(refusal({"--mode=allreduce", "--compress=topk:0.02", "--sync-every=4"}), "accepted");
+  EXPECT_THAT(refusal({"--mode=allreduce", "--compress=topk:0.02", "--sync-every=4", "--optimizer=momentum",
+                       "--compress-momentum=correction"}),
+              HasSubstr("--compress-momentum=correction: has an effect only with"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--compress=int4"}),
               StartsWith("--compress=int4: codec must be none, fp16"));
   for (std::vector<const char*> flags :
        std::vector<std::vector<const char*>>{{"--mode=local"},
                                              {"--mode=ps", "--consistency=easgd:4"},
-                                             {"--mode=allreduce", "--sync-every=4"},
                                              {"--mode=allreduce", "--gossip"},
                                              {"--mode=allreduce", "--gossip=async"},
                                              {"--mode=allreduce", "--device=cuda", "--collective=nccl"}}) {

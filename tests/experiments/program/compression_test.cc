@@ -68,6 +68,19 @@ TEST_P(CompressedTraining, LearnsDigitsAndRecordsWhatItCosts) {
              report["bytes_out_per_step"].get<double>());
 }
 
+// A meeting sends of what workers have come to what a step sends of gradients.
+TEST_P(CompressedTraining, LearnsDigitsWhereWorkersMeetEveryFifthStep) {
+  std::vector<std::string> flags = allreduce_job(GetParam());
+  flags.insert(flags.end(), {"--sync-every=5", "--outer-momentum=0.5"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_GT(program.summary()["final_test_accuracy"].get<double>(), 0.4);
+  double sent = 0;
+  for (const std::string& cell : program.column("steps.csv", "bytes_out")) sent += std::stod(cell);
+  EXPECT_EQ(sent, 2 * (kSteps / 5) * static_cast<double>(bytes_a_step(*parse_codec(GetParam()))));
+}
+
 // What is measured begins behind the freeze.
 TEST(OneBitAdamTraining, LearnsDigitsAndSendsWhatTheCodecSaysOnceTheVarianceIsFrozen) {
   std::vector<std::string> flags = allreduce_job("sign");

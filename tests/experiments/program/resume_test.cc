@@ -177,6 +177,8 @@ TEST(Resume, OfWorkersThatAverageTheirWeightsEqualsAnUnbrokenRun) {
   for (const char* how : {"--sync-every=8", "--gossip"}) {
     expect_equal_to_unbroken(kSmall + kAllreduce + Flags{how}, 30, 25);
   }
+  expect_equal_to_unbroken(
+      kSmall + kAllreduce + Flags{"--sync-every=4", "--outer-momentum=0.9", "--compress=topk:0.05"}, 30, 25);
 }
 
 TEST(Resume, OfAnAllreduceWithTablesAndOneWithBatchNormEqualsAnUnbrokenRun) {

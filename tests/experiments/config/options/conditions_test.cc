@@ -76,11 +76,15 @@ const std::map<std::string, Promise> kPromises = {
      {{{}, {"model=lenet"}}, {{"model=profile:resnet50", "cluster=simulated", "compute=100ms"}}}},
     {"--hosts that names another host",
      {{{"mode=ps", "hosts=node1:2"}}, {{"mode=ps"}, {"mode=ps", "hosts=localhost:2"}, {"hosts=node1:2"}}}},
-    {"--mode=allreduce, without --sync-every and --gossip and with another collective than nccl, or with --mode=ps and "
+    {"--mode=allreduce, without --gossip and with another collective than nccl, which is never that of --sync-every, "
+     "or with --mode=ps and "
      "a consistency other than local-sgd and easgd",
-     {{{"mode=allreduce"}, {"mode=allreduce", "collective=ring"}, {"mode=ps"}, {"mode=ps", "consistency=sync"}},
-      {{},
+     {{{"mode=allreduce"},
+       {"mode=allreduce", "collective=ring"},
        {"mode=allreduce", "sync-every=2"},
+       {"mode=ps"},
+       {"mode=ps", "consistency=sync"}},
+      {{},
        {"mode=allreduce", "gossip=true"},
        {"mode=allreduce", "collective=nccl"},
        {"mode=hybrid"},
