@@ -26,24 +26,40 @@ bool goes_on(std::span<const double> tensors, std::size_t i, double bucket, doub
   return i > 0 && bucket + tensors[i - 1] <= limit;
 }
 
-// Buckets of gradients, one after another, behind or beside the backward pass.
+// Buckets of gradients, one after another, behind or beside the backward pass. At stages 1 and 2 the wire is busy with
+// new weights when forward begins, or else they follow behind all.
 StepPrediction by_buckets(const TimedModel& model, double compute, const Network& network, const ExchangePlan& plan) {
+  struct Bucket {
+    double sum = 0, gather = 0;        // seconds on the wire
+    double forward = 0, backward = 0;  // seconds of each pass
+  };
   StepPrediction prediction;
-  double now = std::accumulate(model.forward.begin(), model.forward.end(), 0.0);
-  double wire_free = plan.overlap ? now : compute;
-  double bucket = 0, gathered = 0;
-  const double half = plan.stage > 0 ? 0.5 : 0;
+  std::vector<Bucket> buckets;  // in the order of backward
+  Bucket bucket;
+  double bytes = 0;
   for (std::size_t i = model.bytes.size(); i-- > 0;) {
-    now += model.backward[i];
-    bucket += model.bytes[i];
-    if (goes_on(model.bytes, i, bucket, plan.bucket_bytes)) continue;
-    const double seconds = exchange_seconds(bucket, network, plan);
-    wire_free = std::max(wire_free, now) + (1 - half) * seconds;
-    gathered += half * seconds;
+    bytes += model.bytes[i];
+    bucket.forward += model.forward[i];
+    bucket.backward += model.backward[i];
+    if (goes_on(model.bytes, i, bytes, plan.bucket_bytes)) continue;
+    const double seconds = exchange_seconds(std::exchange(bytes, 0), network, plan);
     prediction.communication += seconds;
-    bucket = 0;
+    bucket.gather = plan.stage > 0 ? seconds / 2 : 0;
+    bucket.sum = seconds - bucket.gather;
+    buckets.push_back(std::exchange(bucket, {}));
   }
-  prediction.step = std::max(compute, wire_free) + gathered;
+  double now = 0, wire_free = 0, gathered = 0;
+  for (std::size_t i = buckets.size(); i-- > 0;) {
+    gathered += buckets[i].gather;
+    if (plan.overlap) now = std::max(now, gathered);
+    now += buckets[i].forward;
+  }
+  wire_free = plan.overlap ? gathered : compute;
+  for (const Bucket& each : buckets) {
+    now += each.backward;
+    wire_free = std::max(wire_free, now) + each.sum;
+  }
+  prediction.step = std::max(now, wire_free) + (plan.overlap ? 0 : gathered);
   return prediction;
 }
 

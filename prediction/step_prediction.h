@@ -6,9 +6,10 @@
 // Allreduce: a bucket is reduced once its last gradient is ready and the bucket before it is done; the step ends with
 // the last of them and with the backward pass. With `overlap` off, the first bucket waits for the backward pass.
 // Where workers have a share of the state each, a bucket's first half, its reduce-scatter, goes like this; the second
-// halves, which gather the new weights, follow one after the other behind all of that. At stage 3 they are in their
-// place twice: each pass gathers a layer's weights while it computes with layers before, up to some buckets ahead, and
-// backward begins with those that forward has ended with.
+// halves, which gather the new weights, follow one after the other while the next forward pass computes, which waits
+// for each bucket's; with `overlap` off, behind all of that. At stage 3 they are in their place twice: each pass
+// gathers a layer's weights while it computes with layers before, up to some buckets ahead, and backward begins with
+// those that forward has ended with.
 //
 // Parameter servers, by their protocol. A server's link carries what all workers on other hosts want of it, and a
 // host's link what its workers send and receive; a server adds and answers in no time of its own.

@@ -28,13 +28,14 @@ struct Bucket {
   Range own;  // of the arena, too
   Optimizer optimizer;
   OptimizerState state;
-  // The ticket of the gather by which all of its weights are here, or will be; 0: this worker's own are, under
-  // ShardingStage::kWeights.
+  // The ticket of the gather by which all of its weights are here, or will be; 0: this worker's own are, or below
+  // ShardingStage::kWeights all.
   std::uint64_t gathering = 0;
   std::uint64_t summing = 0;  // the ticket of this step's sum
   // One way through a step: written by the thread that communicates, read once its ticket is done.
   Status status = {};
   Duration communication{};
+  TransportCounters sent = {};
 };
 
 class ShardedStrategy final : public SyncStrategy, public Resumable {
@@ -92,12 +93,11 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     asked_ = 0;
     step_ = step;
     is_whole_ = false;
-    before_ = collective_.counters();
     submitted_ = 0;
-    stats_ = {};
   }
 
   Status weights_needed(Range range) override {
+    if (is_whole_) return take_weights(range);  // between steps
     return counted(&stats_.forward_wait, [&] { return take_weights(range); });
   }
   Status weights_needed_again(Range range) override {
@@ -122,33 +122,34 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     for (std::size_t number = 0; number < buckets_.size(); ++number) {
       SYNCOPATE_RETURN_IF_ERROR(counted(nullptr, [&] { return await(number, buckets_[number].summing); }));
       apply(number, update);
-      if (!shards(ShardingStage::kWeights)) gather(number);
-    }
-    for (std::size_t number = 0; !shards(ShardingStage::kWeights) && number < buckets_.size(); ++number) {
-      SYNCOPATE_RETURN_IF_ERROR(counted(nullptr, [&] { return await(number, buckets_[number].gathering); }));
-      report_weights(buckets_[number].range);
     }
     is_whole_ = true;
     steps_done_ = step_.step + 1;
-    const TransportCounters after = collective_.counters();
-    stats_.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
-    stats_.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
-    return stats_;
+    if (!shards(ShardingStage::kWeights)) {
+      // In the order in which forward needs them.
+      for (std::size_t number = buckets_.size(); number-- > 0;) gather(number);
+      if (!gathers_beside_forward()) {
+        SYNCOPATE_RETURN_IF_ERROR(counted(nullptr, [&] { return take_gathered({0, weights_.size()}); }));
+      }
+    }
+    return std::exchange(stats_, {});
   }
 
   Status gather_weights(bool wanted) override {
-    if (!shards(ShardingStage::kWeights)) return Status();
+    if (!shards(ShardingStage::kWeights)) return take_gathered({0, weights_.size()});
     keep_own_weights();
     for (std::size_t number = 0; number < buckets_.size(); ++number) {
       gather(number);
       SYNCOPATE_RETURN_IF_ERROR(await(number, buckets_[number].gathering));
       if (!wanted) keep_own_weights(buckets_[number]);
     }
+    stats_ = {};  // no step has sent this
     return Status();
   }
 
   // Nobody leaves while another may still need an answer.
   Status leave() override {
+    if (!shards(ShardingStage::kWeights)) SYNCOPATE_RETURN_IF_ERROR(take_gathered({0, weights_.size()}));
     return watched({.name = "barrier", .stage = Stage::kLeaving}, [&] { return collective_.barrier(deadline()); });
   }
 
@@ -221,10 +222,25 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     return status;
   }
 
-  // Returns once all weights of `range` are here. Gives back all others, but for those that the next calls of this step
-  // will ask for, as far as the step before it tells: they are gathered meanwhile.
+  // Under stages below kWeights, whether a step's new weights are gathered beside the next forward pass.
+  bool gathers_beside_forward() const { return options_.overlap && !collective_.works_in_memory(); }
+
+  // Returns once the new weights of `range` are here, under stages below kWeights.
+  Status take_gathered(Range range) {
+    for (std::size_t number = buckets_.size(); number-- > 0;) {
+      Bucket& bucket = buckets_[number];
+      if (bucket.gathering == 0 || !overlap(bucket.range, range)) continue;
+      SYNCOPATE_RETURN_IF_ERROR(await(number, std::exchange(bucket.gathering, 0)));
+      report_weights(bucket.range);
+    }
+    return Status();
+  }
+
+  // Returns once all weights of `range` are here. At stage 3 gives back all others, but for those that the next calls
+  // of this step will ask for, as far as the step before it tells: they are gathered meanwhile.
   Status take_weights(Range range) {
-    if (!shards(ShardingStage::kWeights) || is_whole_) return Status();  // between steps: see gather_weights
+    if (!shards(ShardingStage::kWeights)) return take_gathered(range);
+    if (is_whole_) return Status();  // between steps: see gather_weights
     asks_.resize(std::max(asks_.size(), asked_ + 1));
     asks_[asked_] = range;
     std::size_t end = ++asked_;
@@ -255,6 +271,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   void keep_own_weights(Bucket& bucket) {
     if (bucket.gathering == 0) return;
     thread_.wait_for(std::exchange(bucket.gathering, 0));
+    count(bucket);
     release_others(weights_, bucket);
   }
   void keep_own_weights() {
@@ -300,6 +317,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   template <typename Work>
   void communicate(const char* name, std::size_t number, std::span<const float> buffer, const Work& work) {
     const TimePoint begin = clock_.now();
+    const TransportCounters before = collective_.counters();
     if (failure_.ok()) {
       failure_ = watched({.name = name,
                           .bytes = static_cast<std::int64_t>(buffer.size_bytes()),
@@ -308,8 +326,20 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
                           .buckets = buckets_.size()},
                          work);
     }
-    buckets_[number].status = failure_;
-    buckets_[number].communication = clock_.now() - begin;
+    Bucket& bucket = buckets_[number];
+    bucket.status = failure_;
+    bucket.communication = clock_.now() - begin;
+    const TransportCounters after = collective_.counters();
+    bucket.sent = {.payload_bytes_out = after.payload_bytes_out - before.payload_bytes_out,
+                   .payload_bytes_in = after.payload_bytes_in - before.payload_bytes_in};
+  }
+
+  // Adds what the bucket's last way has taken to the step's figures.
+  void count(Bucket& bucket) {
+    stats_.communication += std::exchange(bucket.communication, Duration::zero());
+    const TransportCounters sent = std::exchange(bucket.sent, {});
+    stats_.bytes_out += sent.payload_bytes_out;
+    stats_.bytes_in += sent.payload_bytes_in;
   }
 
   Status await(std::size_t number, std::uint64_t ticket) {
@@ -317,7 +347,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     thread_.wait_for(ticket, Duration::zero());
     Bucket& bucket = buckets_[number];
     if (!bucket.status.ok()) return bucket.status.in(fmt::format("step {}, bucket {}", step_.step, number));
-    stats_.communication += std::exchange(bucket.communication, Duration::zero());
+    count(bucket);
     return Status();
   }
 
@@ -338,10 +368,9 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   std::vector<Range> ranges_;             // of the buckets
   std::vector<Bucket> buckets_;
   StepContext step_;
-  TransportCounters before_;  // this step
   std::size_t submitted_ = 0;
   std::uint64_t last_ticket_ = 0;
-  SyncStats stats_;          // of this step
+  SyncStats stats_;          // since the last step's
   std::vector<Range> asks_;  // what a step has asked for, in order
   std::size_t asked_ = 0;    // how many of them this step has
   Status failure_;           // of the thread that communicates

@@ -4,12 +4,16 @@
 // models", section 5). A parameter server whose servers are the workers.
 //
 //   backward    reduce_scatter of each bucket: its mean comes to who owns a part of it
-//   finish_step the update of one's own part of each bucket; all_gather of the bucket's new weights
+//   finish_step the update of one's own part of each bucket
+//   forward     all_gather of each bucket's new weights, while layers before compute; weights_needed waits for it
 //
-// A step sends what an allreduce sends: 2(n-1)/n of the weights. At stage 3 each pass gathers the weights of a layer
-// before it reads them, while layers before it compute, and gives them back behind it, in place of the gather at the
-// end: 3(n-1)/n, less the layers that end forward and begin backward. The order of layers is that of the step before.
-// With a collective that sums in the same order, ring or direct, weights have the bits that AllReduceStrategy leaves.
+// Where ranks work in each other's memory, and without overlap, finish_step waits for all gathers. Their bytes count in
+// the step in which they were waited for: the first has none. A step sends what an allreduce sends, 2(n-1)/n of the
+// weights, of which half can hide behind forward (Zhang et al. 2023, "DeAR: accelerating distributed deep learning with
+// fine-grained all-reduce pipelining", section 3). At stage 3 each pass gathers the weights of a layer before it reads
+// them, while layers before it compute, and gives them back behind it, in place of the gather at the end: 3(n-1)/n,
+// less the layers that end forward and begin backward. The order of layers is that of the step before. With a
+// collective that sums in the same order, ring or direct, weights have the bits that AllReduceStrategy leaves.
 #pragma once
 
 #include <memory>

@@ -40,10 +40,13 @@ TEST(StepPrediction, HidesAllreduceBehindTheBackwardPass) {
   EXPECT_NEAR(step_of({.bytes_per_second = 10000, .workers = 2}, {.exchange = Exchange::kRing}), 9.01, kRounding);
 }
 
-// Half of each bucket behind the gradients, 1.5, 1 and 0.5 s, until 9.5 s; then as much to gather the weights.
-TEST(StepPrediction, ExposesTheGatheringOfWeightsWhereTheStateIsSharded) {
+// Weights are gathered in 0.5, 1 and 1.5 s: the first is waited for, and the third, 0.5 s; backward then begins at 4 s,
+// and its sums end at 7.5, 9 and 10.5 s. Over half the rate, forward ends at 7 s and its sums at 12, 14 and 15 s.
+TEST(StepPrediction, GathersWeightsBesideForwardWhereTheStateIsSharded) {
   const Network network{.bytes_per_second = 100, .workers = 2};
-  EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .stage = 1}), 12.5, kRounding);
+  EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .stage = 1}), 10.5, kRounding);
+  EXPECT_NEAR(step_of({.bytes_per_second = 50, .workers = 2}, {.exchange = Exchange::kRing, .stage = 2}), 15,
+              kRounding);
   EXPECT_NEAR(step_of(network, {.exchange = Exchange::kRing, .overlap = false, .stage = 2}), 15, kRounding);
   EXPECT_THAT(check_step(three_layers(), 9, network, {.exchange = Exchange::kTree, .stage = 1}).message(),
               HasSubstr("where a ring exchanges gradients"));

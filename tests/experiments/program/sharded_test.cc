@@ -62,7 +62,8 @@ TEST(Sharded, HoldsWhatItsFormulaSays) {
   }
 }
 
-// Every worker sends all gradients but its share, and its share of the weights to all others: once, and under stage 3
+// Every worker sends all gradients but its share, and its share of the weights to all others: once, which counts in the
+// next step, and under stage 3
 // for each pass, but for what backward begins with: the last two layers, and in the first step, which knows of no
 // order, the last bucket.
 TEST(Sharded, SendsWhatItsFormulaSays) {
@@ -70,8 +71,9 @@ TEST(Sharded, SendsWhatItsFormulaSays) {
   constexpr double kAll = kParameters + kPadding;
   constexpr double kBucket = kWidth + 10 * kWidth + 10 + kPadding, kLayers = kWidth * kWidth + kBucket;
   const std::pair<Flags, double> cases[] = {{{"--mode=allreduce"}, 6 * 2 * kAll},
-                                            {{"--mode=sharded"}, 6 * 2 * kAll},
-                                            {{"--mode=sharded", "--stage=2"}, 6 * 2 * kAll},
+                                            {{"--mode=sharded"}, (6 + 5) * kAll},
+                                            {{"--mode=sharded", "--overlap=off"}, 6 * 2 * kAll},
+                                            {{"--mode=sharded", "--stage=2"}, (6 + 5) * kAll},
                                             {{"--mode=sharded", "--stage=3"}, 6 * 3 * kAll - kBucket - 5 * kLayers}};
   for (const auto& [mode, elements] : cases) {
     Program program(kJob + mode);
