@@ -16,8 +16,6 @@ namespace {
 
 // In TrainingState::counts: workers, steps since the last meeting, meetings.
 constexpr const char* kCounts = "averaging";
-// What an outer momentum goes on from.
-constexpr const char *kAnchor = "outer.anchor", *kVelocity = "outer.velocity";
 constexpr std::int64_t kMostMeetings = std::int64_t{1} << 53;
 
 void divide(std::span<float> sum, int count) {
@@ -46,7 +44,7 @@ ModelAveragingStrategy::ModelAveragingStrategy(Collective& collective, const Mod
                                                const Clock& clock)
     : collective_(collective), options_(options), optimizer_(options.optimizer), clock_(clock) {
   assert(options.period >= 1);
-  assert(!options.gossip_seed || (!options.outer && options.codec.kind == CodecKind::kNone));
+  assert(!options.gossip_seed || options.outer.are_means());
 }
 
 Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) {
@@ -56,18 +54,11 @@ Result<ParamArenas> ModelAveragingStrategy::allocate(const ParamLayout& layout) 
   gradients_ = AlignedBuffer(layout.size());
   optimizer_ = Optimizer(options_.optimizer, layout, {0, layout.size()});
   state_.emplace(options_.optimizer, layout.size());
-  if (options_.outer) {
-    const OptimizerConfig outer{
-        .kind = OptimizerKind::kMomentum, .momentum = options_.outer->momentum, .nesterov = options_.outer->nesterov};
-    outer_.emplace(outer);
-    outer_state_.emplace(outer, layout.size());
+  if (!options_.outer.are_means()) {
+    outer_ = std::make_unique<OuterMeetings>(collective_, options_.outer, options_.period, options_.timeout,
+                                             options_.activity, clock_);
+    SYNCOPATE_RETURN_IF_ERROR(outer_->allocate(layout, weights_));
   }
-  if (options_.codec.kind != CodecKind::kNone) {
-    SYNCOPATE_ASSIGN_OR_RETURN(compressed_,
-                               make_compressed_reduction(options_.codec, layout_, options_.seed, collective_, clock_));
-    left_out_ = ReductionHistory(compressed_->memories(), collective_.rank());
-  }
-  if (has_anchor()) anchor_ = AlignedBuffer(layout.size());
   return ParamArenas{weights_, gradients_.span()};
 }
 
@@ -87,9 +78,7 @@ Status ModelAveragingStrategy::restore(const TrainingState& state) {
   const Range all{0, weights_.size()};
   SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, all, weights_));
   SYNCOPATE_RETURN_IF_ERROR(state_->restore(all, 0, state));
-  if (has_anchor()) SYNCOPATE_RETURN_IF_ERROR(state.read(kAnchor, all, anchor_.span()));
-  if (outer_) SYNCOPATE_RETURN_IF_ERROR(state.read(kVelocity, all, outer_state_->memories()[0]));
-  left_out_.restore(state);
+  if (outer_) SYNCOPATE_RETURN_IF_ERROR(outer_->restore(state));
   steps_alone_ = steps_alone;
   meetings_ = meetings;
   restored_ = true;
@@ -105,16 +94,14 @@ Status ModelAveragingStrategy::save(TrainingState& state) const {
   state.step = steps_done_;
   state.put(state_part::kWeights, 0, weights_);
   state_->save({0, weights_.size()}, 0, state);
-  if (has_anchor()) state.put(kAnchor, 0, anchor_.span());
-  if (outer_) state.put(kVelocity, 0, outer_state_->memories()[0]);
-  left_out_.save(state, false);
+  if (outer_) SYNCOPATE_RETURN_IF_ERROR(outer_->save(state));
   state.counts[kCounts] = {collective_.size(), steps_alone_, meetings_};
   return Status();
 }
 
 Status ModelAveragingStrategy::agree() {
   SYNCOPATE_RETURN_IF_ERROR(
-      prove_agreement(collective_, group_agreement_of(layout_, {}, collective_, options_.codec), deadline()));
+      prove_agreement(collective_, group_agreement_of(layout_, {}, collective_, options_.outer.codec), deadline()));
   const std::uint64_t words[] = {restored_ ? 1u : 0u, static_cast<std::uint64_t>(first_step_)};
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<std::vector<std::uint64_t>> all,
                              share_words(collective_, words, deadline()));
@@ -138,7 +125,7 @@ Result<std::vector<Range>> ModelAveragingStrategy::join() {
   SYNCOPATE_RETURN_IF_ERROR(watched(options_.activity, clock_,
                                     {.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes},
                                     [&] { return collective_.broadcast(weights_, 0, deadline()); }));
-  if (has_anchor()) std::ranges::copy(weights_, anchor_.span().begin());
+  if (outer_) outer_->begin();
   return std::vector<Range>{{0, layout_.size()}};
 }
 
@@ -152,9 +139,13 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
   span.end();
   const TimePoint updated = clock_.now();
   stats.optimizer = updated - begin;
-  if (++steps_alone_ == options_.period) {
+  ++steps_alone_;
+  if (outer_) {
+    SYNCOPATE_RETURN_IF_ERROR(outer_->after_step(steps_alone_, step_, stats).in(fmt::format("step {}", step_.step)));
+    steps_alone_ %= options_.period;
+  } else if (steps_alone_ == options_.period) {
     const TransportCounters before = collective_.counters();
-    SYNCOPATE_RETURN_IF_ERROR(meet(stats).in(fmt::format("step {}", step_.step)));
+    SYNCOPATE_RETURN_IF_ERROR(meet().in(fmt::format("step {}", step_.step)));
     const TransportCounters after = collective_.counters();
     stats.exposed_wait = stats.communication = clock_.now() - updated;
     stats.bytes_out = after.payload_bytes_out - before.payload_bytes_out;
@@ -167,8 +158,10 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
 }
 
 Status ModelAveragingStrategy::leave() {
-  if (steps_alone_ > 0 || options_.gossip_seed) {
+  if (steps_alone_ > 0 || options_.gossip_seed || !options_.outer.leave_all_alike()) {
     whole_ = false;
+    SyncStats unrecorded;
+    if (outer_) SYNCOPATE_RETURN_IF_ERROR(outer_->finish(unrecorded).in("leave"));
     SYNCOPATE_RETURN_IF_ERROR(average_with_all(Stage::kLeaving).in("leave"));
     whole_ = true;
     report_weights({0, weights_.size()});
@@ -177,21 +170,10 @@ Status ModelAveragingStrategy::leave() {
                  [&] { return collective_.barrier(deadline()); });
 }
 
-Status ModelAveragingStrategy::meet(SyncStats& stats) {
+Status ModelAveragingStrategy::meet() {
   steps_alone_ = 0;
   const std::int64_t meeting = meetings_++;
-  if (!options_.gossip_seed && compressed_) {
-    SYNCOPATE_ASSIGN_OR_RETURN(stats.codec, average_differences());
-    step_outwards();
-    return {};
-  }
-  if (!options_.gossip_seed) {
-    SYNCOPATE_RETURN_IF_ERROR(average_with_all(Stage::kTraining));
-    if (!outer_) return {};
-    differ();
-    step_outwards();
-    return {};
-  }
+  if (!options_.gossip_seed) return average_with_all(Stage::kTraining);
   const int rank = collective_.rank();
   const int partner = gossip_pairs(*options_.gossip_seed, meeting, collective_.size())[static_cast<std::size_t>(rank)];
   if (partner == rank) return {};
@@ -204,49 +186,14 @@ Status ModelAveragingStrategy::meet(SyncStats& stats) {
   return {};
 }
 
-void ModelAveragingStrategy::differ() {
-  const std::span<const float> anchor = anchor_.span();
-  for (std::size_t i = 0; i < anchor.size(); ++i) weights_[i] = anchor[i] - weights_[i];
-}
-
-Result<Duration> ModelAveragingStrategy::average_differences() {
-  differ();
-  Duration codec{};
-  SYNCOPATE_RETURN_IF_ERROR(watched_all_reduce(Stage::kTraining, [&]() -> Status {
-    SYNCOPATE_ASSIGN_OR_RETURN(
-        codec, compressed_->reduce({0, weights_.size()}, weights_, {step_.step, step_.epoch}, deadline()));
-    return {};
-  }));
-  divide(weights_, collective_.size());
-  return codec;
-}
-
-void ModelAveragingStrategy::step_outwards() {
-  const std::span<float> anchor = anchor_.span();
-  if (!outer_) {
-    for (std::size_t i = 0; i < anchor.size(); ++i) weights_[i] = anchor[i] -= weights_[i];
-    return;
-  }
-  const auto own = static_cast<float>(step_.learning_rate);
-  const float inner = options_.outer->nesterov || own == 0 ? 1 : own;
-  outer_->apply(anchor, weights_, *outer_state_, 0,
-                {.learning_rate = options_.outer->rate * static_cast<double>(inner),
-                 .gradient_scale = 1 / inner,
-                 .number = meetings_});
-  std::ranges::copy(anchor, weights_.begin());
-}
-
-Status ModelAveragingStrategy::watched_all_reduce(Stage stage, const std::function<Status()>& work) {
+Status ModelAveragingStrategy::average_with_all(Stage stage) {
   const CollectiveOperation operation{.name = "all_reduce",
                                       .stage = stage,
                                       .bytes = static_cast<std::int64_t>(weights_.size_bytes()),
                                       .step = step_.step,
                                       .buckets = 1};
-  return watched(options_.activity, clock_, operation, work);
-}
-
-Status ModelAveragingStrategy::average_with_all(Stage stage) {
-  SYNCOPATE_RETURN_IF_ERROR(watched_all_reduce(stage, [&] { return collective_.all_reduce(weights_, deadline()); }));
+  SYNCOPATE_RETURN_IF_ERROR(
+      watched(options_.activity, clock_, operation, [&] { return collective_.all_reduce(weights_, deadline()); }));
   divide(weights_, collective_.size());
   return {};
 }

@@ -12,10 +12,7 @@
 // al. 2018, "Asynchronous decentralized parallel stochastic gradient descent"), in which nobody waits, is another
 // algorithm.
 //
-// With an outer momentum (outer_momentum.h), a meeting of all is an update itself. With a codec, what workers have come
-// to since the last meeting goes compressed, and what a codec leaves out is kept for the next (error feedback), much as
-// in SparseLoCo (Sarfi et al. 2025, "Communication efficient LLM pre-training with SparseLoCo", algorithm 1), where
-// what is kept also decays, and values have 2 bits. The last meeting, of leave(), is a mean of whole weights.
+// Meetings of all may be more than means: see OuterMeetings. The last one, of leave(), is a mean of whole weights.
 //
 // The optimizer's state stays with its worker, and so do the weights between meetings: each worker saves and restores
 // its own, and a job goes on with as many workers as it was saved with, all of them from the same step. leave() is the
@@ -24,16 +21,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective/collective_activity.h"
-#include "allreduce/compression/compressed_reduction.h"
-#include "allreduce/compression/reduction_history.h"
-#include "allreduce/strategy/outer_momentum.h"
+#include "allreduce/strategy/outer_meetings.h"
 #include "common/optimizer/optimizer.h"
 #include "common/os/aligned_buffer.h"
 #include "common/sync_strategy.h"
@@ -51,9 +45,7 @@ struct ModelAveragingOptions {
   OptimizerConfig optimizer;
   std::int64_t period = 1;                      // steps from one meeting to the next; at least 1
   std::optional<std::uint64_t> gossip_seed;     // seeds the pairs of meetings; empty: meetings are of all
-  std::optional<OuterMomentum> outer;           // of meetings of all; empty: these are means
-  CodecConfig codec;                            // of meetings of all
-  std::uint64_t seed = 0;                       // of what the codec draws
+  OuterOptions outer;                           // of meetings of all
   Duration timeout = std::chrono::seconds(30);  // for each wait
   CollectiveActivity* activity = nullptr;       // records the operations of all ranks; may be null, must outlive it
 };
@@ -64,7 +56,7 @@ class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
   ModelAveragingStrategy(Collective& collective, const ModelAveragingOptions& options, const Clock& clock);
 
   Resumable* resumable() override { return this; }
-  // With a codec an operation of all ranks.
+  // An operation of all ranks if outer has a codec.
   Result<ParamArenas> allocate(const ParamLayout& layout) override;
   // A step that has failed cannot be undone: save then fails with invalid argument. restore fails so with the state of
   // another number of workers.
@@ -79,32 +71,25 @@ class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
     whole_ = false;
   }
   void gradient_ready(std::size_t /*bucket*/) override {}
-  // In a step with a meeting, all communication is exposed.
+  // In a step with a meeting, all communication is exposed, unless outer overlaps it.
   Result<SyncStats> finish_step() override;
   Status leave() override;
-  // The mean of all, just after a meeting. Under gossip, where no worker has it before leave(), this worker's own
-  // weights.
+  // The mean of all, just after a meeting, or the anchor of outer meetings. Under gossip, where no worker has it before
+  // leave(), this worker's own weights.
   JobWeights job_weights() const override {
+    if (outer_) return {.values = outer_->anchor()};
     return {.are_there = options_.gossip_seed.has_value() || steps_alone_ == 0};
   }
 
  private:
   using Stage = CollectiveOperation::Stage;
 
-  bool has_anchor() const { return outer_.has_value() || compressed_ != nullptr; }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   // Checks that all ranks train the same layout, and go on from the same step.
   Status agree();
-  // Counts what a codec takes.
-  Status meet(SyncStats& stats);
+  // Meets one other under gossip, or all for the mean of their weights.
+  Status meet();
   Status average_with_all(Stage stage);
-  // Leaves in the weights' place the mean over all of what they have come to since the last meeting, negative.
-  Result<Duration> average_differences();
-  // Makes the outer update, or a mean's, whose gradient lies in the weights' place.
-  void step_outwards();
-  // Puts the anchor less the weights in their place.
-  void differ();
-  Status watched_all_reduce(Stage stage, const std::function<Status()>& work);
 
   Collective& collective_;
   const ModelAveragingOptions options_;
@@ -114,11 +99,7 @@ class ModelAveragingStrategy final : public SyncStrategy, public Resumable {
   std::span<float> weights_;  // the collective's memory
   AlignedBuffer gradients_;
   std::optional<OptimizerState> state_;
-  std::optional<Optimizer> outer_;
-  std::unique_ptr<CompressedReduction> compressed_;  // null: meetings go uncompressed
-  ReductionHistory left_out_;                        // its memories
-  AlignedBuffer anchor_;  // the weights that the last meeting left, if there is an outer momentum or a codec
-  std::optional<OptimizerState> outer_state_;
+  std::unique_ptr<OuterMeetings> outer_;  // null where meetings are means, or in pairs
   StepContext step_;
   std::int64_t steps_alone_ = 0;  // since the last meeting
   std::int64_t meetings_ = 0;

@@ -250,11 +250,18 @@ bool averages_weights(const RunSettings& config) {
   return sums_among_replicas(config) && (config.sync_every > 1 || config.gossip != Gossip::kOff);
 }
 
-std::optional<allreduce::OuterMomentum> outer_momentum_of(const ResolvedRun& config) {
-  if (!meets_all(config) || config.outer_momentum == 0) return std::nullopt;
-  return allreduce::OuterMomentum{.momentum = static_cast<float>(config.outer_momentum),
-                                  .rate = config.outer_rate,
-                                  .nesterov = config.outer_nesterov};
+allreduce::OuterOptions outer_options_of(const ResolvedRun& config) {
+  if (!meets_all(config)) return {};
+  allreduce::OuterOptions options{.codec = codec_of(config),
+                                  .seed = config.seed,
+                                  .fragments = config.sync_fragments,
+                                  .overlap = config.sync_overlap};
+  if (config.outer_momentum > 0) {
+    options.momentum = {.momentum = static_cast<float>(config.outer_momentum),
+                        .rate = config.outer_rate,
+                        .nesterov = config.outer_nesterov};
+  }
+  return options;
 }
 
 bool sums_gradients(const RunSettings& config) { return sums_among_replicas(config) && !averages_weights(config); }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "allreduce/strategy/outer_momentum.h"
+#include "allreduce/strategy/outer_meetings.h"
 #include "common/optimizer/optimizer.h"
 #include "common/param_layout.h"
 #include "common/trace/trace_plan.h"
@@ -147,7 +147,8 @@ OptimizerConfig optimizer_of(const ResolvedRun& config);
 std::size_t shards_of(const RunSettings& config);
 ps::Sharding sharding_of(const ResolvedRun& config);
 // Returns what makes meetings of all more than means; empty if nothing does.
-std::optional<allreduce::OuterMomentum> outer_momentum_of(const ResolvedRun& config);
+// Returns what meetings of all workers do.
+allreduce::OuterOptions outer_options_of(const ResolvedRun& config);
 // Returns whether workers sum among themselves, and each makes every update.
 bool sums_among_replicas(const RunSettings& config);
 // Returns whether such workers make updates of their own, and average weights instead of gradients; or sum gradients.

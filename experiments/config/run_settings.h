@@ -155,6 +155,8 @@ struct RunSettings {
   double outer_momentum = 0;    // of meetings of all; 0: these are means
   double outer_rate = 1;
   bool outer_nesterov = false;
+  std::int64_t sync_fragments = 1;  // of the weights, each of which meets once in sync_every steps
+  std::int64_t sync_overlap = 0;    // steps beside which a meeting of all goes on
   Gossip gossip = Gossip::kOff;
   std::int64_t stage = 1;  // allreduce::ShardingStage
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;

@@ -168,9 +168,8 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
         .optimizer = optimizer_of(config), .period = config.sync_every, .timeout = timeout_of(config)};
     options.activity = &activity_;
     if (config.gossip != Gossip::kOff) options.gossip_seed = config.seed;
-    options.outer = outer_momentum_of(config);
-    options.codec = codec_of(config);
-    options.seed = config.seed;
+    options.outer = outer_options_of(config);
+    options.outer.threads = &context.host.threads();
     strategy_ = std::make_unique<allreduce::ModelAveragingStrategy>(*collective_, options, clock);
     return {};
   }

@@ -116,7 +116,6 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
   table.push_back(
       only(number({.group = group,
                    .name = "outer-momentum",
-                   .of_mode = true,
                    .placeholder = "X",
                    .sentence = "Makes the average after --sync-every steps the gradient of a momentum's update of the "
                                "weights that all had before them, with this decay of the velocity (SlowMo)."},
@@ -124,17 +123,30 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
            conditions::kMeetsAll));
   table.push_back(only(number({.group = group,
                                .name = "outer-rate",
-                               .of_mode = true,
                                .placeholder = "X",
                                .sentence = "Rate of that update; at 1, without a velocity, it leads to the average."},
                               &C::outer_rate, "outer rate", 1e-6, 100.0),
                        conditions::kOuterMomentum));
   table.push_back(only(flag({.group = group,
                              .name = "outer-nesterov",
-                             .of_mode = true,
                              .sentence = "Gives that update Nesterov's form (DiLoCo, with --outer-rate=0.7)."},
                             &C::outer_nesterov),
                        conditions::kOuterMomentum));
+  table.push_back(only(number({.group = group,
+                               .name = "sync-fragments",
+                               .placeholder = "N",
+                               .sentence = "The weights meet in N parts by turns, each once in --sync-every steps, so "
+                                           "that fewer bytes are sent at once (Streaming DiLoCo)."},
+                              &C::sync_fragments, "fragments", std::int64_t{1}, kMostSyncEvery),
+                       conditions::kMeetsAll));
+  table.push_back(only(number({.group = group,
+                               .name = "sync-overlap",
+                               .placeholder = "N",
+                               .sentence = "A meeting goes on beside the next N steps of each worker, which adds then "
+                                           "what all have come to.",
+                               .unit = "steps"},
+                              &C::sync_overlap, "steps", std::int64_t{0}, kMostSyncEvery),
+                       conditions::kMeetsAll));
   table.push_back(only(gossip(), conditions::kReplicates));
   table.push_back(only(number({.group = group,
                                .name = "stage",

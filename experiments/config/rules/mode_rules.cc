@@ -88,12 +88,32 @@ Status check_colocated(const ResolvedRun& config) {
       "servers");
 }
 
+// Fragments meet one after the other.
+Status check_meetings(const ResolvedRun& config) {
+  if (!meets_all(config)) return {};
+  if (config.sync_fragments > config.sync_every) {
+    return Status::invalid_argument(
+        fmt::format("--sync-fragments={}: each meets in a step of its own; use at most {}, "
+                    "the steps of --sync-every",
+                    config.sync_fragments, config.sync_every));
+  }
+  const std::int64_t apart = config.sync_every / config.sync_fragments;
+  if (config.sync_overlap >= apart) {
+    return Status::invalid_argument(fmt::format(
+        "--sync-overlap={}: a meeting must have ended when the next begins, which is {} steps later at the least; use "
+        "at most {}",
+        config.sync_overlap, apart, apart - 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status validate_mode(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(check_shares(config));
   SYNCOPATE_RETURN_IF_ERROR(check_hybrid(config));
   SYNCOPATE_RETURN_IF_ERROR(check_colocated(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_meetings(config));
   return check_asynchronous_gossip(config);
 }
 

@@ -8,8 +8,9 @@ std::string evaluated_weights(const ResolvedRun& config) {
   if (!is_distributed(config)) return "the worker's";
   if (sums_among_workers(config)) {
     if (has_replicas_of_their_own(config)) return "the mean of all workers";
-    return averages_weights(config) ? "the mean of all workers, when they have met"
-                                    : "all workers', which are the same";
+    if (!averages_weights(config)) return "all workers', which are the same";
+    return outer_options_of(config).are_means() ? "the mean of all workers, when they have met"
+                                                : "those that all workers have agreed on last";
   }
   const ps::Consistency& consistency = config.consistency;
   if (consistency.is_elastic()) return "the center, when a worker has met it";

@@ -268,6 +268,9 @@ std::string describe(const ResolvedRun& config) {
       fmt::format("{} {}", name_of(config.mode),
                   has_servers_alone(config) ? config.consistency.to_string() : std::string(name_of(config.collective)));
   if (averages_weights(config)) text += " " + averaging_of(config);
+  const allreduce::OuterOptions outer = outer_options_of(config);
+  if (outer.fragments > 1) text += fmt::format(" in {} fragments", outer.fragments);
+  if (outer.overlap > 0) text += fmt::format(" beside {} step{}", outer.overlap, outer.overlap == 1 ? "" : "s");
   if (shards_state(config)) text += fmt::format(" stage {}", config.stage);
   if (may_compress(config) && compresses(config)) {
     const CodecConfig codec = codec_of(config);

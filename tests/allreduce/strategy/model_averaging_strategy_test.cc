@@ -186,10 +186,10 @@ TEST_P(ModelAveragingOverEveryWire, GossipsInPairsAndKeepsTheMeanOfAllWeights) {
 TEST(ModelAveraging, SendsWhatWorkersHaveComeToThroughItsCodec) {
   for (const bool outer : {false, true}) {
     ModelAveragingOptions options{.optimizer = kMomentum, .period = 2, .timeout = kTimeout};
-    if (outer) options.outer = OuterMomentum{.momentum = 0.5f, .rate = 0.5, .nesterov = true};
+    if (outer) options.outer.momentum = OuterMomentum{.momentum = 0.5f, .rate = 0.5, .nesterov = true};
     const auto nothing = [](int, std::int64_t, const SyncStats&, std::span<const float>) {};
     const Weights expected = train("inproc", 3, 6, options, nothing)[0];
-    options.codec = {.kind = CodecKind::kTopK, .ratio = 1};
+    options.outer.codec = {.kind = CodecKind::kTopK, .ratio = 1};
     std::map<std::int64_t, std::set<Weights>> after_step;
     std::mutex mutex;
     const std::vector<Weights> compressed = train(
@@ -204,6 +204,68 @@ TEST(ModelAveraging, SendsWhatWorkersHaveComeToThroughItsCodec) {
   }
 }
 
+// Each fragment by itself against plain arithmetic: the anchor moves by the mean of what all have come to when the
+// meeting began, and each worker's weights by as much as the anchor was away from its own then.
+TEST(ModelAveraging, StreamsFragmentsBesideTheStepsThatFollow) {
+  constexpr int kRanks = 3;
+  constexpr std::int64_t kSteps = 11, kPeriod = 4, kOverlap = 1;
+  const Range fragments[] = {{0, 64}, {64, layout_with(9).size()}};
+  std::vector<Replica> replicas(kRanks);
+  Weights anchor = replicas[0].weights;
+  std::vector<Weights> begun(kRanks, anchor);
+  Weights mean(anchor.size());
+  std::vector<std::vector<Weights>> expected;  // by step and rank
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    for (int rank = 0; rank < kRanks; ++rank) replicas[static_cast<std::size_t>(rank)].step(rank, step);
+    const std::int64_t in_period = step % kPeriod + 1;
+    for (int fragment = 0; fragment < 2; ++fragment) {
+      const Range range = fragments[fragment];
+      const std::int64_t begins = fragment == 0 ? 2 : 4, ends = begins % kPeriod + kOverlap;
+      if (in_period == ends && step >= begins) {
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+          anchor[i] = mean[i];
+          for (std::size_t rank = 0; rank < kRanks; ++rank) replicas[rank].weights[i] += mean[i] - begun[rank][i];
+        }
+      }
+      if (in_period != begins) continue;
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        mean[i] = 0;
+        for (std::size_t rank = 0; rank < kRanks; ++rank) {
+          begun[rank][i] = replicas[rank].weights[i];
+          mean[i] += begun[rank][i] / kRanks;
+        }
+      }
+    }
+    expected.emplace_back();
+    for (const Replica& replica : replicas) expected.back().push_back(replica.weights);
+  }
+  for (const char* wire : {"inproc", "shm"}) {
+    const std::vector<Weights> final_weights =
+        train(wire, kRanks, kSteps,
+              {.optimizer = kMomentum,
+               .period = kPeriod,
+               .outer = {.fragments = 2, .overlap = kOverlap},
+               .timeout = kTimeout},
+              [&](int rank, std::int64_t step, const SyncStats& stats, std::span<const float> weights) {
+                const Weights& own = expected[static_cast<std::size_t>(step)][static_cast<std::size_t>(rank)];
+                EXPECT_THAT(weights, testing::Pointwise(testing::FloatNear(1e-4f), own)) << rank << ", step " << step;
+                EXPECT_EQ(stats.bytes_out > 0, step > 1 && step % 2 == 0) << "a meeting's bytes count where it ends";
+              });
+    for (const Weights& each : final_weights) EXPECT_EQ(each, final_weights[0]);
+    EXPECT_THAT(final_weights[0], testing::Pointwise(testing::FloatNear(1e-4f), mean_of(replicas)));
+  }
+}
+
+TEST(ModelAveraging, RefusesMoreFragmentsThanTensors) {
+  const auto ring = connect_group("inproc", 1);
+  const SteadyClock clock;
+  const auto collective = make_schedule_collective(*ring[0]);
+  ModelAveragingStrategy strategy(*collective, {.optimizer = kMomentum, .period = 4, .outer = {.fragments = 3}}, clock);
+  const Status status = strategy.allocate(layout_with(9)).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("3 fragments: the model has 2 tensors"), std::string::npos) << status.message();
+}
+
 // Where all make the same steps, what is left out of one meeting is in the next ones: none of it is lost.
 TEST(ModelAveraging, KeepsWhatACodecLeavesOutForTheNextMeeting) {
   const auto meets = [](double ratio, std::int64_t meetings) {
@@ -213,7 +275,7 @@ TEST(ModelAveraging, KeepsWhatACodecLeavesOutForTheNextMeeting) {
     ModelAveragingStrategy strategy(*collective,
                                     {.optimizer = {.kind = OptimizerKind::kSgd},
                                      .period = 1,
-                                     .codec = {.kind = CodecKind::kTopK, .ratio = ratio},
+                                     .outer = {.codec = {.kind = CodecKind::kTopK, .ratio = ratio}},
                                      .timeout = kTimeout},
                                     clock);
     const ParamArenas arenas = *strategy.allocate(layout_with(9));
@@ -334,11 +396,15 @@ std::vector<TrainingState> train_on(const ModelAveragingOptions& options, int si
 }
 
 TEST(ModelAveraging, GoesOnFromWhatAllHaveSavedAlsoBetweenMeetings) {
-  for (const char* way : {"mean", "gossip", "outer momentum", "codec"}) {
+  for (const char* way : {"mean", "gossip", "outer momentum", "codec", "streamed"}) {
     ModelAveragingOptions options{.optimizer = kMomentum, .period = 3, .timeout = kTimeout};
     if (way == std::string("gossip")) options.gossip_seed = 5;
-    if (way == std::string("codec")) options.codec = {.kind = CodecKind::kTopK, .ratio = 0.1};
-    if (way == std::string("outer momentum")) options.outer = OuterMomentum{.momentum = 0.5f};
+    if (way == std::string("streamed")) {
+      options.period = 4;
+      options.outer = {.momentum = OuterMomentum{.momentum = 0.5f}, .fragments = 2, .overlap = 1};
+    }
+    if (way == std::string("codec")) options.outer.codec = {.kind = CodecKind::kTopK, .ratio = 0.1};
+    if (way == std::string("outer momentum")) options.outer.momentum = OuterMomentum{.momentum = 0.5f};
     const std::vector<TrainingState> unbroken = train_on(options, 4, 0, 11, nullptr);
     const std::vector<TrainingState> broken = train_on(options, 4, 0, 5, nullptr);
     const std::vector<TrainingState> resumed = train_on(options, 4, 5, 11, &broken);

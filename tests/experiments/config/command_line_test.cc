@@ -325,6 +325,13 @@ TEST(CommandLine, RefusesWhatHasNoMeaningWhereWeightsAreAveraged) {
     EXPECT_THAT(refusal({"compare", averaging}), HasSubstr("compare takes its modes from --modes"));
   }
   EXPECT_EQ(refusal({"--mode=allreduce", "--sync-every=1", "--overlap=off"}), "accepted");
+  EXPECT_EQ(refusal({"--mode=allreduce", "--sync-every=8", "--sync-fragments=4", "--sync-overlap=1"}), "accepted");
+  EXPECT_THAT(refusal({"--mode=allreduce", "--sync-every=8", "--sync-fragments=9"}),
+              StartsWith("--sync-fragments=9: each meets in a step of its own; use at most 8"));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--sync-every=8", "--sync-fragments=4", "--sync-overlap=2"}),
+              StartsWith("--sync-overlap=2: a meeting must have ended when the next begins, which is 2 steps later"));
+  EXPECT_THAT(refusal({"--mode=allreduce", "--gossip", "--sync-overlap=1"}),
+              HasSubstr("--sync-overlap=1: has an effect only with --mode=allreduce, with --sync-every and without"));
 }
 
 // It sends messages of its own, draws batches from one queue, and has no state of one moment.

@@ -81,6 +81,23 @@ TEST_P(CompressedTraining, LearnsDigitsWhereWorkersMeetEveryFifthStep) {
   EXPECT_EQ(sent, 2 * (kSteps / 5) * static_cast<double>(bytes_a_step(*parse_codec(GetParam()))));
 }
 
+// Each fragment meets once in five steps; what the last meetings send counts in no step.
+TEST(StreamedMeetings, SendEachFragmentOnceAPeriodBesideOtherSteps) {
+  std::vector<std::string> flags = allreduce_job("none");
+  flags.insert(flags.end(), {"--collective=ring", "--transport=sockets", "--sync-every=6", "--sync-fragments=2",
+                             "--sync-overlap=2", "--outer-momentum=0.5"});
+  Program program(flags);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("sync-every:6 in 2 fragments beside 2 steps"));
+  EXPECT_GT(program.summary()["final_test_accuracy"].get<double>(), 0.75);
+  double sent = 0;
+  for (const std::string& cell : program.column("steps.csv", "bytes_out")) sent += std::stod(cell);
+  const double whole = 2 * static_cast<double>(bytes_a_step(*parse_codec("none"))), meetings = kSteps / 6;
+  EXPECT_LE(sent, meetings * whole);
+  EXPECT_GT(sent, (meetings - 1) * whole);
+}
+
 // What is measured begins behind the freeze.
 TEST(OneBitAdamTraining, LearnsDigitsAndSendsWhatTheCodecSaysOnceTheVarianceIsFrozen) {
   std::vector<std::string> flags = allreduce_job("sign");
