@@ -69,6 +69,7 @@ RowFigures own_figures(const ComparedRow& row) {
     if (report.memory.all == 0) return std::nullopt;
     return static_cast<double>(report.memory.all) / 1e6;
   });
+  figures.goodput = median_of(row, [](const RunReport& report) { return report.goodput; });
   figures.quality = estimate(series_of(row, quality), Rounds::kIndependent);
   const Estimate loss = estimate(series_of(row, [](const RunReport& report) { return report.final_test_loss; }));
   if (loss.count > 0) figures.loss = loss.mean;

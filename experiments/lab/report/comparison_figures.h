@@ -29,6 +29,7 @@ struct RowFigures {
   std::optional<double> codec_ms;          // mean per step
   std::optional<double> staleness;         // mean per step, in updates (gossip-async: averages)
   std::optional<double> memory_mb;         // sum of the peaks of all processes
+  std::optional<double> goodput;           // share of the workers' time, 0 to 1
   Estimate quality;                        // at the end, over rounds, each with its own seed
   Difference quality_gain;                 // difference from the first row's
   std::optional<double> loss;              // at the end, on the test set; mean over rounds

@@ -46,6 +46,7 @@ std::vector<Cell> measured(const RunReport& report, std::int64_t parameters) {
   const MachineLoad machine = report.machine.value_or(MachineLoad());
   return {{"samples_per_second", number(report.samples_per_second)},
           {"used_samples", std::to_string(report.used_samples)},
+          {"goodput", number(report.goodput)},
           {"training_seconds", number(report.training_seconds)},
           {"window_samples_per_second", report.window ? number(report.window->samples_per_second) : ""},
           {"step_ms_median", number(report.step_ms_median)},

@@ -30,6 +30,8 @@ Words number(const char* format) {
   return [format](double value) { return fmt::format(fmt::runtime(format), value); };
 }
 
+std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
+
 std::string duration(double seconds) {
   return seconds < 100 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
 }
@@ -90,7 +92,7 @@ ComparisonTable speed_table(const ComparisonReport& report, const ComparisonFigu
     table.rows.push_back({report.rows[i].label, estimate_words(row.samples_per_second, format_count),
                           ratio_words(row.speed, i == 0), verdict_words(row.speed, i == 0, "faster", "slower"),
                           row.training_seconds.count > 0 ? duration(row.training_seconds.mean) : kNone,
-                          words(row.noise, [](double part) { return fmt::format("{:.1f} %", 100 * part); })});
+                          words(row.noise, percent)});
   }
   return table;
 }
@@ -101,9 +103,11 @@ ComparisonTable step_table(const ComparisonReport& report, const ComparisonFigur
   const bool has_servers =
       std::ranges::any_of(figures.rows, [](const RowFigures& row) { return row.server_megabytes.has_value(); });
   if (has_servers) head.emplace_back("MB/step a server");
-  head.insert(head.end(), {"staleness", "MB memory"});
-  ComparisonTable table{
-      "Steps: one worker's, medians over rounds; memory of all processes", {std::move(head)}, {}, {"staleness"}};
+  head.insert(head.end(), {"staleness", "MB memory", "goodput"});
+  ComparisonTable table{"Steps: one worker's, medians over rounds; memory of all processes",
+                        {std::move(head)},
+                        {},
+                        {"staleness", "goodput"}};
   for (std::size_t i = 0; i < figures.rows.size(); ++i) {
     const RowFigures& row = figures.rows[i];
     Row cells = {report.rows[i].label, words(row.window_samples, format_count), words(row.step_ms, format_ms),
@@ -113,6 +117,7 @@ ComparisonTable step_table(const ComparisonReport& report, const ComparisonFigur
     if (has_servers) cells.push_back(words(row.server_megabytes, number("{:.3f}")));
     cells.push_back(words(row.staleness, number("{:.2f}")));
     cells.push_back(words(row.memory_mb, number("{:.0f}")));
+    cells.push_back(words(row.goodput, percent));
     table.rows.push_back(std::move(cells));
   }
   return table;

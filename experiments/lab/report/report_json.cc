@@ -213,6 +213,7 @@ void describe_report(In& in, Report& report) {
   in("seconds_to_target_resolution", report.seconds_to_target_resolution);
   in("training_seconds", report.training_seconds);
   in("used_samples", report.used_samples);
+  in("goodput", report.goodput);
   in("lost_workers", report.lost_workers);
   in.object_if("steady_window", report.window, kWindow);
   in("total_steps", report.total_steps);

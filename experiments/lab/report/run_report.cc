@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 
+#include "experiments/lab/report/goodput.h"
+#include "experiments/lab/report/kept_steps.h"
 #include "experiments/lab/report/statistics.h"
 
 namespace syncopate::experiments {
@@ -43,9 +44,7 @@ StepSplit split_of(const Steps& steps) {
   return split;
 }
 
-double used_samples_of(const StepRecord& step) {
-  return step.sync.skipped > 0 ? 0 : static_cast<double>(step.samples) * (1 - step.sync.dropped);
-}
+double used_samples_of(const StepRecord& step) { return static_cast<double>(step.samples) * used_part(step); }
 
 // Returns the part of a step, from 0 to 1, that lies in the window.
 double part_within(const StepRecord& step, const TimeWindow& window) {
@@ -103,19 +102,6 @@ void report_stragglers(std::span<const WorkerSteps> workers, std::int64_t warmup
   }
 }
 
-// Records are in the order in which steps were made. If a later record has the same number, the step was undone,
-// because its worker went back.
-double used_samples(std::span<const StepRecord> steps) {
-  double samples = 0;
-  std::int64_t undone_from = std::numeric_limits<std::int64_t>::max();
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (step->step >= undone_from) continue;
-    undone_from = step->step;
-    samples += used_samples_of(*step);
-  }
-  return samples;
-}
-
 constexpr std::size_t kLastPart = 10;  // of a worker's steps, the last tenth says what its training loss has come to
 
 void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
@@ -130,7 +116,7 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
       report.total_samples += step.samples;
       dropped += step.sync.dropped;
     }
-    used += used_samples(worker.steps);
+    for (const StepRecord* step : kept_steps(worker.steps)) used += used_samples_of(*step);
     if (!worker.steps.empty()) {
       const StepRecord& step = worker.steps.front();
       first_loss += step.loss * static_cast<double>(step.samples);
@@ -149,6 +135,7 @@ void report_whole(std::span<const WorkerSteps> workers, RunReport& report) {
     report.dropped = dropped / static_cast<double>(report.total_steps);
   }
   report.used_samples = std::llround(used);
+  report.goodput = goodput(workers, report.training_seconds);
   if (report.training_seconds > 0) {
     report.samples_per_second = static_cast<double>(report.used_samples) / report.training_seconds;
   }

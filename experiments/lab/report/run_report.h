@@ -86,6 +86,7 @@ struct RunReport {
   // The samples that the weights have learnt from. It excludes gradients that were dropped because they were late, and
   // steps that were skipped, or undone and repeated.
   std::int64_t used_samples = 0;
+  std::optional<double> goodput;       // share of the workers' time, 0 to 1 (goodput.h); empty where it is not known
   std::vector<int> lost_workers;       // ranks that were lost, and had not come back when the run ended
   std::optional<SteadyWindow> window;  // empty if the workers share none: too few steps, or none at the same time
 
@@ -143,6 +144,7 @@ struct ReportOptions {
   bool knows_time = true;
 };
 
+// `workers` are all that the job asked for, with or without steps.
 RunReport make_report(std::span<const WorkerSteps> workers, std::span<const EvalRecord> evals,
                       const ReportOptions& options);
 

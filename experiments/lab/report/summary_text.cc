@@ -29,6 +29,11 @@ std::string throughput_line(std::span<const RunReport> reports) {
   return line("throughput", text);
 }
 
+std::string goodput_line(double goodput) {
+  return line("goodput",
+              fmt::format("{:.1f} % of the workers' time: computing for updates that the weights have", 100 * goodput));
+}
+
 // Gives short times enough digits to distinguish them.
 std::string precise_time(double seconds) {
   return seconds < 9.95 ? fmt::format("{:.3g} s", seconds) : format_duration(seconds);
@@ -368,6 +373,7 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
     const RunReport& report = middle_report(reports);
     text += throughput_line(reports);
     if (report.samples_per_second) {
+      if (report.goodput) text += goodput_line(*report.goodput);
       text += window_line(config, report) + split_lines(report);
       if (is_distributed(config)) text += communication_lines(report);
       text += codec_line(report);

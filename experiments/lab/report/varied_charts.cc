@@ -176,6 +176,7 @@ std::vector<AnyChart> varied_charts(const ComparisonReport& report, const Compar
   const RowFigure to_target = [](const RowFigures& row) { return row_value(row.to_target); };
   const RowFigure megabytes = [](const RowFigures& row) { return row_value(row.megabytes); };
   const RowFigure memory = [](const RowFigures& row) { return row_value(row.memory_mb); };
+  const RowFigure goodput = [](const RowFigures& row) { return row_value(row.goodput); };
   const ChartAxis speed_axis{.label = time_label(report, "samples/s of the whole job"), .from_zero = true};
   const ChartAxis target_axis{.label = time_label(report, "seconds to the target"), .from_zero = true};
   std::vector<AnyChart> charts;
@@ -192,6 +193,7 @@ std::vector<AnyChart> varied_charts(const ComparisonReport& report, const Compar
     if (report.target > 0) add(target_axis, to_target);
     if (sends_differ(figures)) add({.label = "MB a step and worker", .from_zero = true}, megabytes);
     add({.label = "MB of memory, all processes", .from_zero = true}, memory);
+    add({.label = time_label(report, "goodput"), .from_zero = true}, goodput);
   }
   return charts;
 }

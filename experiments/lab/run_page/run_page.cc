@@ -61,6 +61,10 @@ void add_speed(const ReportedRun& run, FactRows& rows) {
   if (report.samples_per_second) {
     rows.push_back({"throughput of the whole job", format_count(*report.samples_per_second) + " samples/s"});
   }
+  if (report.goodput) {
+    rows.push_back(
+        {"goodput: computed for updates that the weights have", percent_of(*report.goodput) + " of the workers' time"});
+  }
   if (report.window) {
     rows.push_back({report.lost_workers.empty() ? "throughput while all workers train, beyond their warm-up"
                                                 : "throughput beyond the warm-up, of the workers that were there",

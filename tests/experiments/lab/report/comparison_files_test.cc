@@ -59,6 +59,7 @@ TEST(ComparisonCsv, HasARowForEachRoundAndNothingForWhatIsNotKnown) {
   EXPECT_EQ(cell(rows, 7, "round"), "1");
   EXPECT_EQ(cell(rows, 7, "seed"), "2");
   EXPECT_EQ(cell(rows, 7, "samples_per_second"), "2030");
+  EXPECT_EQ(cell(rows, 7, "goodput"), "0.625");
   EXPECT_EQ(cell(rows, 7, "window_samples_per_second"), "2537.5");
   EXPECT_EQ(cell(rows, 7, "bits_per_parameter_out"), "32");  // 1,080,000 bytes for 270,000 parameters
   EXPECT_EQ(cell(rows, 9, "round"), "4");

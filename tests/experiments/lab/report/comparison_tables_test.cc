@@ -108,7 +108,8 @@ TEST(ComparisonText, HasWhatAStepIsMadeOfAndNamesTheSteadyWindow) {
   EXPECT_THAT(text, HasSubstr("Window: where all workers train at once, after the warm-up"));
   EXPECT_THAT(text, ContainsRegex("mode +window samples/s +ms/step +wait % +MB/step\n"
                                   "local +1,250 +1\\.90 +25\\.0 +2\\.160\n\n"
-                                  "mode +staleness +MB memory\nlocal +2\\.50 +100\n"));
+                                  "mode +staleness +MB memory\nlocal +2\\.50 +100\n\n"
+                                  "mode +goodput\nlocal +62\\.5 %\n"));
 }
 
 TEST(ComparisonText, ShowsTheTimeOfACodecAndTheFigureThatADataSetIsJudgedBy) {

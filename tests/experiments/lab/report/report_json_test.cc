@@ -23,6 +23,7 @@ RunReport full_report() {
   RunReport report;
   report.samples_per_second = 1000;
   report.training_seconds = 2.5;
+  report.goodput = 0.875;
   report.total_steps = 40;
   report.lost_workers = {2};
   report.window = SteadyWindow{.seconds = 2, .samples_per_second = 1100, .steps = 36};
@@ -66,8 +67,9 @@ TEST(ReportJson, HasTheseFigures) {
       "samples_per_second final_test_accuracy final_test_loss final_test_auc final_test_hr10 final_test_ndcg10 "
       "final_test_r2 final_test_rmse test_labels final_validation_r2 final_validation_accuracy "
       "final_validation_loss first_train_loss final_train_loss seconds_to_target samples_to_target "
-      "seconds_to_target_resolution training_seconds used_samples lost_workers/0 steady_window/seconds "
-      "steady_window/samples_per_second steady_window/steps total_steps total_samples step_ms_median step_ms_p95 "
+      "seconds_to_target_resolution training_seconds used_samples goodput lost_workers/0 "
+      "steady_window/seconds steady_window/samples_per_second steady_window/steps total_steps total_samples "
+      "step_ms_median step_ms_p95 "
       "step_split_ms/step step_split_ms/data step_split_ms/forward step_split_ms/backward step_split_ms/straggle "
       "step_split_ms/exposed_wait step_split_ms/optimizer step_split_ms/other step_split_ms/communication "
       "step_split_ms/hidden_communication step_split_ms/codec step_split_ms/copy step_split_ms/launch hidden_part "

@@ -13,6 +13,7 @@ inline RunReport sample_round(double samples_per_second) {
   report.samples_per_second = samples_per_second;
   report.training_seconds = 120'000 / samples_per_second;
   report.used_samples = 120'000;
+  report.goodput = 0.625;
   report.window = SteadyWindow{.seconds = 10, .samples_per_second = 1.25 * samples_per_second, .steps = 700};
   report.step_ms_median = 1.9;
   report.split_ms = {.step = 2, .exposed_wait = 0.5};

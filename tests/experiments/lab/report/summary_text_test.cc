@@ -21,6 +21,7 @@ RunReport sample_report(double samples_per_second) {
   report.samples_per_second = samples_per_second;
   report.window = {.seconds = 10, .samples_per_second = 1.05 * samples_per_second, .steps = 5000};
   report.total_samples = report.used_samples = 492000;
+  report.goodput = 0.875;
   report.step_ms_median = 1.9;
   report.step_ms_p95 = 3;
   report.split_ms = {
@@ -86,6 +87,7 @@ TEST(Summary, ShowsEveryFigureOfAParameterServerRun) {
             "ps async, 4 workers, 2 servers, shm: mlp on digits, batch 64 a worker (the worker's batch held fixed)\n"
             "  throughput        41,000 samples/s, mean over the whole job  (median of 3 runs; 40,000 .. 42,000, 4.9 "
             "%)\n"
+            "  goodput           87.5 % of the workers' time: computing for updates that the weights have\n"
             "  steady window     43,050 samples/s over 10 s, once all are past their warm-up of 10 steps and until the "
             "first is done; "
             "what follows is of it\n"
