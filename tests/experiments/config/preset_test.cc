@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "experiments/config/command_line.h"
+#include "experiments/config/resolution.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -61,6 +62,18 @@ TEST(Preset, IsNamedWhereItDoesNotFitWhatIsGiven) {
   EXPECT_THAT(line_of({"compare", "--like=horovod"}).status().message(), HasSubstr("--modes=local,like:horovod"));
   EXPECT_THAT(line_of({"study", "--like=horovod", "--vary=workers=1,2"}).status().message(),
               HasSubstr("--modes=local,like:horovod"));
+}
+
+TEST(Preset, OfDiLoCoMeetsAsItsPaperSays) {
+  const Result<CommandLine> line = line_of({"--like=diloco", "--workers=8"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  const ResolvedRun run = presumed(line->config);
+  EXPECT_EQ(run.sync_every, 500);
+  const std::optional<allreduce::OuterMomentum> outer = outer_momentum_of(run);
+  ASSERT_TRUE(outer);
+  EXPECT_FLOAT_EQ(outer->momentum, 0.9F);
+  EXPECT_DOUBLE_EQ(outer->rate, 0.7);
+  EXPECT_TRUE(outer->nesterov);
 }
 
 // The rates and the workers are the comparison's.
