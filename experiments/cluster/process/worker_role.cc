@@ -335,8 +335,8 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
     checkpoint_orders_ = context_.control.on_checkpoint_order(
         [this](std::int64_t of, std::int64_t step) { cutter_->on_order(of, step); });
   };
-  hooks.step_done = [this, &strategy = replicas.strategy(), share, takes_checkpoints](
-                        std::int64_t steps_done, const std::function<Status()>& settle) {
+  hooks.step_done = [this, &strategy = replicas.strategy(), &pause, share, takes_checkpoints](
+                        std::int64_t steps_done, const std::function<Status()>& settle) -> Status {
     stamp_.steps_done = steps_done;
     if (takes_checkpoints) {
       cutter_->step_done(steps_done, [&](TrainingState& state) -> Status {
@@ -344,6 +344,8 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
         return take(strategy, *share, state);
       });
     }
+    // The last worker of a group waits for nobody: no wait would tell it that another comes back.
+    if (!pause.wait(Duration::zero())) return Status::cancelled("interrupted between two steps");
     return announce(steps_done, settle);
   };
   hooks.next_epoch = [this, &strategy = replicas.strategy()](std::int64_t epoch) -> Result<bool> {

@@ -294,6 +294,21 @@ INSTANTIATE_TEST_SUITE_P(
         FaultCase{"AServerKilled", {"--mode=ps", "--workers=2", "--fault=kill:server0@step20"}, 5, "server 0"}),
     [](const testing::TestParamInfo<FaultCase>& info) { return info.param.name; });
 
+// The one that is left waits for nobody, and still goes on with the other as soon as that is back.
+TEST(SimulatedRun, AWorkerThatIsAloneTakesAnotherBack) {
+  Program program({"--cluster=simulated", "--compute=20ms", "--mode=allreduce", "--workers=2", "--elastic",
+                   "--respawn=100ms", "--fault=kill:worker1@step20", "--steps=60", "--train-samples=2048",
+                   "--test-samples=256", "--batch-size=32"});
+  ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+  const std::vector<std::string> workers = program.column("steps.csv", "worker"),
+                                 steps = program.column("steps.csv", "step");
+  std::int64_t of_worker_1 = 0;
+  for (std::size_t row = 0; row < steps.size(); ++row) {
+    if (workers[row] == "1" && std::stoi(steps[row]) >= 20) ++of_worker_1;
+  }
+  EXPECT_GE(of_worker_1, 30);
+}
+
 // As on real hosts, and with the time since the run began.
 TEST(SimulatedRun, KeepsWhatEachProcessLogs) {
   Program program(small({"--mode=allreduce", "--workers=2"}) + kSimulated);
