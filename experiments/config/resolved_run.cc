@@ -361,7 +361,9 @@ int batches_a_step(const ResolvedRun& config) {
 }
 
 ps::Consistency consistency_of(const RunSettings& config) {
-  return config.consistency.with_backup_workers(config.consistency.traits().backup_workers ? config.backup_workers : 0);
+  const ps::ConsistencyTraits& traits = config.consistency.traits();
+  return config.consistency.with_backup_workers(traits.backup_workers ? config.backup_workers : 0)
+      .with_quorum(traits.quorum ? config.quorum : ps::Quorum());
 }
 
 ps::StalenessOptions staleness_of(const ResolvedRun& config) {

@@ -137,6 +137,7 @@ struct RunSettings {
   ps::Consistency consistency;                        // async
   WorkDivision work = WorkDivision::kShared;          // used where workers do not wait for each other in each step
   int backup_workers = 0;                             // sync only
+  ps::Quorum quorum;                                  // local-sgd only; all
   Aggregation aggregation = Aggregation::kOff;        // sync only
   StalenessRate staleness_lr = StalenessRate::kKeep;  // this and the next two: used where stale gradients are applied
   ps::DelayCompensation delay_compensation;

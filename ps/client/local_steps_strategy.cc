@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kPlace = "place";
 constexpr std::size_t kPlaceCounts = 3;
 constexpr std::int64_t kMostMeetings = std::int64_t{1} << 40;
+constexpr const char* kBase = "base";
 // What was pushed at a meeting of easgd that was broken off.
 constexpr const char* kPushed = "pushed";
 // Weights that are kept and updated at a time.
@@ -75,6 +76,10 @@ Status LocalStepsStrategy::restore(const TrainingState& state) {
   if (carried_->is_meeting && options_.elastic_rate) {
     SYNCOPATE_RETURN_IF_ERROR(state.read(name_of(kPushed), all, link_.gradients));
   }
+  if (options_.has_quorum) {
+    base_ = AlignedBuffer(weights_.size());
+    SYNCOPATE_RETURN_IF_ERROR(state.read(name_of(kBase), all, base_.span()));
+  }
   TrainingState own;
   for (const char* const part : state_part::kOptimizer) {
     if (!state.covers(name_of(part), all)) continue;
@@ -94,6 +99,7 @@ Status LocalStepsStrategy::save(TrainingState& state) const {
   counts.insert(counts.end(), place->answered.begin(), place->answered.end());
   state.put(name_of(state_part::kWeights), 0, weights_.span());
   if (place->is_meeting && options_.elastic_rate) state.put(name_of(kPushed), 0, link_.gradients);
+  if (options_.has_quorum) state.put(name_of(kBase), 0, has_joined_ ? link_.weights : base_.span());
   TrainingState own;
   state_.save({0, weights_.size()}, 0, own);
   for (const std::string& part : own.names()) {
@@ -143,7 +149,11 @@ void LocalStepsStrategy::take_up() {
     return;
   }
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    if (servers_->answered(bucket) > carried_->answered[bucket]) take(buckets_[bucket]);
+    if (servers_->answered(bucket) > carried_->answered[bucket]) {
+      take(buckets_[bucket]);
+    } else if (options_.has_quorum) {
+      follow(buckets_[bucket]);
+    }
   }
   const bool has_met = meetings_ > carried_->meetings;
   steps_alone_ = has_met ? steps_behind_meeting(carried_->steps_alone) : carried_->steps_alone;
@@ -206,7 +216,8 @@ Status LocalStepsStrategy::leave() {
 Result<SyncStats> LocalStepsStrategy::meet() {
   is_meeting_ = true;
   servers_->state_rate(step_.learning_rate);
-  servers_->begin_step({step_.step, options_.elastic_rate.value_or(1.0f)});
+  const double steps = options_.has_quorum ? static_cast<double>(steps_alone_) : 1.0;
+  servers_->begin_step({step_.step, options_.elastic_rate ? *options_.elastic_rate : steps});
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     if (!options_.elastic_rate) prepare(buckets_[bucket]);
     servers_->gradient_ready(bucket);
@@ -224,6 +235,12 @@ void LocalStepsStrategy::prepare(Range range) {
   const std::span<const float> given = slice(link_.weights, range);
   const std::span<float> pushed = slice(link_.gradients, range);
   subtract(given.data(), own.data(), pushed.data(), pushed.size());
+}
+
+void LocalStepsStrategy::follow(Range range) {
+  const std::span<const float> base = slice(base_.span(), range), now = slice(link_.weights, range);
+  const std::span<float> own = slice(weights_.span(), range);
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] += now[i] - base[i];
 }
 
 // The servers' weights of `range` have just come.

@@ -4,6 +4,7 @@
 //   local-sgd  The worker pushes how far it has moved from the weights b that it last received, b - x. The shards
 //              apply the mean of that as a gradient, with sgd and a rate of 1: all go on from b - mean(b - x) =
 //              mean(x) (the "pseudo-gradient" of Reddi et al. 2021, "Adaptive federated optimization", section 2).
+//              With a quorum a push says how many steps it stands for, and others may have met since this worker did.
 //   easgd      A meeting is part of the step that follows `period` others (Zhang, Choromanska and LeCun 2015, algorithm
 //              1): with the weights x from before that step and d = alpha (x - c), the center moves to c' = c + d, and
 //              the worker to x - d - rate · g(x), where the gradient is also that of x. The worker pushes x; a shard
@@ -15,9 +16,9 @@
 // workers hold the servers' weights: the mean, or the center.
 //
 // A worker that goes on in another membership epoch keeps its own weights and its optimizer's state if the servers are
-// where it last met them. join() finishes a meeting that was broken off, chunk by chunk: it does not push again what a
-// shard has applied. If the servers are elsewhere (because they went back to a checkpoint, say), the worker goes on
-// from their weights.
+// where it last met them; with a quorum, it goes as far from their newest weights as it was from those that it had.
+// join() finishes a meeting that was broken off, chunk by chunk: it does not push again what a shard has applied. If
+// the servers are elsewhere (because they went back to a checkpoint, say), the worker goes on from their weights.
 #pragma once
 
 #include <memory>
@@ -38,6 +39,7 @@ struct LocalStepsOptions {
   std::int64_t period = 1;            // steps from one meeting to the next; at least 1
   std::optional<float> elastic_rate;  // easgd's alpha, above 0 and below 1; empty under local-sgd
   Tracer* tracer = nullptr;           // records the worker's own updates, if set; must outlive the strategy
+  bool has_quorum = false;            // meetings may end without this worker (Consistency::quorum)
 };
 
 class LocalStepsStrategy final : public SyncStrategy, public Resumable {
@@ -86,6 +88,8 @@ class LocalStepsStrategy final : public SyncStrategy, public Resumable {
   // counts.
   std::int64_t steps_behind_meeting(std::int64_t steps_alone) const;
   void take(Range range);
+  // Moves this worker's own weights as far as the servers' have gone since it received them.
+  void follow(Range range);
 
   LocalStepsOptions options_;
   Optimizer optimizer_;
@@ -103,6 +107,7 @@ class LocalStepsStrategy final : public SyncStrategy, public Resumable {
   bool has_just_met_ = false;     // in the last step
   bool has_joined_ = false;
   std::optional<Place> carried_;  // from an earlier membership epoch
+  AlignedBuffer base_;            // with a quorum: the weights that were last received there
   bool leaving_ = false;
 };
 

@@ -45,7 +45,8 @@ constexpr ConsistencyTraits kTraits[] = {
      .sentence = "by k steps of their own, after which all take the mean of their weights",
      .parameters = {{{.name = "k", .least = 1}}},
      .update = Update::kAllWorkers,
-     .pushes_weights = true},
+     .pushes_weights = true,
+     .quorum = true},
     {.name = "easgd",
      .sentence = "freely, each drawn to the center every k steps",
      .parameters = {{{.name = "k", .least = 1}}},
@@ -137,6 +138,12 @@ Consistency Consistency::with_backup_workers(int backup_workers) const {
   return consistency;
 }
 
+Consistency Consistency::with_quorum(const Quorum& quorum) const {
+  Consistency consistency = *this;
+  consistency.quorum_ = quorum;
+  return consistency;
+}
+
 std::string Consistency::to_string() const {
   std::string text(traits().name);
   for (std::size_t i = 0; i < parameters_of(traits()).size(); ++i) text += fmt::format(":{}", parameters_[i]);
@@ -152,7 +159,7 @@ bool Consistency::applies_stale_gradients() const { return traits().applies_stal
 bool Consistency::waits_for_others() const { return traits().waits_for_others(); }
 
 int Consistency::pushes_an_update(int workers, int live) const {
-  if (updates_together()) return std::min(workers - backup_workers_, live);
+  if (updates_together()) return std::min(quorum_.is_all() ? workers - backup_workers_ : quorum_.workers, live);
   return sums_gradients() ? std::max(1, static_cast<int>(workers / parameters_[0])) : 1;
 }
 

@@ -11,6 +11,10 @@
 //   async        each gradient makes an update; a push is answered at once.
 //   local-sgd:k  workers make k steps of their own, then all take the mean of their weights (Stich 2019, "Local SGD
 //                converges fast and communicates little"; McMahan et al. 2017, FedAvg): this is sync, of weights.
+//                With a quorum of K a meeting ends once K workers have pushed and the grace has passed, or all have.
+//                Whoever comes later is answered at once, and what it has pushed counts in the next meeting. A push
+//                weighs as many steps as it stands for (Douillard et al. 2026, "Decoupled DiLoCo for resilient
+//                distributed pre-training": minimum quorum, grace window, token-weighted merging).
 //   easgd:k      every k steps a worker and the center weights move towards each other (Zhang, Choromanska and LeCun
 //                2015, "Deep learning with elastic averaging SGD", algorithm 1): this is async, of weights.
 //
@@ -27,6 +31,7 @@
 #include <vector>
 
 #include "common/status.h"
+#include "ps/policy/quorum.h"
 
 namespace syncopate::ps {
 
@@ -48,6 +53,8 @@ class Consistency {
 
   // For a kind that allows it: there are `backup_workers` more workers than an update needs.
   Consistency with_backup_workers(int backup_workers) const;
+  // For a kind that allows it: a meeting waits for no more than this quorum.
+  Consistency with_quorum(const Quorum& quorum) const;
 
   const ConsistencyTraits& traits() const { return *traits_; }
   // The parameters, in the order in which they are written.
@@ -55,12 +62,13 @@ class Consistency {
   // The number of steps that a worker makes from one push to the next.
   std::int64_t period() const;
   int backup_workers() const { return backup_workers_; }
+  const Quorum& quorum() const { return quorum_; }
   std::string to_string() const;
 
   // An update waits for the pushes of several workers, and these workers wait for the update.
   bool updates_together() const;
   // All workers that get a response to the same version get the same one.
-  bool answers_all_the_same() const { return updates_together() && backup_workers_ == 0; }
+  bool answers_all_the_same() const { return updates_together() && backup_workers_ == 0 && quorum_.is_all(); }
   // Several pushes, whoever they come from, make an update, and nobody waits for it.
   bool sums_gradients() const;
   // Workers make updates of their own, and push where these have led them.
@@ -73,7 +81,7 @@ class Consistency {
   bool waits_for_others() const;
 
   // The number of pushes that make an update in a job of `workers`, of whom `live` (at least one) may still push. If
-  // fewer are left than a synchronous update takes, all that are left make it.
+  // fewer are left than a synchronous update takes, all that are left make it. With a quorum there may be more.
   int pushes_an_update(int workers, int live) const;
 
   // Returns the bound on how far each of `workers` may lead the slowest, for one chunk or table; null if there is none.
@@ -88,6 +96,7 @@ class Consistency {
   const ConsistencyTraits* traits_;  // a row of consistency_traits()
   std::array<std::int64_t, kMostParameters> parameters_{};
   int backup_workers_ = 0;
+  Quorum quorum_;
 };
 
 struct ConsistencyParameter {
@@ -113,6 +122,7 @@ struct ConsistencyTraits {
   bool pushes_weights = false;  // every parameter-0 steps, of which the workers make the updates
   bool tables = false;          // serves row-sparse tables
   bool backup_workers = false;  // takes --backup-workers
+  bool quorum = false;          // takes --quorum
   bool pipeline = false;  // pushes may be under way in any number and order: --pipeline-depth, --push-order=priority
   // Makes the bound on how far a worker may lead, for one chunk or table; the first parameter is the least it gives.
   // Null: none.

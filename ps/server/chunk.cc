@@ -36,9 +36,10 @@ Status Chunk::restore(Range range, const TrainingState& state) {
   rule_.restore(clocks_to_go_on_with(counts.clocks, members_));
   mean_staleness_.restore(counts.staleness_count, counts.staleness);
   if (options_.staleness.correct_momentum) correct_momentum();
-  const bool sums = options_.consistency.sums_gradients();
+  const bool sums = options_.consistency.sums_gradients() || !options_.consistency.quorum().is_all();
   if (sums) {
     summed_ = static_cast<int>(counts.summed);
+    come_ = summed_;
     summed_weight_ = counts.summed_weight;
     summed_rate_ = counts.summed_rate;
   }
@@ -68,7 +69,9 @@ Status Chunk::push(const PushRequest& request) {
   // A gradient of its last answer's weights shows that it has read them; a worker that runs ahead may not have.
   if (request.version == worker.version) weights_.returned(request.step.worker);
   const std::int64_t staleness = weights_.version() - request.version;
-  worker.late = options_.consistency.updates_together() && staleness > 0;
+  const bool misses_its_update = options_.consistency.updates_together() && staleness > 0;
+  const bool counts_in_the_next = misses_its_update && !options_.consistency.quorum().is_all();
+  worker.late = misses_its_update && !counts_in_the_next;
   worker.staleness = worker.late ? 0 : staleness;
   worker.pushed_version = request.version;
   worker.pulls = true;
@@ -78,11 +81,21 @@ Status Chunk::push(const PushRequest& request) {
     ++counters_.late;
     return Status();
   }
+  last_push_ = std::max(last_push_, request.step.arrived);
+  if (counts_in_the_next) {
+    counters_.staleness_sum += staleness;
+    counters_.staleness_max = std::max(counters_.staleness_max, staleness);
+    if (!worker.is_in_sum) ++come_;
+    worker.is_in_sum = true;
+    add_to_meeting({request.gradient, request.step.worker, request.version}, request.step.learning_rate);
+    return update_if_enough_pushed(request.step.arrived);
+  }
   if (options_.consistency.updates_together()) {
     worker.gradient = request.gradient;
     ++held_;
+    if (!worker.is_in_sum) ++come_;
     worker.learning_rate = request.step.learning_rate;
-    return update_if_enough_pushed();
+    return update_if_enough_pushed(request.step.arrived);
   }
   if (is_left_out(request.gradient)) {
     weights_.release(request.step.worker);
@@ -143,6 +156,7 @@ void Chunk::lose(int worker) {
   if (has_pending_gradient(worker)) {
     rule_.undo_push(worker);
     --held_;
+    if (!of(worker).is_in_sum) --come_;
   }
   of(worker).pulls = false;
   of(worker).gradient = {};
@@ -154,9 +168,35 @@ void Chunk::returned(int worker) {
   weights_.release(worker);
 }
 
-Status Chunk::update_if_enough_pushed() {
+void Chunk::add_to_meeting(const ChunkWeights::StaleGradient& moved, double steps) {
+  weights_.accumulate(moved, static_cast<float>(steps));
+  summed_weight_ += static_cast<float>(steps);
+  ++summed_;
+}
+
+Status Chunk::meet() {
+  summed_ = come_ = held_ = 0;
+  for (Worker& worker : workers_) worker.is_in_sum = false;
+  meets_at_ = TimePoint::max();
+  return weights_.update_from_sum(std::exchange(summed_weight_, 0.0f), 1);
+}
+
+Status Chunk::update_if_enough_pushed(TimePoint now) {
   if (!options_.consistency.updates_together()) return Status();
   const int needed = options_.consistency.pushes_an_update(members_.workers(), members_.live());
+  const Quorum& quorum = options_.consistency.quorum();
+  if (!quorum.is_all()) {
+    const bool is_due = come_ > 0 && come_ >= needed;
+    meets_at_ = is_due ? std::min(meets_at_, std::max(now, last_push_) + quorum.grace) : TimePoint::max();
+    if (!is_due || (come_ < members_.live() && now < meets_at_)) return Status();
+    for (int i = 0; i < members_.workers(); ++i) {
+      Worker& worker = of(i);
+      if (worker.gradient.empty()) continue;
+      add_to_meeting({worker.gradient, i, worker.pushed_version}, worker.learning_rate);
+      worker.gradient = {};
+    }
+    return meet();
+  }
   if (held_ < needed) return Status();
   sum_.clear();
   double learning_rate = 0;
@@ -178,7 +218,10 @@ Status Chunk::update_if_enough_pushed() {
   return Status();
 }
 
-Status Chunk::finish() { return summed_ > 0 ? update_from_sum() : Status(); }
+Status Chunk::finish() {
+  if (summed_ == 0) return Status();
+  return options_.consistency.quorum().is_all() ? update_from_sum() : meet();
+}
 
 bool Chunk::may_respond(int worker) const {
   return has_pending_pull(worker) && !has_pending_gradient(worker) && rule_.may_respond(worker);
@@ -212,6 +255,9 @@ Status Chunk::check(const PushRequest& request) const {
   }
   if (!std::isfinite(learning_rate) || learning_rate < 0) {
     return Status::invalid_argument(fmt::format("a learning rate of {}", learning_rate));
+  }
+  if (!options_.consistency.quorum().is_all() && learning_rate < 1) {
+    return Status::invalid_argument(fmt::format("a push that stands for {} steps", learning_rate));
   }
   if (options_.consistency.is_elastic() && learning_rate >= 1) {
     return Status::invalid_argument(fmt::format("an elastic rate of {}", learning_rate));

@@ -1,5 +1,5 @@
 // Chunk: one chunk of a shard. It decides which push updates its weights and when, and who is answered. Chunks know
-// nothing of each other: each has versions and clocks of its own. No I/O, no threads, no time.
+// nothing of each other: each has versions and clocks of its own. No I/O, no threads; times come with the calls.
 //
 // Push and pull are one operation: a push is answered with weights, as soon as the `Consistency` (consistency.h)
 // allows. Chunk by chunk:
@@ -10,6 +10,10 @@
 //     Each chunk may take another N workers, as each variable does in TensorFlow's accumulators; if fewer than N
 //     workers are left, all that are left are needed. Weights that workers have come to are pushed as how far they have
 //     moved from those that they were given, as if that were a gradient, with a rate of 1.
+//     With a quorum the update waits for the grace beyond it, or until all live workers have pushed. A later push is
+//     answered at once and added to a sum, which the next update takes in; its worker counts for that quorum, or else
+//     workers could wait for each other in different chunks. Each push weighs as much as its rate says: the number of
+//     steps that it stands for.
 //   - A gradient of which several make an update is added to a sum. Its staleness is the same at its push and at the
 //     update. Once nobody trains any more, what remains of a sum makes the last update.
 //   - Any other push is applied when it arrives. An elastic one carries a worker's weights: it moves the chunk's
@@ -85,8 +89,11 @@ class Chunk {
   Status push(const PushRequest& request);
   // Removes a lost worker. What is held of it is dropped.
   void lose(int worker);
-  // Makes the update that is due if fewer workers are now waited for.
-  Status update_if_enough_pushed();
+  // Makes the update that is due if fewer workers are now waited for, or, with a quorum, if its grace has passed at
+  // `now`.
+  Status update_if_enough_pushed(TimePoint now = TimePoint::min());
+  // When the grace of a quorum that has pushed will have passed; the end of time if none has.
+  TimePoint meets_at() const { return meets_at_; }
   // Makes the last update, from what has been pushed and not yet applied. Nobody may push afterwards.
   Status finish();
 
@@ -134,6 +141,7 @@ class Chunk {
     std::int64_t staleness = 0;
     bool late = false;
     std::span<const float> gradient;  // held, if updates are made together
+    bool is_in_sum = false;           // with a quorum: a push of it came too late for the last update
     double learning_rate = 0;
   };
 
@@ -146,6 +154,9 @@ class Chunk {
   // Returns whether dividing by staleness scales each gradient, as the paper does; otherwise it scales the rate.
   bool scales_gradients() const;
   void correct_momentum();
+  // With a quorum: adds a push to the sum, and makes an update of the sum.
+  void add_to_meeting(const ChunkWeights::StaleGradient& moved, double steps);
+  Status meet();
 
   ChunkOptions options_;
   const Membership& members_;
@@ -154,7 +165,10 @@ class Chunk {
   std::vector<Worker> workers_;
   int held_ = 0;     // gradients
   GradientSum sum_;  // of the update under way
-  // The sum, where several pushes make an update.
+  int come_ = 0;     // with a quorum: workers of whom something is held or in the sum
+  TimePoint meets_at_ = TimePoint::max();
+  TimePoint last_push_ = TimePoint::min();  // when the last push arrived
+  // The sum, where several pushes make an update, and of those that came too late for a meeting.
   int summed_ = 0;
   float summed_weight_ = 0;
   float summed_rate_ = 0;  // learning rate of the last gradient in it

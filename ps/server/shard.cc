@@ -196,6 +196,23 @@ Shard::Answers Shard::on_push(const PushRequest& request, std::optional<double> 
   return std::span<const Answer>(due_);
 }
 
+Shard::Answers Shard::on_time(TimePoint now) {
+  due_.clear();
+  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    if (chunks_[chunk].meets_at() > now) continue;
+    SYNCOPATE_RETURN_IF_ERROR(chunks_[chunk].update_if_enough_pushed(now));
+    answer_pushes(chunk);
+  }
+  return std::span<const Answer>(due_);
+}
+
+TimePoint Shard::next_time() const {
+  TimePoint next = TimePoint::max();
+  if (options_.consistency.quorum().is_all()) return next;
+  for (const Chunk& chunk : chunks_) next = std::min(next, chunk.meets_at());
+  return next;
+}
+
 Shard::Answers Shard::on_pull(const PullRequest& request) {
   due_.clear();
   SYNCOPATE_RETURN_IF_ERROR(check_trains(request.worker, request.table));

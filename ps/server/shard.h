@@ -1,6 +1,6 @@
 // Shard: the decisions and computations of one parameter-server shard: which workers have joined, which push updates
-// which chunk and when, and who is answered with what. No I/O, no threads, no time: calls take messages and return the
-// responses that are now due.
+// which chunk and when, and who is answered with what. No I/O, no threads: calls take messages, or the time, and return
+// the responses that are now due.
 //
 // Messages from outside are checked: a call with a message that cannot be valid fails with invalid argument, says why,
 // and changes nothing. Any other failure (memory) is the end of the shard. One thread.
@@ -114,6 +114,11 @@ class Shard {
 
   // See Chunk::push. `own_rate`: of the worker's own update, where that of the push is another one.
   Answers on_push(const PushRequest& request, std::optional<double> own_rate = {});
+
+  // Makes the updates whose quorum's grace has passed at `now`.
+  Answers on_time(TimePoint now);
+  // When on_time() must be called next; the end of time if nothing waits for it.
+  TimePoint next_time() const;
 
   // Takes the description of one table, in the order of tables, from the worker that describes chunks.
   Answers on_table(int worker, std::size_t table, const TableOwnership& claim);

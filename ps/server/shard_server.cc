@@ -119,6 +119,7 @@ Status ShardServer::serve_until_done() {
     take_requests();
     advance_cuts();
     look_for_missing();
+    SYNCOPATE_RETURN_IF_ERROR(end_meetings());
     if (shard_->done()) break;
     if (shard_->members().started()) received_.clear();
     SYNCOPATE_ASSIGN_OR_RETURN(std::optional<Message> message, receive());
@@ -130,7 +131,8 @@ Status ShardServer::serve_until_done() {
 }
 
 Result<std::optional<Message>> ShardServer::receive() {
-  Result<Message> message = transport_.poll(clock_.now() + kPollInterval);
+  const TimePoint next = shard_ ? shard_->next_time() : TimePoint::max();
+  Result<Message> message = transport_.poll(std::min(clock_.now() + kPollInterval, next));
   if (message.ok()) return std::optional<Message>(std::move(*message));
   // Whether a peer that is gone was a worker which had not left yet is the control plane's to say, through worker_lost.
   if (message.status().code() == Code::kPeerLost) log_debug("shard {}: {}", number_, message.status().message());
@@ -180,6 +182,14 @@ void ShardServer::look_for_missing() {
   if (!missing_->is_due(now)) return;
   if (is_excused_ && is_excused_()) missing_->forgive();
   for (const int worker : missing_->look(awaited_at(*shard_), now)) report_missing_(worker);
+}
+
+Status ShardServer::end_meetings() {
+  const TimePoint now = clock_.now();
+  if (shard_->next_time() > now) return Status();
+  SYNCOPATE_ASSIGN_OR_RETURN(const std::span<const Answer> answers, shard_->on_time(now));
+  held_.let_go_of_pushes(*shard_);
+  return sender_->send(answers);
 }
 
 void ShardServer::save_when(std::int64_t version, TrainingState memory, StateDone done) {

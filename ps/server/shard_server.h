@@ -123,6 +123,8 @@ class ShardServer {
   Status take_lost_workers();
   Status lose(int worker);
   void look_for_missing();
+  // Ends the meetings whose grace has passed.
+  Status end_meetings();
   void take_requests();
   void advance_cuts();
   // Returns whether a cut includes what workers have: the same for all of them, and different from what the shard has.

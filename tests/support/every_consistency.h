@@ -24,7 +24,8 @@ inline std::string consistency_example(const ConsistencyTraits& traits, std::int
 }
 
 // Returns the texts of all kinds of which `test` is true, for jobs of two workers or more: each with the least
-// parameters, with those that follow, and, where it has backup workers, with one, as in "sync+1" (consistency_of).
+// parameters, with those that follow, and, where it has backup workers or a quorum, with one, as in "sync+1"
+// (consistency_of).
 inline std::vector<std::string> every_consistency(ConsistencyTest test = [](const ConsistencyTraits&) {
   return true;
 }) {
@@ -33,7 +34,7 @@ inline std::vector<std::string> every_consistency(ConsistencyTest test = [](cons
     if (!test(traits)) continue;
     texts.push_back(consistency_example(traits, 0));
     if (!traits.parameters[0].name.empty()) texts.push_back(consistency_example(traits, 1));
-    if (traits.backup_workers) texts.push_back(texts.back() + "+1");
+    if (traits.backup_workers || traits.quorum) texts.push_back(texts.back() + "+1");
   }
   return texts;
 }

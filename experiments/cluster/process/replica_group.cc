@@ -30,6 +30,7 @@ ps::LocalStepsOptions local_steps_of(const RoleContext& context) {
   const ResolvedRun& config = context.config;
   ps::LocalStepsOptions options{.optimizer = optimizer_of(config), .period = config.consistency.period()};
   options.tracer = context.tracer;
+  options.has_quorum = !consistency_of(config).quorum().is_all();
   if (config.consistency.is_elastic()) {
     options.elastic_rate = static_cast<float>(config.elastic_alpha);
   }

@@ -98,6 +98,8 @@ inline const Condition kSharedWork{"--shard=random, --shuffle=global or off, and
 inline const Condition kBackupWorkers{
     consistency_among([](const Kind& kind) { return kind.backup_workers; }),
     [](const Run& r) { return has_servers_alone(r) && r.consistency.traits().backup_workers; }};
+inline const Condition kQuorum{consistency_among([](const Kind& kind) { return kind.quorum; }),
+                               [](const Run& r) { return has_servers_alone(r) && r.consistency.traits().quorum; }};
 inline const Condition kAggregates{
     consistency_among([](const Kind& kind) { return kind.sums_in_step(); }),
     [](const Run& r) { return has_servers_alone(r) && r.consistency.traits().sums_in_step(); }};

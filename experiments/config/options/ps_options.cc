@@ -67,6 +67,26 @@ OptionSpec servers() {
   return option;
 }
 
+OptionSpec quorum() {
+  OptionSpec option{.group = "Parameter servers",
+                    .name = "quorum",
+                    .placeholder = "K",
+                    .sentence =
+                        "A meeting ends once K workers have come to it, and TIME has passed or all have come; "
+                        "who comes later goes on from the newest weights, and counts in the next meeting.",
+                    .range = ps::Quorum::forms(),
+                    .usual = "all",
+                    .is_text = true};
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
+    const Result<ps::Quorum> parsed = ps::Quorum::parse(value);
+    if (!parsed.ok()) return wrong(option, value, "quorum");
+    request.quorum = *parsed;
+    return {};
+  };
+  option.get = [](const ResolvedRun& config) { return config.quorum.to_string(); };
+  return option;
+}
+
 OptionSpec delay_compensation() {
   OptionSpec option{.group = "Parameter servers",
                     .name = "delay-compensation",
@@ -106,6 +126,7 @@ void add_consistency_details(std::vector<OptionSpec>& table) {
                                .unit = "processes"},
                               &C::backup_workers, "backup workers", 0, 63),
                        conditions::kBackupWorkers));
+  table.push_back(only(quorum(), conditions::kQuorum));
   table.push_back(only(choice({.group = group,
                                .name = "aggregation",
                                .placeholder = "WHERE",

@@ -31,7 +31,7 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
   pace.waits_in_forward = config.overlap_forward && may_overlap_forward(config);
   if (consistency.updates_together()) {
     pace.lead = 0;
-    pace.quorum = config.workers - consistency.backup_workers();
+    pace.quorum = consistency.pushes_an_update(config.workers, config.workers);
   } else if (consistency.waits_for_others()) {
     // A dynamic bound lets workers wait between its two; for the further one they always do.
     std::int64_t bound = 0;

@@ -120,14 +120,16 @@ TEST_F(EveryConsistency, IsTakenByACommandLineAndByCompareAndWrittenBack) {
   });
 }
 
-TEST_F(EveryConsistency, TakesBackupWorkersPipelinesAndPrioritiesByItsTraits) {
+TEST_F(EveryConsistency, TakesBackupWorkersQuorumsPipelinesAndPrioritiesByItsTraits) {
   for_each([](const ConsistencyTraits& traits, const std::string& text) {
     const auto backups = [](const ConsistencyTraits& kind) { return kind.backup_workers; };
+    const auto quorums = [](const ConsistencyTraits& kind) { return kind.quorum; };
     const auto pipelines = [](const ConsistencyTraits& kind) { return kind.pipeline; };
     const auto gradients = [](const ConsistencyTraits& kind) { return !kind.pushes_weights; };
     const auto stale = [](const ConsistencyTraits& kind) { return kind.applies_stale_gradients(); };
     const auto sharing = [](const ConsistencyTraits& kind) { return kind.shares_work(); };
     expect_taken_if(traits.backup_workers, refusal_under(text, {"--backup-workers=1"}), consistencies(backups));
+    expect_taken_if(traits.quorum, refusal_under(text, {"--quorum=1"}), consistencies(quorums));
     expect_taken_if(traits.pipeline, refusal_under(text, {"--pipeline-depth=1"}), consistencies(pipelines));
     expect_taken_if(!traits.pushes_weights, refusal_under(text, {"--overlap-forward"}), consistencies(gradients));
     expect_taken_if(stale(traits), refusal_under(text, {"--staleness-lr=divide"}), consistencies(stale));

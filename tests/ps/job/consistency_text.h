@@ -1,4 +1,5 @@
-// A consistency with its backup workers in one text, for tables of tests: "sync+1".
+// A consistency with its backup workers, or with its quorum, in one text, for tables of tests: "sync+1",
+// "local-sgd:2+1".
 #pragma once
 
 #include <string>
@@ -10,7 +11,9 @@ namespace syncopate::ps {
 inline Consistency consistency_of(const std::string& text) {
   const std::size_t plus = text.find('+');
   const Consistency consistency = *Consistency::parse(text.substr(0, plus));
-  return plus == text.npos ? consistency : consistency.with_backup_workers(std::stoi(text.substr(plus + 1)));
+  if (plus == text.npos) return consistency;
+  if (consistency.traits().quorum) return consistency.with_quorum(*Quorum::parse(text.substr(plus + 1)));
+  return consistency.with_backup_workers(std::stoi(text.substr(plus + 1)));
 }
 
 }  // namespace syncopate::ps

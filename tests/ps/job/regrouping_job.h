@@ -174,6 +174,7 @@ class RegroupingJob {
     if (!consistency.pushes_weights()) return servers;
     LocalStepsOptions local{.optimizer = options_.local_optimizer, .period = consistency.period(), .elastic_rate = {}};
     if (consistency.is_elastic()) local.elastic_rate = 0.25f;
+    local.has_quorum = !consistency.quorum().is_all();
     return std::make_unique<LocalStepsStrategy>(local, std::move(servers), clock_, rank);
   }
 

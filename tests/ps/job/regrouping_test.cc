@@ -79,6 +79,30 @@ TEST(Regrouping, EachPushIsAppliedOnceWhereverAJobIsBrokenOff) {
   }
 }
 
+// An element is of one step, and tells with which weight the meeting that took it in has counted it. Whoever took part
+// when a job was broken off, and whatever the others have done since: nothing counts twice, and nothing is undone.
+TEST(Regrouping, WithAQuorumEachStepCountsOnceWhereverAJobIsBrokenOff) {
+  constexpr int kWorkers = 4;
+  for (const std::string consistency : {"local-sgd:2+1", "local-sgd:2+2", "local-sgd:4+3+1ms"}) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      SCOPED_TRACE(fmt::format("{} seed {}", consistency, seed));
+      RegroupingOptions options = options_of({.workers = kWorkers, .servers = 2}, consistency);
+      options.local_optimizer = {.kind = OptimizerKind::kSgd};
+      RegroupingJob job(options);
+      job.gradients = mark;
+      Random random(seed);
+      run_broken_off(job, random, 6, [] { return MembershipPlan(); });
+      EXPECT_GE(job.broken_off(), 1);
+      ASSERT_EQ(job.weights().size(), kChunks * kChunk);
+      for (std::size_t i = 0; i < job.weights().size(); ++i) {
+        const bool is_step = i % kChunk < std::size_t{kWorkers} * kSteps;
+        ASSERT_LE(job.weights()[i], is_step ? -0.05f : 1e-5f) << i;
+        ASSERT_GE(job.weights()[i], is_step ? -1.00001f : -1e-5f) << i;
+      }
+    }
+  }
+}
+
 // Broken off at one moment, then without one of the workers: the others must come to their end all the same.
 TEST(Regrouping, JobsOfEveryConsistencyEndWithAWorkerLessAfterTheyWereBrokenOff) {
   for (const std::string& consistency : every_consistency()) {

@@ -109,6 +109,9 @@ class ShardHarness {
     take(shard.on_worker_lost(rank));
   }
 
+  // Lets the shard act on the time that it is.
+  void take_time() { take(shard.on_time(now)); }
+
   TimePoint now{};  // at which pushes arrive
 
   std::span<const float> weights() const { return shard.chunk(0).weights().current(); }

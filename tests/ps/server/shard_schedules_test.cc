@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "common/random.h"
 #include "tests/ps/server/shard_harness.h"
@@ -32,7 +33,11 @@ class Model {
 
   void push(int rank, float value, bool is_stale) {
     if (consistency_.updates_together()) {
-      if (is_stale) {
+      if (is_stale && has_quorum()) {
+        sum_ += value;  // counts in the next update
+        ++summed_;
+        in_sum_.insert(rank);
+      } else if (is_stale) {
         ++late;
       } else {
         waiting[rank] = value;
@@ -63,14 +68,20 @@ class Model {
  private:
   void update_together() {
     // Exactly so many, of workers that differ, and all of the version that is now.
-    const int needed = std::min(workers_ - consistency_.backup_workers(), live_);
+    const int needed = consistency_.pushes_an_update(workers_, live_);
     EXPECT_LE(static_cast<int>(waiting.size()), needed);
-    if (waiting.empty() || static_cast<int>(waiting.size()) < needed) return;
+    const auto is_in_sum = [&](const auto& pushed) { return in_sum_.contains(pushed.first); };
+    const auto come =
+        static_cast<int>(in_sum_.size() + waiting.size()) - static_cast<int>(std::ranges::count_if(waiting, is_in_sum));
+    if (come == 0 || come < needed) return;
+    in_sum_.clear();
     for (const auto& [rank, value] : waiting) sum_ += value;
-    summed_ = static_cast<int>(waiting.size());
+    summed_ += static_cast<int>(waiting.size());
     waiting.clear();
     update_from_sum();
   }
+
+  bool has_quorum() const { return !consistency_.quorum().is_all(); }
 
   void update_from_sum() {
     weights -= sum_ / static_cast<float>(summed_);
@@ -84,6 +95,7 @@ class Model {
   int live_;
   float sum_ = 0;
   int summed_ = 0;
+  std::set<int> in_sum_;  // workers whose pushes came too late for the last update, and count for the next
 };
 
 // One run of a job, as a sequence of choices between the actions that are possible. Worker w's push number c is a

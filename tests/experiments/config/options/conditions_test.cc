@@ -113,6 +113,8 @@ const std::map<std::string, Promise> kPromises = {
        {"mode=allreduce", "gossip=async", "shard=labels"},
        {"mode=allreduce", "gossip=true"}}}},
     {"--consistency=sync", {{{"mode=ps", "consistency=sync"}}, {{"mode=ps"}, {"mode=allreduce"}, {"mode=hybrid"}}}},
+    {"--consistency=local-sgd",
+     {{{"mode=ps", "consistency=local-sgd:4"}}, {{"mode=ps"}, {"mode=ps", "consistency=easgd:4"}, {"mode=hybrid"}}}},
     {"--consistency=easgd", {{{"mode=ps", "consistency=easgd:4"}}, {{"mode=ps"}, {"mode=ps", "consistency=sync"}}}},
     {kStale,
      {{{"mode=ps", "consistency=bounded:2"}, {"mode=ps", "consistency=softsync:2"}, {"mode=ps", "consistency=async"}},
