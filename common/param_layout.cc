@@ -20,7 +20,7 @@ std::size_t ParamLayout::add(std::string name, std::vector<std::int64_t> shape) 
     elements *= static_cast<std::size_t>(dimension);
   }
   tensors_.push_back({std::move(name), std::move(shape), {size_, size_ + elements}});
-  size_ = align_up(size_ + elements);
+  dense_end_ = size_ = align_up(size_ + elements);
   return tensors_.size() - 1;
 }
 
@@ -29,14 +29,14 @@ std::size_t ParamLayout::add_table(std::string name, std::int64_t rows, std::int
   assert(rows >= 1 && rows <= std::int64_t{1} << 32 && width >= 1 && table.rows_a_step >= 1);
   const std::size_t room = static_cast<std::size_t>(table.rows_a_step) * static_cast<std::size_t>(width);
   tensors_.push_back({std::move(name), {rows, width}, {size_, size_ + room}, table});
-  dense_begin_ = size_ = align_up(size_ + room);
+  dense_begin_ = dense_end_ = size_ = align_up(size_ + room);
   return tables_++;
 }
 
 ParamLayout ParamLayout::only_tables() const {
   ParamLayout layout = *this;
   layout.tensors_.resize(tables_);
-  layout.size_ = dense_begin_;
+  layout.dense_end_ = layout.size_ = dense_begin_;
   return layout;
 }
 
@@ -44,6 +44,16 @@ ParamLayout ParamLayout::without_tables() const {
   ParamLayout layout = *this;
   layout.tensors_.erase(layout.tensors_.begin(), layout.tensors_.begin() + static_cast<std::ptrdiff_t>(tables_));
   layout.tables_ = 0;
+  return layout;
+}
+
+ParamLayout ParamLayout::part(std::size_t first, std::size_t end) const {
+  assert(tables_ == 0 && first < end && end <= tensors_.size());
+  ParamLayout layout = *this;
+  layout.tensors_.assign(tensors_.begin() + static_cast<std::ptrdiff_t>(first),
+                         tensors_.begin() + static_cast<std::ptrdiff_t>(end));
+  layout.dense_begin_ = tensors_[first].range.begin;
+  layout.dense_end_ = end < tensors_.size() ? tensors_[end].range.begin : size_;
   return layout;
 }
 
@@ -75,7 +85,7 @@ std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::siz
   const std::size_t limit = bucket_bytes / sizeof(float);
   const std::vector<TensorSpec>& tensors = layout.tensors();
   std::vector<Range> buckets;
-  std::size_t end = layout.size();  // of the bucket being filled
+  std::size_t end = layout.dense().end;  // of the bucket being filled
   for (std::size_t i = tensors.size(); i-- > 0;) {
     const bool is_first = i == 0;
     if (is_first || tensors[i - 1].table || end - tensors[i - 1].range.begin > limit) {

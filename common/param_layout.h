@@ -69,13 +69,17 @@ class ParamLayout {
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
   // The row-sparse tensors, which come first.
   std::span<const TensorSpec> tables() const { return std::span(tensors_).first(tables_); }
-  // The part of the arena behind the tables' ranges: all of it in a layout that was made without tables.
-  Range dense() const { return {dense_begin_, size_}; }
+  // The part of the arena behind the tables' ranges: all of it in a layout that was made without tables; the tensors'
+  // own part in part().
+  Range dense() const { return {dense_begin_, dense_end_}; }
 
   // The tables alone, and the rest alone, at the places that they have here. In front of the rest there is then a part
   // of the arena that holds none of its tensors.
   ParamLayout only_tables() const;
   ParamLayout without_tables() const;
+  // Tensors [first, end) alone, of a layout without tables, at the places that they have here, in an arena of the same
+  // size: the part of the model that a worker trains of which others train the rest.
+  ParamLayout part(std::size_t first, std::size_t end) const;
 
   // The elements of the arena: the tensors and the padding that aligns them. Padding holds zeros, in weights and
   // gradients.
@@ -89,13 +93,13 @@ class ParamLayout {
  private:
   std::vector<TensorSpec> tensors_;
   std::size_t tables_ = 0;
-  std::size_t dense_begin_ = 0;
+  std::size_t dense_begin_ = 0, dense_end_ = 0;
   std::size_t size_ = 0;
 };
 
-// Cuts the arena into buckets in the order in which backward finishes them, from the arena's end to its beginning. A
-// bucket holds as many whole tensors as fit in `bucket_bytes`; a larger tensor has a bucket of its own, and so has each
-// table. The buckets cover the arena without overlap.
+// Cuts the arena, or the part of it that the layout's tensors have, into buckets in the order in which backward
+// finishes them, from its end to its beginning. A bucket holds as many whole tensors as fit in `bucket_bytes`; a larger
+// tensor has a bucket of its own, and so has each table. The buckets cover the arena without overlap.
 std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::size_t bucket_bytes);
 
 // Cuts `size` elements into `count` ranges in ascending order that differ by at most one alignment unit (and the last

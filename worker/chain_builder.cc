@@ -22,6 +22,7 @@ ChainBuilder::ChainBuilder(ModelDraft& draft, ImageShape image, std::string pref
 void ChainBuilder::append(std::unique_ptr<Layer> layer, ImageShape output) {
   layers_.push_back(std::move(layer));
   image_ = output;
+  if (prefix_.empty()) draft_.finish_layer();
 }
 
 void ChainBuilder::dense_and_relu(int out) {
@@ -35,14 +36,14 @@ void ChainBuilder::last_dense(int out) {
 void ChainBuilder::dense(const DenseShape& shape, Initialization by_layer) {
   const std::string name = fmt::format("{}dense{}", prefix_, ++dense_count_);
   const Initialization initialization = initialization_of(draft_.init, by_layer);
-  append(std::make_unique<Dense>(draft_.backend, shape, name, initialization, draft_.layout), {1, 1, shape.out});
+  append(std::make_unique<Dense>(draft_.place(), shape, name, initialization, draft_.layout), {1, 1, shape.out});
 }
 
 void ChainBuilder::conv2d_pool_and_relu(int out, int kernel, int pool) {
   conv2d({draft_.batch_size, image_.height, image_.width, image_.channels, out, kernel, 1, 0, false});
   max_pool(pool, pool);
   const int pixels = image_.height * image_.width;
-  append(std::make_unique<BiasAndRelu>(draft_.backend, BiasShape{draft_.batch_size * pixels, image_.channels, true},
+  append(std::make_unique<BiasAndRelu>(draft_.place(), BiasShape{draft_.batch_size * pixels, image_.channels, true},
                                        pixels, fmt::format("{}conv{}", prefix_, conv_count_), draft_.layout),
          image_);
 }
@@ -56,35 +57,35 @@ void ChainBuilder::conv2d(const ConvShape& shape) {
   const std::string name = fmt::format("{}conv{}", prefix_, ++conv_count_);
   // A ReLU follows each convolution.
   const Initialization initialization = initialization_of(draft_.init, Initialization::kHeUniform);
-  append(std::make_unique<Conv2d>(draft_.backend, shape, name, initialization, draft_.layout),
+  append(std::make_unique<Conv2d>(draft_.place(), shape, name, initialization, draft_.layout),
          {shape.out_height(), shape.out_width(), shape.out});
 }
 
 void ChainBuilder::batch_norm(bool relu) {
   const int pixels = image_.height * image_.width;
   const BatchNormShape shape{draft_.batch_size * pixels, image_.channels, relu};
-  append(std::make_unique<BatchNorm>(draft_.backend, shape, pixels, draft_.pass,
+  append(std::make_unique<BatchNorm>(draft_.place(), shape, pixels, draft_.pass,
                                      fmt::format("{}bn{}", prefix_, conv_count_), draft_.layout, draft_.local_layout),
          image_);
 }
 
 void ChainBuilder::max_pool(int size, int stride, int padding) {
   const PoolShape shape{draft_.batch_size, image_.height, image_.width, image_.channels, size, stride, padding};
-  append(std::make_unique<MaxPool>(draft_.backend, shape), {shape.out_height(), shape.out_width(), image_.channels});
+  append(std::make_unique<MaxPool>(draft_.place(), shape), {shape.out_height(), shape.out_width(), image_.channels});
 }
 
 void ChainBuilder::mean_pool() {
   const MeanPoolShape shape{draft_.batch_size, image_.height * image_.width, image_.channels};
-  append(std::make_unique<MeanPool>(draft_.backend, shape), {1, 1, image_.channels});
+  append(std::make_unique<MeanPool>(draft_.place(), shape), {1, 1, image_.channels});
 }
 
-void ChainBuilder::relu() { append(std::make_unique<Relu>(draft_.backend, image_.values()), image_); }
+void ChainBuilder::relu() { append(std::make_unique<Relu>(draft_.place(), image_.values()), image_); }
 
 void ChainBuilder::flatten() { append(std::make_unique<Flatten>(image_.values()), {1, 1, image_.values()}); }
 
 void ChainBuilder::subsample(int out, int stride) {
   const SubsampleShape shape{draft_.batch_size, image_.height, image_.width, image_.channels, out, stride};
-  append(std::make_unique<Subsample>(draft_.backend, shape), {shape.out_height(), shape.out_width(), out});
+  append(std::make_unique<Subsample>(draft_.place(), shape), {shape.out_height(), shape.out_width(), out});
 }
 
 ChainBuilder ChainBuilder::within(const std::string& name) const {
@@ -92,12 +93,14 @@ ChainBuilder ChainBuilder::within(const std::string& name) const {
 }
 
 void ChainBuilder::residual(ChainBuilder inner, std::optional<ChainBuilder> shortcut, bool relu) {
+  GradientScratch elsewhere(draft_.place());
+  GradientScratch& scratch = draft_.runs() ? scratch_ : elsewhere;
   const auto chain_of = [&](ChainBuilder& builder) {
-    return std::make_unique<Chain>(draft_.backend, builder.take(), draft_.batch_size, scratch_, draft_.pass);
+    return std::make_unique<Chain>(draft_.place(), builder.take(), draft_.batch_size, scratch, draft_.pass);
   };
   std::unique_ptr<Layer> through = chain_of(inner);
   std::unique_ptr<Layer> past = shortcut ? chain_of(*shortcut) : nullptr;
-  append(std::make_unique<Residual>(draft_.backend, std::move(through), std::move(past), image_.values(),
+  append(std::make_unique<Residual>(draft_.place(), std::move(through), std::move(past), image_.values(),
                                     draft_.batch_size, relu),
          inner.image());
 }

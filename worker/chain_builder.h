@@ -1,9 +1,12 @@
 // ChainBuilder: assembles a model's layers one by one, and keeps track of the input of the next one.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "worker/data/dataset.h"
 #include "worker/layers/affine.h"
@@ -12,6 +15,12 @@
 #include "worker/layers/layer.h"
 
 namespace syncopate::worker {
+
+// Layers [begin, end) of a model's chain, counted from its first; those inside a layer are not counted.
+struct LayerRange {
+  std::size_t begin = 0;
+  std::size_t end = std::numeric_limits<std::size_t>::max();
+};
 
 // What all chains of one model share while the model is built.
 struct ModelDraft {
@@ -22,6 +31,23 @@ struct ModelDraft {
   WeightInit init = WeightInit::kByLayer;
   ParamLayout layout = {};
   ParamLayout local_layout = {};  // of the state that training keeps beside the weights
+  // Which layers will run. The others have their places in the layouts, and addresses in place of memory, of a backend
+  // that outlives them (make_address_backend); null where all run.
+  LayerRange running = {};
+  ComputeBackend* addresses = nullptr;
+  // By finished layer: the tensors, and those of the local layout, up to and with it.
+  std::vector<std::size_t> tensors_through = {}, local_through = {};
+
+  // Whether the layer that is being built will run; and what it is built on.
+  bool runs() const {
+    const std::size_t layer = tensors_through.size();
+    return addresses == nullptr || (running.begin <= layer && layer < running.end);
+  }
+  ComputeBackend& place() const { return runs() ? backend : *addresses; }
+  void finish_layer() {
+    tensors_through.push_back(layout.tensors().size());
+    local_through.push_back(local_layout.tensors().size());
+  }
 };
 
 class ChainBuilder {
@@ -61,7 +87,7 @@ class ChainBuilder {
   ModelDraft& draft_;
   std::string prefix_;
   ImageShape image_;         // input of the next layer; a row is 1x1
-  GradientScratch scratch_;  // for the chains inside this one's layers
+  GradientScratch scratch_;  // for the chains inside this one's layers that run
   Layers layers_;
   int dense_count_ = 0;
   int conv_count_ = 0;

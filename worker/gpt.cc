@@ -64,30 +64,34 @@ class GptBuilder {
         scratch_(draft.backend) {}
 
   Layers build() {
-    Layers layers;
-    auto embedding = std::make_unique<Embedding>(draft_.backend,
+    auto embedding = std::make_unique<Embedding>(draft_.place(),
                                                  EmbeddingShape{draft_.batch_size, context_, size_.width, vocabulary_},
                                                  NormalInitialization{kDeviation}, draft_.layout);
     const Range tokens = embedding->tokens();
-    layers.push_back(std::move(embedding));
+    append(std::move(embedding));
     for (int block = 1; block <= size_.layers; ++block) {
       const std::string name = fmt::format("block{}.", block);
-      layers.push_back(residual(attention(name)));
-      layers.push_back(residual(mlp(name)));
+      append(residual(attention(name)));
+      append(residual(mlp(name)));
     }
-    layers.push_back(norm("norm"));
+    append(norm("norm"));
     const DenseShape output{.batch = rows_, .in = size_.width, .out = vocabulary_, .bias = false};
-    layers.push_back(std::make_unique<TiedOutput>(draft_.backend, output, tokens, context_));
-    return layers;
+    append(std::make_unique<TiedOutput>(draft_.place(), output, tokens, context_));
+    return std::move(layers_);
   }
 
  private:
+  void append(std::unique_ptr<Layer> layer) {
+    layers_.push_back(std::move(layer));
+    draft_.finish_layer();
+  }
+
   Layers attention(const std::string& name) {
     const AttentionShape shape{draft_.batch_size, context_, size_.heads, size_.width};
     Layers layers;
     layers.push_back(norm(name + "norm1"));
     layers.push_back(dense(name + "qkv", size_.width, 3 * size_.width, kDeviation));
-    layers.push_back(std::make_unique<Attention>(draft_.backend, shape));
+    layers.push_back(std::make_unique<Attention>(draft_.place(), shape));
     layers.push_back(dense(name + "projection", size_.width, size_.width, into_stream()));
     return layers;
   }
@@ -97,25 +101,27 @@ class GptBuilder {
     Layers layers;
     layers.push_back(norm(name + "norm2"));
     layers.push_back(dense(name + "mlp1", size_.width, hidden, kDeviation));
-    layers.push_back(std::make_unique<Gelu>(draft_.backend, static_cast<std::size_t>(hidden) * context_));
+    layers.push_back(std::make_unique<Gelu>(draft_.place(), static_cast<std::size_t>(hidden) * context_));
     layers.push_back(dense(name + "mlp2", hidden, size_.width, into_stream()));
     return layers;
   }
 
   std::unique_ptr<Layer> residual(Layers inner) {
-    auto chain = std::make_unique<Chain>(draft_.backend, std::move(inner), draft_.batch_size, scratch_);
+    GradientScratch elsewhere(draft_.place());
+    auto chain = std::make_unique<Chain>(draft_.place(), std::move(inner), draft_.batch_size,
+                                         draft_.runs() ? scratch_ : elsewhere);
     const std::size_t values = static_cast<std::size_t>(size_.width) * context_;
-    return std::make_unique<Residual>(draft_.backend, std::move(chain), nullptr, values, draft_.batch_size);
+    return std::make_unique<Residual>(draft_.place(), std::move(chain), nullptr, values, draft_.batch_size);
   }
 
   std::unique_ptr<Layer> norm(const std::string& name) {
-    return std::make_unique<LayerNorm>(draft_.backend, LayerNormShape{rows_, size_.width}, context_, name,
+    return std::make_unique<LayerNorm>(draft_.place(), LayerNormShape{rows_, size_.width}, context_, name,
                                        draft_.layout);
   }
 
   std::unique_ptr<Layer> dense(const std::string& name, int in, int out, double deviation) {
     const AffineParams params(draft_.layout, name, {out, in}, NormalInitialization{deviation});
-    return std::make_unique<Dense>(draft_.backend, DenseShape{.batch = rows_, .in = in, .out = out}, params, context_);
+    return std::make_unique<Dense>(draft_.place(), DenseShape{.batch = rows_, .in = in, .out = out}, params, context_);
   }
 
   double into_stream() const { return kDeviation / std::sqrt(2.0 * size_.layers); }
@@ -124,7 +130,8 @@ class GptBuilder {
   int context_, vocabulary_;
   int rows_;  // of a batch
   ModelDraft& draft_;
-  GradientScratch scratch_;  // of the chains inside residuals
+  GradientScratch scratch_;  // of the chains inside residuals that run
+  Layers layers_;
 };
 
 }  // namespace

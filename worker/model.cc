@@ -13,6 +13,7 @@
 #include "worker/chain_builder.h"
 #include "worker/data/text_form.h"
 #include "worker/gpt.h"
+#include "worker/model_layers.h"
 #include "worker/recommender/make_recommender.h"
 #include "worker/resnet.h"
 #include "worker/resnet50.h"
@@ -170,8 +171,7 @@ Result<SpecParts> parts_of(const std::string& spec) {
 // The layouts of a model, with nothing computed.
 Result<ModelDraft> draft_of(const std::string& spec, const SampleForm& form, ComputeBackend& backend) {
   ModelDraft draft{.backend = backend, .batch_size = 1, .labels = form.labels};
-  SYNCOPATE_ASSIGN_OR_RETURN(const SpecParts parts, parts_of(spec));
-  const Result<Layers> layers = layers_of(parts.model, form, draft);
+  const Result<Layers> layers = model_layers(spec, form, draft);
   if (!layers.ok()) return layers.status();
   return draft;
 }
@@ -192,13 +192,19 @@ Result<std::unique_ptr<Model>> make_model(const std::string& spec, const SampleF
                                           ComputeBackend& backend, Pass pass) {
   if (batch_size < 1) return Status::invalid_argument(fmt::format("--batch-size={}: must be 1 or more", batch_size));
   if (is_recommender(spec)) return make_recommender(spec, form, batch_size, backend);
-  SYNCOPATE_ASSIGN_OR_RETURN(const SpecParts parts, parts_of(spec));
-  ModelDraft draft{
-      .backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass, .init = parts.init};
-  SYNCOPATE_ASSIGN_OR_RETURN(Layers layers, layers_of(parts.model, form, draft));
-  std::unique_ptr<Model> model = std::make_unique<Sequential>(parts.model, std::move(draft), std::move(layers));
-  SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + parts.model));
+  ModelDraft draft{.backend = backend, .batch_size = batch_size, .labels = form.labels, .pass = pass};
+  SYNCOPATE_ASSIGN_OR_RETURN(Layers layers, model_layers(spec, form, draft));
+  const std::string name = spec.substr(0, spec.find(kInitSuffix));
+  std::unique_ptr<Model> model = std::make_unique<Sequential>(name, std::move(draft), std::move(layers));
+  SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + name));
   return model;
+}
+
+Result<Layers> model_layers(const std::string& spec, const SampleForm& form, ModelDraft& draft) {
+  if (is_recommender(spec)) return invalid_model(spec, "is no chain of layers");
+  SYNCOPATE_ASSIGN_OR_RETURN(const SpecParts parts, parts_of(spec));
+  draft.init = parts.init;
+  return layers_of(parts.model, form, draft);
 }
 
 Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form, int batch_size) {

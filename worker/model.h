@@ -37,6 +37,11 @@ class Model {
   virtual int batch_size() const = 0;
   virtual double flops_per_sample() const = 0;  // of forward; multiply and add count as two
 
+  // The part of the arena that this model initialises, and whether forward ends with a loss. Not so of all of it, where
+  // other workers have other layers (pipeline/).
+  virtual Range params() const { return {0, layout().size()}; }
+  virtual bool has_loss() const { return true; }
+
   // Writes initial weights: He-uniform for layers under ReLU, LeCun-uniform for the last, unless its spec says
   // otherwise, and zero biases; for a gpt as gpt.h describes. The same seed gives the same weights.
   virtual void initialize(std::uint64_t seed, std::span<float> weights) const = 0;

@@ -184,7 +184,7 @@ class Training {
     parts_.activity.set("waiting for data", step_);
     const BatchView batch = parts_.batches.next();
     SYNCOPATE_RETURN_IF_ERROR(parts_.batches.status());
-    record.samples = parts_.model.batch_size() - batch.empty_places;
+    record.samples = parts_.model.has_loss() ? parts_.model.batch_size() - batch.empty_places : 0;
     given.weight = batch.weight;
     given.labels = static_cast<double>(batch.labels.size());
     given.is_regression = !batch.targets.empty();
@@ -402,7 +402,8 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   } else if (options.chief) {
     AlignedBuffer initial(arenas.weights.size());
     parts.model.initialize(options.seed, initial.span());
-    parts.backend.upload(initial.span(), arenas.weights);
+    const Range own = parts.model.params();
+    parts.backend.upload(slice(initial.span(), own), slice(arenas.weights, own));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, parts.strategy.join());
   if (!arenas.loss_scale.empty()) parts.backend.scale_gradients_by(arenas.loss_scale);

@@ -1,5 +1,7 @@
 #include "common/os/aligned_buffer.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -19,13 +21,22 @@ std::size_t shared_size = 0;
 // Smaller ones cost little, and others of their size may hold anything, such as what ranks say of themselves.
 constexpr std::size_t kLeastShared = std::size_t{1} << 16;
 
+// Larger ones take no memory where nobody writes to them.
+constexpr std::size_t kLeastUntouched = std::size_t{1} << 20;
+
 float* zeros(std::size_t elements) {
   const std::size_t bytes = elements * sizeof(float);
   const std::size_t alignment = bytes < kPage ? kCacheLine : kPage;
   auto* const memory =
       static_cast<float*>(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
   if (memory == nullptr) throw std::bad_alloc();
-  std::memset(memory, 0, bytes);
+  // Pages of private memory that are given back read as zeros.
+  const std::size_t untouched = bytes < kLeastUntouched ? 0 : bytes / kPage * kPage;
+  if (untouched == 0 || madvise(memory, untouched, MADV_DONTNEED) != 0) {
+    std::memset(memory, 0, bytes);
+  } else {
+    std::memset(reinterpret_cast<char*>(memory) + untouched, 0, bytes - untouched);
+  }
   return memory;
 }
 

@@ -1,0 +1,236 @@
+// Pipelines of threads against one worker that has the whole model.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/support/cluster.h"
+#include "tests/worker/pipeline/staged_model.h"
+#include "tests/worker/tensor_helpers.h"
+#include "worker/model.h"
+
+namespace syncopate::worker {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::connect_group;
+using testing_support::run_ranks;
+
+constexpr int kSamples = 12, kSteps = 3;
+const OptimizerConfig kMomentum{.kind = OptimizerKind::kMomentum, .momentum = 0.9f};
+
+struct Job {
+  std::string spec = "mlp:12-9-8-7-5";
+  SampleForm form = image_form();
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  int stages = 2;
+  int microbatches = 4;
+  int empty = 0;  // places without a sample
+  std::string wire = "inproc";
+};
+
+struct Trained {
+  std::vector<float> weights;
+  std::vector<double> losses;
+  std::vector<int> correct;
+  std::vector<SyncStats> costs;  // by stage, of the last step
+};
+
+// Weights are gathered before every step but the first.
+Trained train_staged(const Job& job) {
+  Trained trained{.costs = std::vector<SyncStats>(static_cast<std::size_t>(job.stages))};
+  const SteadyClock clock;
+  std::vector<std::unique_ptr<Transport>> transports = connect_group(job.wire, job.stages);
+  run_ranks(job.stages, [&](int rank) {
+    const PipelinePlace place{job.schedule, job.stages, rank, job.microbatches};
+    TestStage stage(job.spec, job.form, place, kSamples, kMomentum, *transports[static_cast<std::size_t>(rank)], clock,
+                    std::chrono::seconds(60));
+    const auto well = [&](const Status& status) {
+      if (!status.ok()) ADD_FAILURE() << "stage " << rank << ": " << status.message();
+    };
+    well(stage.join());
+    DrawnBatches batches(job.form, kSamples);
+    for (int step = 0; step < kSteps; ++step) {
+      if (step > 0) well(stage.strategy().gather_weights(true));
+      const Result<SyncStats> stats = stage.step(step, batches.next(job.empty));
+      if (!stats.ok()) ADD_FAILURE() << "stage " << rank << ": " << stats.status().message();
+      if (!stats.ok()) return;
+      trained.costs[static_cast<std::size_t>(rank)] = *stats;
+      if (!place.is_last()) continue;
+      trained.losses.push_back(stage.model().loss(0).loss);
+      trained.correct.push_back(stage.model().loss(0).correct);
+    }
+    well(stage.strategy().gather_weights(rank == 0));
+    well(stage.strategy().leave());
+    if (rank == 0) trained.weights.assign(stage.weights().begin(), stage.weights().end());
+  });
+  return trained;
+}
+
+// The same on one worker.
+Trained train_whole(const Job& job) {
+  const SteadyClock clock;
+  const auto backend = make_reference_backend();
+  const std::unique_ptr<Model> model = std::move(*make_model(job.spec, job.form, kSamples, *backend));
+  LocalStrategy strategy(kMomentum, clock);
+  const ParamArenas arenas = *strategy.allocate(model->layout());
+  model->initialize(1, arenas.weights);
+  EXPECT_TRUE(strategy.join().ok());
+  Trained trained;
+  DrawnBatches batches(job.form, kSamples);
+  for (int step = 0; step < kSteps; ++step) {
+    strategy.begin_step({.step = step, .learning_rate = 0.05});
+    const BatchView batch = batches.next(job.empty);
+    model->forward(arenas.weights, batch);
+    model->backward(arenas.weights, arenas.gradients, [](std::size_t) {});
+    EXPECT_TRUE(strategy.finish_step().ok());
+    trained.losses.push_back(model->loss().loss);
+    trained.correct.push_back(model->loss().correct);
+  }
+  trained.weights.assign(arenas.weights.begin(), arenas.weights.end());
+  return trained;
+}
+
+std::string text_of(const Job& job) {
+  return job.spec + ", S = " + std::to_string(job.stages) + ", M = " + std::to_string(job.microbatches) + ", " +
+         name_of(job.schedule) + ", " + job.wire;
+}
+
+void expect_equal(const Job& job) {
+  SCOPED_TRACE(text_of(job));
+  const Trained staged = train_staged(job), whole = train_whole(job);
+  ASSERT_EQ(staged.weights.size(), whole.weights.size());
+  for (std::size_t i = 0; i < whole.weights.size(); ++i) {
+    ASSERT_NEAR(staged.weights[i], whole.weights[i], 2e-6) << "weight " << i;
+  }
+  ASSERT_EQ(staged.losses.size(), whole.losses.size());
+  for (std::size_t i = 0; i < whole.losses.size(); ++i) EXPECT_NEAR(staged.losses[i], whole.losses[i], 1e-6);
+  EXPECT_EQ(staged.correct, whole.correct);
+}
+
+TEST(PipelinedTraining, FollowsAWorkerThatHasTheWholeModel) {
+  for (const PipelineSchedule schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
+    for (const int stages : {2, 3, 4}) {
+      for (const int microbatches : {1, 2, 3, 4, 12}) {
+        expect_equal({.schedule = schedule, .stages = stages, .microbatches = microbatches});
+      }
+    }
+  }
+}
+
+TEST(PipelinedTraining, FollowsItOfTextsWhoseOutputSharesTheFirstStagesTokens) {
+  for (const PipelineSchedule schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
+    for (const int stages : {2, 4}) {
+      for (const int microbatches : {1, 4}) {
+        expect_equal({.spec = "gpt:2-2-8",
+                      .form = text_form(),
+                      .schedule = schedule,
+                      .stages = stages,
+                      .microbatches = microbatches});
+      }
+    }
+  }
+}
+
+TEST(PipelinedTraining, FollowsItOfConvolutions) {
+  expect_equal({.spec = "lenet", .form = form_of_images({16, 16, 1}, 5), .stages = 3, .microbatches = 3});
+}
+
+TEST(PipelinedTraining, FollowsItWhereTheLastPlacesAreEmpty) {
+  for (const int empty : {1, 5, 11}) expect_equal({.microbatches = 4, .empty = empty});
+}
+
+TEST(PipelinedTraining, FollowsItOverEveryWire) {
+  for (const std::string& wire : testing_support::all_wires()) {
+    expect_equal({.spec = "gpt:2-2-8", .form = text_form(), .stages = 3, .microbatches = 4, .wire = wire});
+  }
+}
+
+// In one microbatch nothing is summed in another order.
+TEST(PipelinedTraining, HasTheSameBitsWithOneMicrobatch) {
+  const Job job{.stages = 3, .microbatches = 1};
+  const Trained staged = train_staged(job), whole = train_whole(job);
+  EXPECT_THAT(staged.weights, testing::ElementsAreArray(whole.weights));
+  EXPECT_EQ(staged.losses, whole.losses);
+}
+
+// A batch norm has the moments of a microbatch: with one of them, those of the batch.
+TEST(PipelinedTraining, NormalisesByTheMomentsOfAMicrobatch) {
+  const Job one{.spec = "resnet20", .form = form_of_images({8, 8, 3}, 5), .stages = 3, .microbatches = 1};
+  expect_equal(one);
+  Job two = one;
+  two.microbatches = 2;
+  const Trained staged = train_staged(two), whole = train_whole(two);
+  EXPECT_NE(staged.losses.back(), whole.losses.back());
+  EXPECT_NEAR(staged.losses.back(), whole.losses.back(), 1);
+}
+
+// Activations there and their gradients back, of each sample once, whatever the microbatches.
+TEST(PipelinedTraining, SendsActivationsAndTheirGradients) {
+  for (const int microbatches : {1, 4}) {
+    const Trained staged = train_staged({.stages = 4, .microbatches = microbatches});
+    const std::vector<std::int64_t> widths{9, 8, 7};
+    for (std::size_t stage = 0; stage < 4; ++stage) {
+      const std::int64_t behind = stage < 3 ? widths[stage] : 0, before = stage > 0 ? widths[stage - 1] : 0;
+      EXPECT_EQ(staged.costs[stage].bytes_out, 4 * kSamples * (behind + before)) << stage;
+      EXPECT_EQ(staged.costs[stage].bytes_in, 4 * kSamples * (behind + before)) << stage;
+    }
+  }
+}
+
+// The tokens' gradient to their owner, and their new weights back.
+TEST(PipelinedTraining, SendsWhatStagesShare) {
+  const Trained staged = train_staged({.spec = "gpt:2-2-8", .form = text_form()});
+  const std::int64_t activations = 4 * kSamples * 6 * 8, tokens = 4 * 11 * 8;
+  for (const SyncStats& costs : staged.costs) {
+    EXPECT_EQ(costs.bytes_out, activations + tokens);
+    EXPECT_EQ(costs.bytes_in, activations + tokens);
+  }
+}
+
+TEST(PipelinedTraining, TouchesNoMemoryOfOtherStages) {
+  const auto backend = make_reference_backend();
+  const SampleForm form = form_of_images({16, 16, 1}, 5);
+  const ChainFacts facts = *chain_facts("mlp:256-1024-1024-1024-1024-5", form);
+  const StageCut cut = *cut_into_stages(facts.layers, facts.layout, 4);
+  const auto stage = make_stage("mlp:256-1024-1024-1024-1024-5", form, cut, 1, 2, 1, *backend);
+  ASSERT_TRUE(stage.ok());
+  // Its outputs, both gradients, and nothing of the other layers.
+  EXPECT_LE(backend->allocated(), 3 * 2 * 1024 * sizeof(float));
+}
+
+TEST(PipelinedTraining, SaysWhichWorkerItWaitedFor) {
+  const SteadyClock clock;
+  std::vector<std::unique_ptr<Transport>> transports = connect_group("inproc", 2);
+  TestStage stage("mlp:12-9-5", image_form(), {.stages = 2, .stage = 1, .microbatches = 2}, kSamples, kMomentum,
+                  *transports[1], clock, std::chrono::milliseconds(20));
+  ASSERT_TRUE(stage.join().ok());
+  DrawnBatches batches(image_form(), kSamples);
+  const Result<SyncStats> stats = stage.step(5, batches.next());
+  EXPECT_EQ(stats.status().code(), Code::kDeadlineExceeded);
+  EXPECT_THAT(stats.status().message(), HasSubstr("step 5: waiting for activations of worker 10 (stage 0)"));
+}
+
+TEST(PipelinedTraining, EndsWhenItIsInterruptedOrANeighbourIsGone) {
+  for (const bool is_gone : {true, false}) {
+    const SteadyClock clock;
+    std::vector<std::unique_ptr<Transport>> transports = connect_group("sockets", 2);
+    TestStage stage("mlp:12-9-5", image_form(), {.stages = 2, .stage = 1, .microbatches = 2}, kSamples, kMomentum,
+                    *transports[1], clock, std::chrono::seconds(60));
+    ASSERT_TRUE(stage.join().ok());
+    if (is_gone) {
+      transports[0].reset();
+    } else {
+      transports[1]->interrupt();
+    }
+    DrawnBatches batches(image_form(), kSamples);
+    const Result<SyncStats> stats = stage.step(0, batches.next());
+    EXPECT_EQ(stats.status().code(), is_gone ? Code::kPeerLost : Code::kCancelled) << stats.status().message();
+  }
+}
+
+}  // namespace
+}  // namespace syncopate::worker

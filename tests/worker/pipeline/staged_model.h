@@ -1,0 +1,120 @@
+// Pipelines of threads, for tests: a small model cut into stages, each with a strategy and links of its own.
+#pragma once
+
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/random.h"
+#include "worker/data/dataset.h"
+#include "worker/data/image_dataset.h"
+#include "worker/data/text_form.h"
+#include "worker/local_strategy.h"
+#include "worker/pipeline/pipelined_model.h"
+#include "worker/pipeline/pipelined_strategy.h"
+
+namespace syncopate::worker {
+
+inline SampleForm image_form() { return form_of_images({2, 2, 3}, 5); }
+inline SampleForm text_form() { return form_of_text(6, 11); }
+
+// The batches of a job, drawn from a seed, of whichever form.
+class DrawnBatches {
+ public:
+  DrawnBatches(const SampleForm& form, int samples, std::uint64_t seed = 3)
+      : form_(form), samples_(samples), random_(seed) {}
+
+  // Valid until the next call. The last `empty` places have no sample.
+  BatchView next(int empty = 0) {
+    const auto samples = static_cast<std::size_t>(samples_);
+    values_.resize(samples * static_cast<std::size_t>(form_.values()));
+    for (float& value : values_) value = static_cast<float>(random_.uniform(-1, 1));
+    ids_.resize(samples * static_cast<std::size_t>(form_.id_columns()));
+    for (int& id : ids_) id = static_cast<int>(random_.below(static_cast<std::uint64_t>(form_.classes)));
+    labels_.resize(samples * static_cast<std::size_t>(form_.labels));
+    for (int& label : labels_) label = static_cast<int>(random_.below(static_cast<std::uint64_t>(form_.classes)));
+    const std::size_t filled = labels_.size() - static_cast<std::size_t>(empty * form_.labels);
+    std::fill(labels_.begin() + static_cast<std::ptrdiff_t>(filled), labels_.end(), -1);
+    return {.values = values_, .labels = labels_, .ids = ids_, .empty_places = empty, .weight = empty > 0 ? 1.25 : 1.0};
+  }
+
+ private:
+  const SampleForm form_;
+  const int samples_;
+  Random random_;
+  std::vector<float> values_;
+  std::vector<int> ids_, labels_;
+};
+
+// One stage of a pipeline, trained as worker::train() trains a model.
+class TestStage {
+ public:
+  TestStage(const std::string& spec, const SampleForm& form, const PipelinePlace& place, int samples,
+            const OptimizerConfig& optimizer, Transport& transport, const Clock& clock, Duration timeout)
+      : backend_(make_reference_backend()),
+        links_(transport, {.workers = workers(place.stages), .timeout = timeout}, clock) {
+    const ChainFacts facts = *chain_facts(spec, form);
+    StageCut cut = *cut_into_stages(facts.layers, facts.layout, place.stages);
+    std::vector<StageSlot> slots;
+    auto passes =
+        make_stage(spec, form, cut, place.stage, samples / place.microbatches, most_in_flight(place), *backend_);
+    for (std::unique_ptr<StageModel>& pass : *passes) {
+      StageModel* const stage = pass.get();
+      slots.push_back({stage, std::move(pass)});
+    }
+    model_ = std::make_unique<PipelinedModel>(place, cut, samples, std::move(slots), *backend_);
+    model_->connect(&links_);
+    strategy_ = make_pipelined_strategy(std::make_unique<LocalStrategy>(optimizer, clock),
+                                        {.place = place, .cut = std::move(cut)}, links_);
+  }
+  ~TestStage() { model_->connect(nullptr); }
+
+  PipelinedModel& model() { return *model_; }
+  SyncStrategy& strategy() { return *strategy_; }
+  StageLinks& links() { return links_; }
+  std::span<float> weights() { return arenas_.weights; }
+
+  Status join() {
+    SYNCOPATE_ASSIGN_OR_RETURN(arenas_, strategy_->allocate(model_->layout()));
+    std::vector<float> initial(model_->layout().size());
+    model_->initialize(1, initial);
+    std::ranges::copy(slice(std::span<float>(initial), model_->params()),
+                      slice(arenas_.weights, model_->params()).begin());
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, strategy_->join());
+    progress_ = std::make_unique<BackwardProgress>(model_->layout(), buckets);
+    model_->before_reading([this](Range range) {
+      if (asked_.ok()) asked_ = strategy_->weights_needed(range);
+    });
+    return {};
+  }
+
+  Result<SyncStats> step(std::int64_t number, const BatchView& batch) {
+    strategy_->begin_step({.step = number, .learning_rate = 0.05});
+    model_->forward(arenas_.weights, batch);
+    progress_->begin();
+    model_->backward(arenas_.weights, arenas_.gradients, [this](std::size_t tensor) {
+      progress_->tensor_ready(tensor, [this](std::size_t bucket) { strategy_->gradient_ready(bucket); });
+    });
+    strategy_->gradients_complete();
+    return strategy_->finish_step();
+  }
+
+ private:
+  static std::vector<int> workers(int stages) {
+    std::vector<int> numbers(static_cast<std::size_t>(stages));
+    std::iota(numbers.begin(), numbers.end(), 10);
+    return numbers;
+  }
+
+  const std::unique_ptr<ComputeBackend> backend_;
+  StageLinks links_;
+  std::unique_ptr<PipelinedModel> model_;
+  std::unique_ptr<SyncStrategy> strategy_;
+  std::unique_ptr<BackwardProgress> progress_;
+  ParamArenas arenas_;
+  Status asked_;
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,86 @@
+// PipelinedModel: the part of a model that one worker of a pipeline trains, as the trainer's Model. A batch is the
+// pipeline's: forward cuts it into microbatches and works through the actions of the schedule up to the first backward,
+// backward through the rest, so that the trainer knows of no microbatch. Waits for other stages are inside both passes;
+// the links count them.
+//
+//   forward of a microbatch    activations from the stage before -> the layers -> activations to the stage behind
+//   backward of a microbatch   their gradient from the stage behind -> the layers -> a gradient to the stage before
+//
+// The gradients of microbatches are added up, in the order of the schedule: the first is written where the sum is to
+// be, each later one beside it. A tensor is reported in the backward of the last. The loss, known on the last stage
+// alone, is the mean over the batch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/os/aligned_buffer.h"
+#include "worker/model.h"
+#include "worker/pipeline/pipeline_schedule.h"
+#include "worker/pipeline/stage_cut.h"
+#include "worker/pipeline/stage_links.h"
+#include "worker/pipeline/stage_model.h"
+
+namespace syncopate::worker {
+
+// One for each microbatch that is in flight. `model` passes through `stage`, and may take its time for it.
+struct StageSlot {
+  StageModel* stage = nullptr;
+  std::unique_ptr<Model> model;
+};
+
+class PipelinedModel final : public Model {
+ public:
+  // There are most_in_flight(place) slots, each for microbatches of `samples` / place.microbatches samples.
+  PipelinedModel(const PipelinePlace& place, StageCut cut, int samples, std::vector<StageSlot> slots,
+                 ComputeBackend& backend);
+
+  const PipelinePlace& place() const { return place_; }
+  const StageCut& cut() const { return cut_; }
+  // Where messages go, until it is null again: before the first step, and until the endpoint of the links ends.
+  void connect(StageLinks* links) { links_ = links; }
+
+  const std::string& name() const override { return first().name(); }
+  const ParamLayout& layout() const override { return first().layout(); }
+  const ParamLayout& local_layout() const override { return first().local_layout(); }
+  std::span<float> local_state() override { return slots_.front().stage->local_state(); }
+  int batch_size() const override { return samples_; }
+  double flops_per_sample() const override { return first().flops_per_sample(); }
+  Range params() const override { return cut_.own(place_.stage, layout()); }
+  bool has_loss() const override { return place_.is_last(); }
+  void initialize(std::uint64_t seed, std::span<float> weights) const override { first().initialize(seed, weights); }
+
+  void forward(In weights, const BatchView& batch) override;
+  void before_reading(std::function<void(Range)> before) override;
+  void backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) override;
+  LossAndCorrect loss(std::size_t /*turn*/) override { return loss_; }
+
+ private:
+  const StageModel& first() const { return *slots_.front().stage; }
+  StageSlot& slot_of(int microbatch) { return slots_[static_cast<std::size_t>(microbatch) % slots_.size()]; }
+  // Returns that part of the batch, whose mean counts with its share of the batch.
+  BatchView part_of(int microbatch);
+  void pass_forward(In weights, int microbatch);
+  void pass_backward(In weights, Out gradients, int microbatch, const std::function<void(std::size_t)>& tensor_ready);
+  // The gradients of this range are those of the microbatch alone, in `from`, and are to be in the sum.
+  void add(Range range, Out from, Out gradients);
+
+  const PipelinePlace place_;
+  const StageCut cut_;
+  const int samples_;
+  std::vector<StageSlot> slots_;
+  std::vector<std::vector<float>> inputs_;  // by slot: the activations of the stage before
+  ComputeBackend& backend_;
+  const std::vector<PipelineAction> actions_;
+  AlignedBuffer beside_;  // a microbatch's gradients; of the whole layout, of which the stage's part takes memory
+  StageLinks* links_ = nullptr;
+  BatchView batch_;       // of this step
+  std::size_t done_ = 0;  // actions of this step
+  int added_ = 0;         // microbatches of it, in the sum
+  LossAndCorrect loss_;
+};
+
+}  // namespace syncopate::worker

@@ -1,0 +1,44 @@
+// StageModel: the layers of one stage of a pipeline, for the microbatches of a step, one at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/backend/compute_backend.h"
+#include "worker/model.h"
+#include "worker/pipeline/stage_cut.h"
+
+namespace syncopate::worker {
+
+// A batch of this model is a microbatch, whose values are the activations that the stage before has sent; on the first
+// stage it is what a model's batch is. Layout and arenas are those of the whole model: it reads, and writes the
+// gradients of, its own part, and that of what it borrows (SharedTensor), which it does not report.
+class StageModel : public Model {
+ public:
+  // What forward has made, for the stage behind: (batch, output values). Empty on the last stage.
+  virtual In outputs() const = 0;
+  // Where that stage's gradient of it has to lie before backward, which may overwrite it; empty on the last.
+  virtual Out output_gradient() = 0;
+  // What backward has made, for the stage before: the gradient of the batch's values; empty on the first.
+  virtual In input_gradient() const = 0;
+};
+
+// What is known of a model before any of its layers is built to run.
+struct ChainFacts {
+  ParamLayout layout, local_layout;
+  std::vector<LayerFacts> layers;          // a layer's cost is its FLOPs
+  std::vector<std::size_t> local_through;  // by layer: the tensors of the local layout up to and with it
+};
+// Fails as make_model() does.
+Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form);
+
+// Makes the stage `stage` of that cut, for microbatches of that size, `count` times: each has activations of its own,
+// and all have one local state, of the whole model, in which each stage keeps that of its own layers. Layers of other
+// stages take no memory. The backend, which computes on the host, outlives them.
+Result<std::vector<std::unique_ptr<StageModel>>> make_stage(const std::string& spec, const SampleForm& form,
+                                                            const StageCut& cut, int stage, int microbatch, int count,
+                                                            ComputeBackend& backend);
+
+}  // namespace syncopate::worker
