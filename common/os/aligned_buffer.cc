@@ -21,8 +21,9 @@ std::size_t shared_size = 0;
 // Smaller ones cost little, and others of their size may hold anything, such as what ranks say of themselves.
 constexpr std::size_t kLeastShared = std::size_t{1} << 16;
 
-// Larger ones take no memory where nobody writes to them.
-constexpr std::size_t kLeastUntouched = std::size_t{1} << 20;
+// From here on blocks come from the kernel, and go back to it (keep_large_blocks): they take no memory where nobody
+// writes to them. Smaller ones are reused, and giving their pages back would cost more than zeroing them.
+constexpr std::size_t kLeastUntouched = std::size_t{33} << 20;
 
 float* zeros(std::size_t elements) {
   const std::size_t bytes = elements * sizeof(float);

@@ -46,7 +46,9 @@ Status wrong_mode(const std::string& label) {
     if (mode.shards_state()) labels += fmt::format("{0}:1, {0}:2, {0}:3, ", mode.name);
     if (!mode.replicates_state) continue;
     labels += fmt::format(
-        "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, ", mode.name);
+        "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, "
+        "{0}:pipeline:s (s from 2), ",
+        mode.name);
   }
   const bool is_bare = std::ranges::find(kModeTraits, label, &ModeTraits::name) != kModeTraits.end();
   const std::string nearest =
@@ -106,6 +108,14 @@ bool sets_averaging(RunRequest& config, const std::string& way) {
   return false;
 }
 
+// Sets into how many stages the model is cut, as in "pipeline:4". Returns whether there is such a way.
+bool sets_pipeline(RunRequest& config, const std::string& way) {
+  if (!way.starts_with(kPipelineWay)) return false;
+  const std::vector<OptionSpec> table = option_table();
+  const std::string stages = way.substr(kPipelineWay.size());
+  return std::ranges::find(table, "pipeline", &OptionSpec::name)->set(config, stages).ok() && config.pipeline > 1;
+}
+
 // Sets the stage of a sharded state, as in "2". Returns whether there is such a one.
 bool sets_stage(RunRequest& config, const std::string& way) {
   const std::vector<OptionSpec> table = option_table();
@@ -139,7 +149,7 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
     config.consistency = *consistency;
     return config;
   }
-  const bool is_set = (mode->replicates_state && sets_averaging(config, way)) ||
+  const bool is_set = (mode->replicates_state && (sets_averaging(config, way) || sets_pipeline(config, way))) ||
                       (mode->shards_state() && sets_stage(config, way)) ||
                       (mode->sums_among_workers && sets_collective(config, way));
   return is_set ? Result<RunRequest>(config) : wrong_mode(label);

@@ -23,7 +23,8 @@ inline constexpr std::string_view kAllModes =
     "local,allreduce,allreduce:sync-every:8,allreduce:gossip,allreduce:gossip-async,sharded:1,sharded:2,sharded:3,"
     "hybrid,ps:sync,ps:softsync:2,ps:bounded:4,ps:dynamic:2:8,ps:async,ps:local-sgd:8,ps:easgd:8";
 
-inline constexpr std::string_view kLikeMode = "like:";  // before a preset's name
+inline constexpr std::string_view kLikeMode = "like:";         // before a preset's name
+inline constexpr std::string_view kPipelineWay = "pipeline:";  // before a number of stages
 
 // Rounds until the verdict is clear, instead of a number of them.
 struct AutoRounds {
@@ -40,9 +41,9 @@ struct ComparedRun {
 };
 
 // Returns one run for each entry of `modes`, with `base` for everything else. Entries are separated by commas: a mode,
-// or a mode and a way of it, as in allreduce:ring, sharded:3 and ps:bounded:4, or like:PRESET. `local` trains one
-// worker with the batch of all workers together, so that its curve is that of the synchronous modes. Stragglers, faults
-// and a shaped link do not apply to it. allreduce:mpi is launched by mpirun.
+// or a mode and a way of it, as in allreduce:ring, allreduce:pipeline:4, sharded:3 and ps:bounded:4, or like:PRESET.
+// `local` trains one worker with the batch of all workers together, so that its curve is that of the synchronous modes.
+// Stragglers, faults and a shaped link do not apply to it. allreduce:mpi is launched by mpirun.
 Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const std::string& modes);
 
 // Fails with invalid argument for an entry of `modes` that is none of these, whatever the rest of a run is.

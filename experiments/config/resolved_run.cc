@@ -244,6 +244,22 @@ ps::Sharding sharding_of(const ResolvedRun& config) {
           .chunk_bytes = whole_tensors ? ps::kUncut : static_cast<std::size_t>(config.chunk_bytes)};
 }
 
+int pipelines_of(const ResolvedRun& config) {
+  return is_pipelined(config) ? config.workers / config.pipeline : config.workers;
+}
+
+PipelineRank pipeline_rank(const ResolvedRun& config, int rank) {
+  return {.stage = rank / pipelines_of(config), .replica = rank % pipelines_of(config)};
+}
+
+int pipeline_worker(const ResolvedRun& config, const PipelineRank& place) {
+  return place.stage * pipelines_of(config) + place.replica;
+}
+
+int pipeline_batch(const ResolvedRun& config) {
+  return config.batch_size * (is_pipelined(config) ? config.pipeline : 1);
+}
+
 bool sums_among_replicas(const RunSettings& config) { return sums_among_workers(config) && replicates_state(config); }
 
 bool averages_weights(const RunSettings& config) {
@@ -327,7 +343,8 @@ worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank) {
 Duration stall_warning_of(const ResolvedRun& config) { return from_seconds(config.stall_warning_seconds); }
 
 bool may_report_stalls(const ResolvedRun& config) {
-  return sums_among_workers(config) && !is_nccl(config.collective) && config.gossip == Gossip::kOff;
+  return sums_among_workers(config) && !is_nccl(config.collective) && config.gossip == Gossip::kOff &&
+         !is_pipelined(config);
 }
 
 // The weights that a worker keeps for compensation are those of its last response.

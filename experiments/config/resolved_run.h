@@ -71,6 +71,20 @@ bool is_staged(const ResolvedRun& config);
 // Returns whether a GPU can be given a whole step, update and all, as one CUDA graph; and whether it is.
 bool may_capture_steps(const ResolvedRun& config);
 bool captures_steps(const ResolvedRun& config);
+// A worker's place among the pipelines of a run: which stage it has, and of which pipeline, whose workers train every
+// D-th batch of S workers' size. The workers of a stage have ranks in a row, as Megatron-LM has them: a stage's
+// gradients are more bytes than what goes between stages. Without pipelines every worker is one.
+struct PipelineRank {
+  int stage = 0;
+  int replica = 0;  // number of the pipeline
+};
+// Returns how many pipelines a run has; and the place of worker `rank`, of which pipeline_worker() is the inverse.
+int pipelines_of(const ResolvedRun& config);
+PipelineRank pipeline_rank(const ResolvedRun& config, int rank);
+int pipeline_worker(const ResolvedRun& config, const PipelineRank& place);
+// Returns the samples that a pipeline trains in a step: the batches of its workers, as one.
+int pipeline_batch(const ResolvedRun& config);
+
 // Returns whether our own schedules (over a transport) or the direct collective carry the gradients.
 bool has_own_collective(const ResolvedRun& config);
 // Returns the schedule that sums gradients; none where a library sums them, or where the size decides (auto).
@@ -191,7 +205,7 @@ worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank);
 // Returns how long a collective operation may wait for missing ranks before it is reported; zero: it never is.
 Duration stall_warning_of(const ResolvedRun& config);
 // Returns whether stalls can be reported. They cannot with NCCL, whose operations are queued on the GPU and not waited
-// for one by one, or for operations between pairs, which do not concern all ranks.
+// for one by one, or for operations between pairs, or among the workers of a stage, which do not concern all ranks.
 bool may_report_stalls(const ResolvedRun& config);
 // Return whether a worker may run ahead of the responses to its pushes, may begin a forward pass before it has all of
 // them, and may choose what it pushes first. Where it may not, the option has no effect.

@@ -40,6 +40,7 @@
 #include "worker/data/pixel_scale.h"
 #include "worker/data/shuffle.h"
 #include "worker/layers/initialization.h"
+#include "worker/pipeline/pipeline_schedule.h"
 #include "worker/recommender/embedding_kind.h"
 #include "worker/straggling.h"
 
@@ -160,6 +161,9 @@ struct RunSettings {
   std::int64_t sync_overlap = 0;    // steps beside which a meeting of all goes on
   Gossip gossip = Gossip::kOff;
   std::int64_t stage = 1;  // allreduce::ShardingStage
+  int pipeline = 1;        // stages of the model's chain of layers, a worker each; 1: every worker has all layers
+  int microbatches = 8;    // this and the next: used where there are several stages
+  worker::PipelineSchedule pipeline_schedule = worker::PipelineSchedule::kOneForwardOneBackward;
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
   // Model and data
@@ -248,6 +252,12 @@ inline bool replicates_state(const RunSettings& config) { return traits_of(confi
 // Returns whether workers have a share of the state each, and sum among themselves.
 inline bool shards_state(const RunSettings& config) { return traits_of(config.mode).shards_state(); }
 inline bool shards_weights(const RunSettings& config) { return shards_state(config) && config.stage >= 3; }
+// Returns whether workers have some of the model's layers each, and several of them train a batch together (pipeline).
+inline bool is_pipelined(const RunSettings& config) {
+  return sums_among_workers(config) && replicates_state(config) && config.pipeline > 1;
+}
+// Returns whether no worker has all weights but where they are gathered, after the same step for all.
+inline bool gathers_weights(const RunSettings& config) { return shards_weights(config) || is_pipelined(config); }
 // Returns whether servers keep all weights; or row-sparse tables alone, while workers sum the rest among themselves.
 inline bool has_servers_alone(const RunSettings& config) { return traits_of(config.mode).has_servers_alone(); }
 inline bool is_hybrid(const RunSettings& config) { return traits_of(config.mode).is_hybrid(); }

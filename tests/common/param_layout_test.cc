@@ -99,6 +99,21 @@ TEST(BalancedRanges, CoverEverythingAlignedAndWithinOneUnit) {
   }
 }
 
+TEST(ParamLayout, HasAPartAtThePlacesOfTheWhole) {
+  const ParamLayout layout = three_tensors();
+  const std::vector<TensorSpec>& tensors = layout.tensors();
+  const ParamLayout middle = layout.part(1, 2), rest = layout.part(1, 3);
+  EXPECT_THAT(middle.tensors(), ElementsAre(tensors[1]));
+  EXPECT_EQ(middle.size(), layout.size());
+  EXPECT_EQ(middle.dense(), (Range{tensors[1].range.begin, tensors[2].range.begin}));
+  EXPECT_EQ(rest.dense(), (Range{tensors[1].range.begin, layout.size()}));
+  EXPECT_EQ(layout.part(0, 3).dense(), layout.dense());
+  EXPECT_NE(middle.hash(), rest.hash());
+  EXPECT_THAT(buckets_in_backward_order(middle, 1), ElementsAre(middle.dense()));
+  EXPECT_THAT(buckets_in_backward_order(rest, 1),
+              ElementsAre(Range{tensors[2].range.begin, layout.size()}, middle.dense()));
+}
+
 TEST(BackwardProgress, ReportsABucketOnceAllTensorsThatTouchItAreReady) {
   const ParamLayout layout = three_tensors();
   BackwardProgress progress(layout, {Range{64, 112}, Range{40, 64}, Range{0, 40}});

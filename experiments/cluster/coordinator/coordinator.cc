@@ -62,7 +62,7 @@ class Coordinator {
         terms_(config, plan, monitor_, control_),
         weights_(plan, options.local_state_size, has_replicas_of_their_own(config) ? config.workers : 0,
                  !config.faults.may(LinkFault::kReorder) && !config.faults.may(LinkFault::kDelay),
-                 shards_weights(config), monitor_, control_, observer),
+                 gathers_weights(config), monitor_, control_, observer),
         checkpoints_(config, options.local_state_size > 0),
         termination_(config.grace_seconds, monitor_, checkpoints_, [this](const std::string& line) { report(line); }),
         health_(config.on_nan, moves_together(config)),

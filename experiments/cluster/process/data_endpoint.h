@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/clock.h"
@@ -14,7 +15,7 @@ namespace syncopate::experiments {
 // A rank assignment in a group of a membership epoch: the data group, unless a process is in two.
 struct RankAssignment {
   std::int64_t membership_epoch = 0;
-  const char* group = "data";
+  std::string group = "data";
   int rank = 0;  // among those that take part
   int size = 1;
 };

@@ -103,9 +103,11 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                                const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ResolvedRun& config = context.config;
   const std::vector<int>& workers = membership.workers;
-  // With servers, too, the workers are in a group of these besides.
+  // With servers, too, the workers are in a group of these besides; those of a stage are in one of their own.
+  const std::string group =
+      is_pipelined(config) ? fmt::format("stage-{}", pipeline_rank(config, context.rank).stage) : "workers";
   const RankAssignment assignment{.membership_epoch = membership.number,
-                                  .group = has_servers(config) ? "workers" : "data",
+                                  .group = has_servers(config) || is_pipelined(config) ? group : "data",
                                   .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
                                   .size = static_cast<int>(workers.size())};
   if (config.collective == CollectiveKind::kMpi) {

@@ -30,7 +30,7 @@ struct HostCollective {
 inline constexpr int kCollectiveChannel = 0;
 inline constexpr int kMeetingsChannel = 1;
 
-// Connects a worker with all others of the membership epoch, through `link` unless that is null, within the run's
+// Connects a worker with the others of `membership.workers`, through `link` unless that is null, within the run's
 // timeout. Its ranks are indices into membership.workers.
 Result<HostCollective> connect_host_collective(const RoleContext& context, const MembershipEpoch& membership,
                                                const std::shared_ptr<ProcessLink>& link, const Clock& clock);

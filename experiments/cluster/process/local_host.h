@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "experiments/cluster/process/process_host.h"
+#include "experiments/cluster/process/stage_of.h"
 
 namespace syncopate::experiments {
 
@@ -28,6 +29,11 @@ class LocalHost final : public ProcessHost {
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override {
     return worker::make_model(model_spec(config), form, config.batch_size, backend);
+  }
+  Result<std::unique_ptr<worker::PipelinedModel>> make_stage(const ResolvedRun& config, int rank,
+                                                             const worker::SampleForm& form,
+                                                             worker::ComputeBackend& backend) override {
+    return stage_of(config, rank, form, backend);
   }
 
  private:

@@ -1,5 +1,7 @@
 #include "experiments/cluster/process/replica_group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "allreduce/strategy/allreduce_strategy.h"
@@ -19,6 +21,7 @@
 #include "ps/client/ps_strategy.h"
 #include "worker/device_local_strategy.h"
 #include "worker/local_strategy.h"
+#include "worker/pipeline/pipelined_strategy.h"
 
 namespace syncopate::experiments {
 
@@ -48,11 +51,12 @@ AggregationOptions aggregation_of(const RoleContext& context) {
 
 Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context,
                                                             const MembershipEpoch& membership, Device* device,
-                                                            const Clock& clock) {
+                                                            const Clock& clock, worker::PipelinedModel* stage) {
   const ResolvedRun& config = context.config;
   const Duration timeout = timeout_of(config);
   auto group = std::make_unique<ReplicaGroup>(clock);
   group->workers_ = membership.workers;
+  group->stage_ = stage;
   group->activity_.trace_to(context.tracer);
   if (!is_distributed(config) && device != nullptr) {
     group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(
@@ -68,7 +72,8 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
     SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }
-  const auto connect_as = is_hybrid(config)     ? &ReplicaGroup::connect_hybrid
+  const auto connect_as = stage != nullptr      ? &ReplicaGroup::connect_stage
+                          : is_hybrid(config)   ? &ReplicaGroup::connect_hybrid
                           : has_servers(config) ? &ReplicaGroup::connect_ps
                                                 : &ReplicaGroup::connect_allreduce;
   SYNCOPATE_RETURN_IF_ERROR(((*group).*connect_as)(context, membership, context.host.make_link(config), clock));
@@ -78,6 +83,37 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
                                                         worker::element_type_of(config.precision), clock, timeout);
   }
   return group;
+}
+
+ReplicaGroup::~ReplicaGroup() {
+  if (stage_ != nullptr) stage_->connect(nullptr);
+}
+
+Status ReplicaGroup::connect_stage(const RoleContext& context, const MembershipEpoch& membership,
+                                   const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  const ResolvedRun& config = context.config;
+  const PipelineRank place = pipeline_rank(config, context.rank);
+  std::vector<int> stages;  // the pipeline's workers
+  for (int stage = 0; stage < config.pipeline; ++stage) {
+    stages.push_back(pipeline_worker(config, {.stage = stage, .replica = place.replica}));
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(to_stages_, connect_endpoint(context,
+                                                          {.membership_epoch = membership.number,
+                                                           .group = fmt::format("pipeline-{}", place.replica),
+                                                           .rank = place.stage,
+                                                           .size = config.pipeline},
+                                                          link, clock));
+  links_ = std::make_unique<worker::StageLinks>(
+      *to_stages_,
+      worker::StageLinksOptions{.workers = stages, .timeout = timeout_of(config), .tracer = context.tracer}, clock);
+  MembershipEpoch same_stage = membership;
+  std::erase_if(same_stage.workers, [&](int worker) { return pipeline_rank(config, worker).stage != place.stage; });
+  workers_ = same_stage.workers;
+  SYNCOPATE_RETURN_IF_ERROR(connect_allreduce(context, same_stage, link, clock));
+  strategy_ = worker::make_pipelined_strategy(
+      std::move(strategy_), {.place = stage_->place(), .cut = stage_->cut(), .gathers = place.replica == 0}, *links_);
+  stage_->connect(links_.get());
+  return {};
 }
 
 Status ReplicaGroup::connect_hybrid(const RoleContext& context, const MembershipEpoch& membership,
@@ -235,6 +271,7 @@ allreduce::CollectiveState ReplicaGroup::collective_state() const {
 
 void ReplicaGroup::interrupt() {
   if (to_servers_) to_servers_->interrupt();
+  if (to_stages_) to_stages_->interrupt();
   if (transport_) transport_->interrupt();
   if (inside_host_) inside_host_->interrupt();
   if (collective_) collective_->interrupt();
@@ -245,7 +282,8 @@ std::int64_t ReplicaGroup::dropped() const {
   const auto rejected = [](const auto& by) { return by ? rejections(by->counters()) : 0; };
   // A collective has counted what its transport does, and one on two levels what the one inside the host does.
   const std::int64_t inside_host = collective_ ? 0 : rejected(inside_host_);
-  return rejected(collective_) + rejected(to_servers_) + inside_host + (servers_ != nullptr ? servers_->dropped() : 0) +
+  return rejected(collective_) + rejected(to_servers_) + rejected(to_stages_) + inside_host +
+         (links_ ? links_->dropped() : 0) + (servers_ != nullptr ? servers_->dropped() : 0) +
          (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 

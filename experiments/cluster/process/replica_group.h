@@ -19,6 +19,8 @@
 #include "ps/client/ps_strategy.h"
 #include "ps/group.h"
 #include "ps/policy/host_groups.h"
+#include "worker/pipeline/pipelined_model.h"
+#include "worker/pipeline/stage_links.h"
 
 namespace syncopate::experiments {
 
@@ -26,9 +28,12 @@ class ReplicaGroup {
  public:
   explicit ReplicaGroup(const Clock& clock) : clock_(clock) {}  // for connect()
   // Connects a worker, which computes on `device` unless that is null, with all others of the membership epoch. All
-  // that the context refers to, the device and the clock outlive the group.
+  // that the context refers to, the device and the clock outlive the group, and so does `stage`, the model of a worker
+  // that is a stage of a pipeline, whose messages the group carries as long as it lives.
   static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, const MembershipEpoch& membership,
-                                                       Device* device, const Clock& clock);
+                                                       Device* device, const Clock& clock,
+                                                       worker::PipelinedModel* stage = nullptr);
+  ~ReplicaGroup();
 
   SyncStrategy& strategy() { return *strategy_; }
   // Ends all waits. Any thread.
@@ -51,17 +56,23 @@ class ReplicaGroup {
   // Connects with servers for the tables, and with workers for the rest.
   Status connect_hybrid(const RoleContext& context, const MembershipEpoch& membership,
                         const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+  // Connects with the workers of the same stage, and with the other stages of the pipeline.
+  Status connect_stage(const RoleContext& context, const MembershipEpoch& membership,
+                       const std::shared_ptr<ProcessLink>& link, const Clock& clock);
   // Connects the worker inside its host.
   Status meet_host(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
   const Clock& clock_;
-  std::vector<int> workers_;  // workers of the membership epoch
+  worker::PipelinedModel* stage_ = nullptr;
+  std::vector<int> workers_;  // workers of the membership epoch, or those of the stage
   // Each of the following may use those before it.
   allreduce::CollectiveActivity activity_;
   // Set if collective_, or under ps the strategy, sums in shared memory first.
   std::unique_ptr<allreduce::DirectCollective> inside_host_;
-  std::unique_ptr<Transport> to_servers_;        // null if there are none
+  std::unique_ptr<Transport> to_servers_;  // null if there are none
+  std::unique_ptr<Transport> to_stages_;   // set on a stage of a pipeline, as are the links over it
+  std::unique_ptr<worker::StageLinks> links_;
   std::unique_ptr<Transport> transport_;         // to the workers; null if there is no message to send or receive
   std::unique_ptr<TransportChannels> channels_;  // set if the collective does not use all of the transport
   std::unique_ptr<allreduce::Collective> collective_;

@@ -67,6 +67,7 @@ class Worker {
 
  private:
   Status get_ready();
+  Status build_model();
   // Returns the status, which says which batch would fit if the device had no room for this one.
   Status with_advice(Status status);
   Status train_in(const MembershipEpoch& membership);
@@ -86,6 +87,11 @@ class Worker {
   Status hand_in(SyncStrategy& strategy, std::span<const float> weights);
   // Keeps the state from which the next membership epoch goes on, as far as this worker has it.
   void carry_on(SyncStrategy& strategy);
+  // Whether this is the lowest worker of those that have the same part of the model.
+  bool is_first_of_stage(const MembershipEpoch& membership) const {
+    return stage_ != nullptr ? pipeline_rank(config_, context_.rank).replica == 0
+                             : context_.rank == membership.workers.front();
+  }
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
   void tell(const MembershipEpoch& membership, const char* name, const std::string& value);
   std::int64_t total_steps() const { return total_steps_of(config_, order_.steps_per_epoch()); }
@@ -103,6 +109,7 @@ class Worker {
   worker::BatchOrder order_;
   Place place_;
   std::unique_ptr<worker::Model> model_;
+  worker::PipelinedModel* stage_ = nullptr;  // model_, where it is a part of the run's model
   std::unique_ptr<worker::BatchLoader> loader_;
   std::unique_ptr<worker::StagedBatches> staged_;  // set on a device
   std::optional<SharedWork> shared_work_;          // set if workers share the job's batches
@@ -144,7 +151,7 @@ Status Worker::get_ready() {
   context_.activity.set("opening the device", 0);
   SYNCOPATE_ASSIGN_OR_RETURN(place_, place_of(context_));
   context_.activity.set("building the model", 0);
-  SYNCOPATE_ASSIGN_OR_RETURN(model_, context_.host.make_model(config_, data_->train->form(), *place_.backend));
+  SYNCOPATE_RETURN_IF_ERROR(build_model());
   loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, config_.prefetch, shares_work(config_),
                                                   context_.host.threads());
   sender_.emplace(*model_, *data_->test, context_.control);
@@ -152,6 +159,19 @@ Status Worker::get_ready() {
   if (place_.device) SYNCOPATE_RETURN_IF_ERROR(stage_batches());
   if (shares_work(config_)) shared_work_.emplace(queue(), batches(), clock_, context_.activity);
   return Status();
+}
+
+Status Worker::build_model() {
+  const worker::SampleForm& form = data_->train->form();
+  if (!is_pipelined(config_)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(model_, context_.host.make_model(config_, form, *place_.backend));
+    return {};
+  }
+  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<worker::PipelinedModel> stage,
+                             context_.host.make_stage(config_, context_.rank, form, *place_.backend));
+  stage_ = stage.get();
+  model_ = std::move(stage);
+  return {};
 }
 
 Status Worker::stage_batches() {
@@ -232,7 +252,7 @@ Status Worker::train_in(const MembershipEpoch& membership) {
   if (context_.tracer != nullptr) context_.tracer->begin_membership(membership.number);
   context_.activity.set("connecting", stamp_.steps_done);
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<ReplicaGroup> connected,
-                             ReplicaGroup::connect(context_, membership, place_.device.get(), clock_));
+                             ReplicaGroup::connect(context_, membership, place_.device.get(), clock_, stage_));
   ReplicaGroup& replicas = *connected;
   if (!membership.restore.empty()) {
     SYNCOPATE_RETURN_IF_ERROR(restore(membership.restore));
@@ -264,7 +284,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
                        [&](Duration duration) { return pause.wait(duration); });
   }
   Subscription heartbeat;
-  if (sums_among_workers(config_)) {
+  if (sums_among_workers(config_) && stage_ == nullptr) {
     heartbeat = context_.control.on_heartbeat([&] { return replicas.collective_state(); });
   }
   const auto interrupt = [&] {
@@ -273,7 +293,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
   };
   Subscription stop = context_.control.on_stop(interrupt);
   Subscription regroup = context_.control.on_regroup(interrupt);
-  const worker::TrainerOptions options{.chief = membership.begins && context_.rank == membership.workers.front(),
+  const worker::TrainerOptions options{.chief = membership.begins && is_first_of_stage(membership),
                                        .seed = config_.seed,
                                        .total_steps = total_steps(),
                                        .steps_per_epoch = order_.steps_per_epoch(),
@@ -326,7 +346,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
 worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch& membership, Pause& pause) {
   worker::TrainerHooks hooks;
   const std::optional<Share> share =
-      share_of_worker(config_, !model_->local_layout().tensors().empty(), context_.rank == membership.workers.front());
+      share_of_worker(config_, !model_->local_layout().tensors().empty(), is_first_of_stage(membership));
   const bool takes_checkpoints = cutter_ && share;
   hooks.joined = [this, number = membership.number, share, takes_checkpoints](std::int64_t first_step) {
     first_step_ = first_step;
@@ -371,7 +391,10 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
     return evaluation_due(steps_done, strategy);
   };
   hooks.local_state = [this](bool final, std::span<const float> state) {
-    context_.control.send_local_state(final ? kFinalPoint : points_passed_, state);
+    // The mean over all workers is to be that over the workers of each layer's stage: others have zeros there.
+    std::vector<float> counted(state.begin(), state.end());
+    for (float& value : counted) value *= stage_ != nullptr ? static_cast<float>(config_.pipeline) : 1.0f;
+    context_.control.send_local_state(final ? kFinalPoint : points_passed_, counted);
   };
   hooks.snapshot = [this, &strategy = replicas.strategy()](std::int64_t steps_done, std::span<const float> weights) {
     stamp_ = {.point = points_passed_, .steps_done = steps_done, .taken = clock_.now(), .final = false, .weights = {}};

@@ -22,10 +22,11 @@ using prediction::TensorProfile;
 constexpr std::int64_t kMostScale = 64;
 constexpr double kMostInflation = 1.01;
 
-class PhantomModel final : public worker::Model {
+// A whole model, or a stage of one.
+class PhantomModel final : public worker::StageModel {
  public:
-  PhantomModel(std::string name, ParamLayout layout, int batch_size)
-      : name_(std::move(name)), layout_(std::move(layout)), batch_size_(batch_size) {}
+  PhantomModel(std::string name, ParamLayout layout, Range own, int batch_size)
+      : name_(std::move(name)), layout_(std::move(layout)), own_(own), batch_size_(batch_size) {}
 
   const std::string& name() const override { return name_; }
   const ParamLayout& layout() const override { return layout_; }
@@ -37,11 +38,14 @@ class PhantomModel final : public worker::Model {
 
   void forward(worker::In, const worker::BatchView&) override {
     if (!before_) return;
-    for (const TensorSpec& tensor : layout_.tensors()) before_(tensor.range);
+    for (const TensorSpec& tensor : layout_.tensors()) {
+      if (is_own(tensor)) before_(tensor.range);
+    }
   }
   void before_reading(std::function<void(Range)> before) override { before_ = std::move(before); }
   void backward(worker::In, worker::Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
     for (std::size_t tensor = layout_.tensors().size(); tensor-- > 0;) {
+      if (!is_own(layout_.tensors()[tensor])) continue;
       if (before_) before_(layout_.tensors()[tensor].range);
       if (!SharedZeros::holds(gradients.data())) {
         std::ranges::fill(slice(gradients, layout_.tensors()[tensor].range), 0.0f);
@@ -52,11 +56,19 @@ class PhantomModel final : public worker::Model {
   worker::LossAndCorrect loss(std::size_t /*turn*/) override {
     return {.loss = std::numeric_limits<double>::quiet_NaN()};
   }
+  worker::In outputs() const override { return {}; }
+  worker::Out output_gradient() override { return {}; }
+  worker::In input_gradient() const override { return {}; }
 
  private:
+  bool is_own(const TensorSpec& tensor) const {
+    return own_.begin <= tensor.range.begin && tensor.range.end <= own_.end;
+  }
+
   const std::string name_;
   const ParamLayout layout_;
   const ParamLayout local_layout_;
+  const Range own_;
   const int batch_size_;
   std::function<void(Range)> before_;
 };
@@ -109,7 +121,7 @@ Pieces pieces_of(const ModelProfile& profile, const ResolvedRun& config, std::in
     }
     return {.bytes = std::ranges::max(shards)};
   }
-  const auto pieces = static_cast<std::size_t>(config.workers);
+  const auto pieces = static_cast<std::size_t>(pipelines_of(config));
   std::vector<Range> wholes{{0, layout.size()}};
   if (config.bucket_bytes) {
     const auto bucket_bytes = static_cast<std::size_t>(std::max<std::int64_t>(1, *config.bucket_bytes / scale));
@@ -168,7 +180,11 @@ ResolvedRun scaled_down(ResolvedRun config, std::int64_t scale) {
 }
 
 std::unique_ptr<worker::Model> make_phantom_model(const Phantom& phantom, int batch_size) {
-  return std::make_unique<PhantomModel>(phantom.name, phantom.layout, batch_size);
+  return std::make_unique<PhantomModel>(phantom.name, phantom.layout, Range{0, phantom.layout.size()}, batch_size);
+}
+
+std::unique_ptr<worker::StageModel> make_phantom_stage(const Phantom& phantom, Range own, int microbatch) {
+  return std::make_unique<PhantomModel>(phantom.name, phantom.layout, own, microbatch);
 }
 
 }  // namespace syncopate::experiments

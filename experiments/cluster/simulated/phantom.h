@@ -12,6 +12,7 @@
 #include "experiments/config/resolved_run.h"
 #include "prediction/model_profile.h"
 #include "worker/model.h"
+#include "worker/pipeline/stage_model.h"
 
 namespace syncopate::experiments {
 
@@ -38,5 +39,8 @@ ComputeTimes phantom_times(const prediction::ModelProfile& profile, Duration ste
 ResolvedRun scaled_down(ResolvedRun config, std::int64_t scale);
 
 std::unique_ptr<worker::Model> make_phantom_model(const Phantom& phantom, int batch_size);
+// Returns the part of it that has these tensors, as a stage of a pipeline. A profile knows no activations: what goes
+// from stage to stage is empty.
+std::unique_ptr<worker::StageModel> make_phantom_stage(const Phantom& phantom, Range own, int microbatch);
 
 }  // namespace syncopate::experiments

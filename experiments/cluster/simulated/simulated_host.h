@@ -58,9 +58,15 @@ class SimulatedHost final : public ProcessHost {
   Status keep_links(const std::string&, const allreduce::GroupLinks&) override { return {}; }
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override;
+  // The cut is by the times that layers take here.
+  Result<std::unique_ptr<worker::PipelinedModel>> make_stage(const ResolvedRun& config, int rank,
+                                                             const worker::SampleForm& form,
+                                                             worker::ComputeBackend& backend) override;
   OwnTraining* own_training() override { return own_; }
 
  private:
+  void sleep(Duration duration) { world_.sleep_until(world_.now() + duration); }
+
   simulation::World& world_;
   Threads& threads_;
   DataPlane& plane_;

@@ -156,6 +156,32 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                                            "gradients, too (2), and weights, too (3), as the stages of ZeRO."},
                               &C::stage, "stage", std::int64_t{1}, std::int64_t{3}),
                        conditions::kShardsState));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "pipeline",
+                   .of_mode = true,
+                   .placeholder = "S",
+                   .sentence = "From 2 on the model's layers are cut into S stages, a worker each: S workers train "
+                               "their batches as one, and send each other activations (GPipe). With D x S workers "
+                               "there are D such pipelines, and the workers of a stage sum its gradients."},
+                  &C::pipeline, "stages", 1, 64),
+           conditions::kSumsGradients));
+  table.push_back(only(number({.group = group,
+                               .name = "microbatches",
+                               .placeholder = "M",
+                               .sentence = "Parts into which a pipeline's batch is cut, so that stages work beside "
+                                           "each other; with M of them a stage waits (S-1)/(M+S-1) of the time."},
+                              &C::microbatches, "microbatches", 1, 1024),
+                       conditions::kPipelined));
+  table.push_back(
+      only(choice({.group = group,
+                   .name = "pipeline-schedule",
+                   .placeholder = "ORDER",
+                   .sentence = "The order of a stage's work: all microbatches forward, then all backward (gpipe); or "
+                               "one forward and one backward in turn (1f1b), which keeps fewer activations."},
+                  &C::pipeline_schedule, "schedule",
+                  {worker::PipelineSchedule::kGpipe, worker::PipelineSchedule::kOneForwardOneBackward}),
+           conditions::kPipelined));
   table.push_back(only(
       number({.group = group,
               .name = "segment-bytes",

@@ -132,6 +132,7 @@ inline const Condition kSumsGradients{kReplicatingModes + ", and without --sync-
                                       [](const Run& r) { return sums_gradients(r); }};
 inline const Condition kShardsState{modes_with(&ModeTraits::shards_state),
                                     [](const Run& r) { return shards_state(r); }};
+inline const Condition kPipelined{"a --pipeline of 2 or more", [](const Run& r) { return is_pipelined(r); }};
 inline const Condition kSendsBuckets{kSummingModes + ", and without --sync-every and --gossip",
                                      [](const Run& r) { return sums_among_workers(r) && !averages_weights(r); }};
 inline const Condition kSumsRows{kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse",
@@ -146,8 +147,8 @@ inline const Condition kChoosesBySize{
     modes_with([](const ModeTraits& mode) { return mode.sums_among_workers && !mode.shards_state(); }) +
         " and --collective=auto over another --transport than shm",
     [](const Run& r) { return sums_among_workers(r) && r.collective == CollectiveKind::kBySize; }};
-inline const Condition kStalls{kSummingModes + ", without --gossip and with another collective than nccl",
-                               may_report_stalls};
+inline const Condition kStalls{
+    kSummingModes + ", without --gossip and --pipeline and with another collective than nccl", may_report_stalls};
 
 // Model and data
 using Traits = worker::DatasetTraits;

@@ -184,7 +184,8 @@ RunRequest equality_job(const RunRequest& base) {
 }
 
 EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& modes_of_rows,
-                               const std::string& folder, const Resolver& resolver, const JobRunner& runner) {
+                               const std::set<int>& pipelines, const std::string& folder, const Resolver& resolver,
+                               const JobRunner& runner) {
   RunRequest job = equality_job(base);
   const Result<ParamLayout> local_layout = local_state_layout_of(base);
   if (!local_layout.ok()) return failure(local_layout.status());
@@ -195,10 +196,14 @@ EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& 
   // With batch norm a worker's moments are those of its own batch, while local has all workers' batch; and local has no
   // parts by label.
   const bool with_local = !norms_batches && !has_parts;
+  std::string modes = modes_in_step(with_local, modes_of_rows);
+  for (const int stages : pipelines) {
+    if (!norms_batches) modes += fmt::format(",{}:{}{}", name_of(Mode::kAllreduce), kPipelineWay, stages);
+  }
   EqualityOutcome outcome;
   for (std::uint64_t attempt = 0; attempt < kSeeds; ++attempt) {
     job.seed = base.seed + attempt;
-    const Result<std::vector<ComparedRun>> runs = comparison_runs(job, modes_in_step(with_local, modes_of_rows));
+    const Result<std::vector<ComparedRun>> runs = comparison_runs(job, modes);
     if (!runs.ok()) return {ExitCode::kUsage, false, runs.status().message()};
     std::vector<Trained> trained;
     for (const ComparedRun& run : *runs) {
@@ -217,6 +222,9 @@ EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& 
     outcome = {is_unequal ? ExitCode::kUnequal : ExitCode::kSuccess, found->gap.verdict == EqualityGap::Verdict::kEqual,
                sentence_of(base, job, trained, *found)};
     if (norms_batches) outcome.line += "; local is left out, whose batch norms see all workers' batches as one";
+    if (norms_batches && !pipelines.empty()) {
+      outcome.line += "; pipelines are left out, whose batch norms see a microbatch at a time";
+    }
     if (has_parts) outcome.line += "; local is left out, which has no workers to divide the samples among";
     if (!is_unequal) break;
   }

@@ -8,6 +8,7 @@
 // little the weights move in total. A tensor that has hardly moved shows nothing, and is not judged.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,8 +61,10 @@ struct EqualityOutcome {
 // their weights. If they are unequal it repeats this with two other seeds: rounding can grow with one seed, but a fault
 // shows with each. A model with batch norm is compared without local, whose moments are those of all workers' batches
 // together; so is a run whose workers have parts by label, which local does not have.
-// Modes with a sharded state, or with both servers and sums, are among them if a row of the comparison has them.
+// Modes with a sharded state, or with both servers and sums, and `pipelines` of these numbers of stages, are among them
+// if a row of the comparison has them; but not pipelines of a model with batch norm, whose moments are a microbatch's.
 EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& modes_of_rows,
-                               const std::string& folder, const Resolver& resolver, const JobRunner& runner);
+                               const std::set<int>& pipelines, const std::string& folder, const Resolver& resolver,
+                               const JobRunner& runner);
 
 }  // namespace syncopate::experiments

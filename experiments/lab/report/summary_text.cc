@@ -277,6 +277,10 @@ std::string describe(const ResolvedRun& config) {
   if (outer.fragments > 1) text += fmt::format(" in {} fragments", outer.fragments);
   if (outer.overlap > 0) text += fmt::format(" beside {} step{}", outer.overlap, outer.overlap == 1 ? "" : "s");
   if (shards_state(config)) text += fmt::format(" stage {}", config.stage);
+  if (is_pipelined(config)) {
+    text +=
+        fmt::format(" pipeline {} x {} {}", config.pipeline, config.microbatches, name_of(config.pipeline_schedule));
+  }
   if (may_compress(config) && compresses(config)) {
     const CodecConfig codec = codec_of(config);
     text += " " + to_string(codec) + (ps && !config.compress_answers ? " (answers in full)" : "");

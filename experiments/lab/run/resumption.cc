@@ -54,6 +54,8 @@ std::int64_t samples_of(std::int64_t batches, const ResolvedRun& config, const J
 std::map<std::string, std::string> facts_of(const ResolvedRun& config, const JobFacts& job) {
   std::map<std::string, std::string> facts = facts_of(config, job.layout, job.steps_per_epoch);
   if (!job.data_sum.empty()) facts["what the data holds"] = job.data_sum;
+  // A batch norm's running moments are with the workers of its stage.
+  if (is_pipelined(config) && job.local_layout.size() > 0) facts["--pipeline"] = fmt::format("{}", config.pipeline);
   return facts;
 }
 

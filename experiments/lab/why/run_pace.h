@@ -34,6 +34,9 @@ struct RunPace {
   bool waits_in_forward = false;   // for the weights of the step before
   bool optimizer_is_local = true;  // part of what a worker computes by itself
   bool pairs_wait = false;         // gossip: for partners, whose part in a wait is not recorded
+  // Workers compute different layers, and wait for their neighbours in each microbatch: that one computes less than
+  // another makes no worker fast, and the ideal step is the mean of all.
+  bool is_pipelined = false;
 
   // Parameter servers; none otherwise.
   int servers = 0;

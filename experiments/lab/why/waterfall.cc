@@ -212,7 +212,8 @@ std::vector<WorkerPace> paces_of(const std::vector<StepOfWorker>& steps, const R
   };
   const double usual = lower_median(&WorkerPace::compute_ms), delay = lower_median(&WorkerPace::delay_ms);
   for (WorkerPace& worker : paces) {
-    worker.is_slow = worker.compute_ms > kSlow * usual || worker.delay_ms > kMuchDelayed * delay;
+    worker.is_slow =
+        !pace.is_pipelined && (worker.compute_ms > kSlow * usual || worker.delay_ms > kMuchDelayed * delay);
   }
   return paces;
 }
@@ -285,7 +286,14 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
   };
   const WorkerPace& fastest = *std::ranges::min_element(waterfall.of_workers, {}, own_ms);
   waterfall.fastest = fastest.worker;
-  waterfall.ideal_ms = own_ms(fastest);
+  const auto ideal_of = [&](const auto& ms) {
+    if (!pace.is_pipelined) return ms(fastest);
+    double sum = 0;
+    for (const WorkerPace& worker : waterfall.of_workers) sum += ms(worker);
+    return sum / static_cast<double>(waterfall.of_workers.size());
+  };
+  const double ideal_compute_ms = ideal_of([](const WorkerPace& worker) { return worker.compute_ms; });
+  waterfall.ideal_ms = ideal_of(own_ms);
   waterfall.exchange_ms = sums.exchange / steps;
   waterfall.communication_ms = sums.communication / steps;
 
@@ -294,7 +302,7 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
   for (const double ms : sums.waits_for) waits += ms;
   for (WorkerPace& worker : waterfall.of_workers) {
     const auto rank = static_cast<std::size_t>(worker.worker);
-    const double excess = sums.own_compute[rank] - static_cast<double>(worker.steps) * fastest.compute_ms;
+    const double excess = sums.own_compute[rank] - static_cast<double>(worker.steps) * ideal_compute_ms;
     const double of_others =
         std::exchange(sums.waits_for_compute[rank], 0) + std::exchange(sums.waits_for_straggle[rank], 0);
     (worker.is_slow ? slow : uneven) += excess + of_others;

@@ -2,7 +2,8 @@
 //
 // The ideal step is what the fastest worker takes by itself: the least median, over workers, of forward and backward
 // without delays, compression and time without a core, and of the optimizer where that is the worker's own. If all were
-// as fast and nobody waited, the job would have that rate times its workers.
+// as fast and nobody waited, the job would have that rate times its workers. Stages of a pipeline have different work:
+// theirs is the mean over workers, as if all had the same.
 //
 // The measured step is the mean over steps of the steady window (steady_window.h). Each part is a mean over the same
 // steps, and the parts add up to the difference:

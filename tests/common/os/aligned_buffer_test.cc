@@ -4,6 +4,9 @@
 
 #include <cstdint>
 
+#include "common/os/process_memory.h"
+#include "tests/support/slowness.h"
+
 namespace syncopate {
 namespace {
 
@@ -12,6 +15,16 @@ TEST(AnAlignedBuffer, IsZeroedAndBeginsOnACacheLineOrAPage) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(small.data()) % 64, 0u);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % 4096, 0u);
   for (const float value : large.span()) ASSERT_EQ(value, 0);
+}
+
+TEST(AnAlignedBuffer, TakesNoMemoryWhereNobodyWritesIfItIsLarge) {
+  if (testing_support::kSanitized) GTEST_SKIP() << "a sanitizer's memory is counted, too";
+  constexpr std::size_t kElements = std::size_t{64} << 20;
+  const std::int64_t before = peak_memory_bytes();
+  AlignedBuffer large(kElements);
+  large.data()[kElements - 1] = 1;
+  EXPECT_EQ(large.data()[0], 0);
+  EXPECT_LT(peak_memory_bytes() - before, std::int64_t{kElements});
 }
 
 TEST(SharedZeros, AreNoneOfASizeThatOtherThingsHaveToo) {

@@ -164,7 +164,16 @@ const std::map<std::string, Promise> kPromises = {
      "memory does not",
      {{{"mode=allreduce", "collective=ring"}, {"mode=allreduce", "collective=direct", "transport=tcp"}},
       {{"mode=allreduce", "collective=direct", "transport=shm"}, {"mode=allreduce", "collective=mpi"}, {"mode=ps"}}}},
-    {"--mode=allreduce, --mode=sharded or --mode=hybrid, without --gossip and with another collective than nccl",
+    {"a --pipeline of 2 or more",
+     {{{"mode=allreduce", "pipeline=2"}, {"mode=allreduce", "pipeline=4"}},
+      {{},
+       {"mode=allreduce", "pipeline=1"},
+       {"mode=sharded", "pipeline=2"},
+       {"mode=ps", "pipeline=2"},
+       {"mode=hybrid", "pipeline=2"}}}},
+    {"--mode=allreduce, --mode=sharded or --mode=hybrid, without --gossip and --pipeline and with another collective "
+     "than "
+     "nccl",
      {{{"mode=allreduce"},
        {"mode=allreduce", "collective=direct"},
        {"mode=allreduce", "collective=ring"},

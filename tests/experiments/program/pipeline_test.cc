@@ -1,0 +1,220 @@
+// --pipeline against its formulas: what a worker sends, what it holds, how long it waits; and what becomes of a run
+// that loses a stage, or goes on from a checkpoint.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/run_program.h"
+#include "tests/support/slowness.h"
+
+namespace syncopate::testing_support::pipeline_runs {
+namespace {
+
+using testing::HasSubstr;
+using Flags = std::vector<std::string>;
+
+constexpr int kBatch = 8, kSteps = 6;
+constexpr double kWidth = 784;
+const Flags kSmall{"--train-samples=2000", "--test-samples=100", "--evaluate-every=100epochs",
+                   fmt::format("--steps={}", kSteps)};
+// Layers alike, but for the last: 784 x 784 each.
+const Flags kJob = kSmall + Flags{"--mode=allreduce", "--model=mlp:784-784-784-784-784-10", "--optimizer=adam",
+                                  fmt::format("--batch-size={}", kBatch)};
+
+// Returns the cells of all workers, from that step on.
+std::vector<double> numbers(const Program& program, const std::string& column, int first_step = 0) {
+  std::vector<double> values;
+  const std::vector<std::string> cells = program.column("steps.csv", column),
+                                 steps = program.column("steps.csv", "step");
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (std::stoi(steps[i]) >= first_step) values.push_back(std::stod(cells[i]));
+  }
+  return values;
+}
+
+double sum_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+
+double greatest_gap(const std::vector<float>& first, const std::vector<float>& second) {
+  EXPECT_EQ(first.size(), second.size());
+  EXPECT_FALSE(first.empty());
+  double gap = 0;
+  for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
+    gap = std::max(gap, std::abs(static_cast<double>(first[i]) - static_cast<double>(second[i])));
+  }
+  return gap;
+}
+
+std::vector<float> weights_after(const Flags& flags) {
+  Program program(flags);
+  EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+  return program.weights();
+}
+
+// The job of all workers is the same, however they divide it.
+TEST(Pipeline, FollowsLocalOnEveryWire) {
+  const Flags job = kSmall + Flags{"--model=mlp", "--optimizer=sgd", "--learning-rate=0.05"};
+  const std::vector<float> alone = weights_after(job + Flags{"--mode=local", "--batch-size=128"});
+  for (const Flags& way :
+       {Flags{"--transport=shm"}, Flags{"--transport=tcp"}, Flags{"--transport=sockets", "--pipeline-schedule=gpipe"},
+        Flags{"--cluster=simulated", "--compute=5ms"}}) {
+    const std::vector<float> staged = weights_after(
+        job + way + Flags{"--mode=allreduce", "--workers=4", "--batch-size=32", "--pipeline=2", "--microbatches=4"});
+    EXPECT_LT(greatest_gap(staged, alone), 1e-5) << way.front();
+  }
+}
+
+TEST(Pipeline, FollowsLocalOfTexts) {
+  const Flags job = kSmall + Flags{"--model=gpt:2-2-16", "--dataset=grammar", "--context=16", "--optimizer=sgd",
+                                   "--learning-rate=0.05"};
+  const std::vector<float> alone = weights_after(job + Flags{"--mode=local", "--batch-size=24"});
+  const std::vector<float> staged = weights_after(
+      job + Flags{"--mode=allreduce", "--workers=3", "--batch-size=8", "--pipeline=3", "--microbatches=4"});
+  EXPECT_LT(greatest_gap(staged, alone), 1e-5);
+}
+
+// Activations to the next stage and their gradients back: twice the activations of all samples, at each cut; and each
+// stage's gradients around a ring of its workers.
+TEST(Pipeline, SendsWhatItsFormulaSays) {
+  for (const auto& [workers, stages] : {std::pair{2, 2}, {4, 2}, {4, 4}}) {
+    Program program(kJob + Flags{"--transport=sockets", "--collective=ring", fmt::format("--workers={}", workers),
+                                 fmt::format("--pipeline={}", stages), "--microbatches=4"});
+    ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+    const double activations = 2 * 4 * kWidth * kBatch * workers * (stages - 1);
+    const double parameters = 4 * (kWidth * kWidth + kWidth) + 10 * kWidth + 10 + 6;  // 6: padding at the end
+    const double ring = 2.0 * (static_cast<double>(workers) / stages - 1) * 4 * parameters;
+    EXPECT_EQ(sum_of(numbers(program, "bytes_out")), kSteps * (activations + ring)) << workers << " " << stages;
+    EXPECT_EQ(sum_of(numbers(program, "bytes_in")), kSteps * (activations + ring)) << workers << " " << stages;
+  }
+}
+
+// (S - 1) / (M + S - 1) of the time, in virtual time and over a wire that takes hardly any: equal stages, of one layer
+// of 784 x 784 each.
+TEST(Pipeline, WaitsAsItsFormulaSays) {
+  constexpr double kStages = 4;
+  for (const std::string schedule : {"gpipe", "1f1b"}) {
+    for (const int microbatches : {1, 2, 4, 8}) {
+      Program program(kJob + Flags{"--cluster=simulated", "--compute=100ms", "--shape=400gbit+1us", "--workers=4",
+                                   "--pipeline=4", "--pipeline-schedule=" + schedule,
+                                   fmt::format("--microbatches={}", microbatches)});
+      ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+      const double step_us = 100e3 * (microbatches + kStages - 1) / microbatches;
+      // The first step of a later stage has no end of a step before it.
+      const std::vector<double> waits = numbers(program, "exposed_wait_us", 1), steps = numbers(program, "total_us", 1);
+      EXPECT_NEAR(sum_of(steps) / static_cast<double>(steps.size()) / step_us, 1, 0.01) << schedule << microbatches;
+      EXPECT_NEAR(sum_of(waits) / sum_of(steps), (kStages - 1) / (microbatches + kStages - 1), 0.01)
+          << schedule << microbatches;
+      for (const char* part : {"forward_us", "backward_us"}) {
+        for (const double each : numbers(program, part)) EXPECT_GE(each, 0) << part;
+      }
+    }
+  }
+}
+
+// Hundreds of workers, of a model that is known by its profile alone.
+TEST(Pipeline, RunsAProfileOnManyWorkers) {
+  Program program({"--mode=allreduce", "--cluster=simulated", "--model=profile:gpt2-medium", "--compute=200ms",
+                   "--shape=100gbit+1us", "--workers=128", "--pipeline=8", "--microbatches=32", "--batch-size=4",
+                   "--steps=4", "--warmup-steps=1"});
+  ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+  const std::vector<double> steps = numbers(program, "total_us");
+  EXPECT_GT(sum_of(steps) / static_cast<double>(steps.size()), 200e3 * 39 / 32);
+  for (const double samples : numbers(program, "samples")) EXPECT_TRUE(samples == 0 || samples == 32) << samples;
+}
+
+// Under adam 16 bytes for each parameter of its stage alone, and 4 more for the gradients of one microbatch.
+TEST(Pipeline, HoldsItsStageAlone) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer's memory is counted, too";
+  const auto peaks_of = [](const Flags& flags) {
+    const Flags job{"--mode=allreduce", "--model=mlp:784-2048-2048-2048-2048-2048-10", "--optimizer=adam",
+                    "--batch-size=4", "--transport=sockets"};
+    Program program(kSmall + job + flags);
+    EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
+    std::vector<double> bytes;
+    const nlohmann::json peaks = program.summary()["peak_memory_bytes"];
+    for (const auto& [process, peak] : peaks.items()) {
+      if (process.starts_with("worker")) bytes.push_back(peak.get<double>());
+    }
+    return bytes;
+  };
+  constexpr double kLayer = 2048 * 2048, kAll = 784 * 2048 + 4 * kLayer;
+  const double whole = std::ranges::min(peaks_of({"--workers=2"}));
+  for (const auto& [microbatches, bytes] : {std::pair{1, 16}, {4, 20}}) {
+    // A stage of one layer. The first has all weights at the end.
+    const double stage =
+        std::ranges::min(peaks_of({"--workers=4", "--pipeline=4", fmt::format("--microbatches={}", microbatches)}));
+    EXPECT_NEAR((whole - stage) / (16 * kAll - bytes * kLayer), 1, 0.08) << microbatches;
+  }
+}
+
+TEST(Pipeline, GoesOnFromItsCheckpointWithTheSameBitsAndWithOtherStages) {
+  const Flags job{"--mode=allreduce",           "--model=mlp:784-32-32-32-10",
+                  "--train-samples=2000",       "--test-samples=100",
+                  "--evaluate-every=100epochs", "--workers=4",
+                  "--optimizer=adam",           "--batch-size=16"};
+  const Flags two{"--pipeline=2", "--microbatches=4"};
+  Program whole(job + two + Flags{"--steps=20"});
+  ASSERT_EQ(whole.wait().exit_code, 0) << whole.errors();
+  Program first(job + two + Flags{"--steps=10", "--checkpoint-every=5"});
+  ASSERT_EQ(first.wait().exit_code, 0) << first.errors();
+  for (const Flags& way : {two, Flags{"--pipeline=4"}, Flags{"--pipeline=1"}}) {
+    Program second(job + way + Flags{"--steps=20", "--resume=" + first.output().string()});
+    ASSERT_EQ(second.wait().exit_code, 0) << second.errors();
+    EXPECT_LE(greatest_gap(second.weights(), whole.weights()), way == two ? 0 : 1e-5) << way.front();
+  }
+}
+
+// Running moments are with the workers of a layer's stage: their mean is what is evaluated, and no other stages go on.
+TEST(Pipeline, EvaluatesBatchNormsByTheMomentsOfTheirStages) {
+  const Flags job{
+      "--model=resnet20",   "--dataset=patterns",         "--image-size=8",      "--classes=4", "--train-samples=640",
+      "--test-samples=200", "--evaluate-every=100epochs", "--learning-rate=0.01"};
+  const Flags staged_job = job + Flags{"--mode=allreduce", "--workers=2", "--batch-size=16"};
+  Program whole(job + Flags{"--mode=local", "--batch-size=32", "--steps=40"});
+  ASSERT_EQ(whole.wait(std::chrono::seconds(120) * kSlowness).exit_code, 0) << whole.errors();
+  Program staged(staged_job + Flags{"--steps=40", "--pipeline=2", "--microbatches=1", "--checkpoint-every=20"});
+  ASSERT_EQ(staged.wait(std::chrono::seconds(120) * kSlowness).exit_code, 0) << staged.errors();
+  // Weights and running moments are in the model's file.
+  EXPECT_LT(greatest_gap(staged.weights(), whole.weights()), 1e-4);
+  const ProgramEnd other = run_program(staged_job + Flags{"--steps=60", "--resume=" + staged.output().string()});
+  EXPECT_NE(other.exit_code, 0);
+  EXPECT_THAT(other.err + other.out, HasSubstr("--pipeline is 2 there"));
+}
+
+TEST(Pipeline, EndsWithTheVerdictOnTheWorkerThatIsLost) {
+  for (const std::string wire : {"shm", "sockets"}) {
+    Program program({"--mode=allreduce", "--workers=4", "--pipeline=2", "--epochs=500", "--train-samples=2000",
+                     "--test-samples=100", "--timeout=10", "--transport=" + wire, "--fault=kill:worker3@step20"});
+    const ProgramEnd end = program.wait();
+    EXPECT_EQ(end.exit_code, 5) << wire << program.errors();
+    EXPECT_THAT(program.errors(), HasSubstr("worker 3")) << wire;
+  }
+}
+
+TEST(Pipeline, NamesAWorkerThatFallsSilent) {
+  Program program({"--mode=allreduce", "--workers=2", "--pipeline=2", "--epochs=500", "--train-samples=2000",
+                   "--test-samples=100", "--timeout=4", "--fault=stop:worker1@step20+60s"});
+  const ProgramEnd end = program.wait();
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(program.errors(), HasSubstr("worker 1"));
+}
+
+TEST(Pipeline, SaysThatAModelHasTooFewLayers) {
+  const ProgramEnd end = run_program({"--mode=allreduce", "--workers=8", "--pipeline=8", "--model=mlp"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err,
+              HasSubstr("--pipeline=8: --model=mlp: has 3 layers that a stage can begin with, and cannot be cut "
+                        "into 8 stages; 3 at most"));
+}
+
+}  // namespace
+}  // namespace syncopate::testing_support::pipeline_runs
