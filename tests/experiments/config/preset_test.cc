@@ -69,7 +69,7 @@ TEST(Preset, OfDiLoCoMeetsAsItsPaperSays) {
   ASSERT_TRUE(line.ok()) << line.status().message();
   const ResolvedRun run = presumed(line->config);
   EXPECT_EQ(run.sync_every, 500);
-  const std::optional<allreduce::OuterMomentum> outer = outer_momentum_of(run);
+  const std::optional<allreduce::OuterMomentum> outer = outer_options_of(run).momentum;
   ASSERT_TRUE(outer);
   EXPECT_FLOAT_EQ(outer->momentum, 0.9F);
   EXPECT_DOUBLE_EQ(outer->rate, 0.7);
