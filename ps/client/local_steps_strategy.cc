@@ -127,9 +127,19 @@ Result<std::vector<Range>> LocalStepsStrategy::join() {
   buckets_ = *buckets;
   servers_->on_weights([this](Range range) { take(range); });
   take_up();
+  if (options_.has_quorum) make_up_for_chunks();
   has_joined_ = true;
   if (is_meeting_) SYNCOPATE_RETURN_IF_ERROR(meet().status());
   return buckets;
+}
+
+void LocalStepsStrategy::make_up_for_chunks() {
+  const auto lacks = [this](std::size_t bucket) { return servers_->answered(bucket) == meetings_; };
+  bool lacks_all = true;
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) lacks_all = lacks_all && lacks(bucket);
+  for (std::size_t bucket = 0; bucket < buckets_.size() && !lacks_all; ++bucket) {
+    if (lacks(bucket)) servers_->push_as_older(bucket);
+  }
 }
 
 bool LocalStepsStrategy::is_current(const Place& carried) const {

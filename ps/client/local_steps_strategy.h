@@ -88,6 +88,9 @@ class LocalStepsStrategy final : public SyncStrategy, public Resumable {
   // counts.
   std::int64_t steps_behind_meeting(std::int64_t steps_alone) const;
   void take(Range range);
+  // If some chunks have had this worker's push of a meeting and others have not, it comes late to these, so that it
+  // waits for nobody there: others may wait for it in the chunks that will not have another push of it before.
+  void make_up_for_chunks();
   // Moves this worker's own weights as far as the servers' have gone since it received them.
   void follow(Range range);
 

@@ -13,6 +13,7 @@
 // tables' buckets come after all chunks. Gradients of rows are sent as soon as they are ready, outside the window.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -101,6 +102,11 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
   // The number of this worker's pushes to the bucket's chunk that have been answered, including those that the welcome
   // reported.
   std::int64_t answered(std::size_t bucket) const { return links_.chunks[bucket].answered; }
+  // Lets the next push to the bucket's chunk say that it is of weights before the newest.
+  void push_as_older(std::size_t bucket) {
+    std::int64_t& version = links_.chunks[bucket].version;
+    version = std::max<std::int64_t>(0, version - 1);
+  }
 
   // Before begin_step, for a worker that makes its own updates, and pushes where these have led: at which rate.
   void state_rate(double rate) { pusher_.state_rate(rate); }
