@@ -242,25 +242,6 @@ Status validate_shape(const ResolvedRun& config) {
   return {};
 }
 
-Status validate_quorum(const ResolvedRun& config) {
-  const ps::Quorum quorum = consistency_of(config).quorum();
-  if (quorum.is_all()) return {};
-  const auto refused = [&](const std::string& why) {
-    return Status::invalid_argument(fmt::format("--quorum={}: {}", quorum.to_string(), why));
-  };
-  if (quorum.workers > config.workers) {
-    return refused(fmt::format("must be 1 to {}, the workers", config.workers));
-  }
-  if (may_have_replicas(config) && config.replicas > 0) {
-    return refused("a server and its standby could end a meeting with different workers; leave --replicas out");
-  }
-  if (config.checkpoint_every || config.resume) {
-    return refused(fmt::format(
-        "workers are at different meetings, and no state of one moment is the job's; leave {} out", option_of(config)));
-  }
-  return {};
-}
-
 Status validate_consistency(const ResolvedRun& config) {
   if (!has_servers(config)) return {};
   const ps::Consistency& consistency = config.consistency;
@@ -270,7 +251,6 @@ Status validate_consistency(const ResolvedRun& config) {
         fmt::format("--backup-workers={}: must be fewer than the {} worker{}, of whom an update needs the others",
                     config.backup_workers, workers, workers == 1 ? "" : "s"));
   }
-  SYNCOPATE_RETURN_IF_ERROR(validate_quorum(config));
   return consistency.check_workers(workers).in("--consistency=" + consistency.to_string());
 }
 

@@ -89,6 +89,27 @@ Status check_colocated(const ResolvedRun& config) {
       "servers");
 }
 
+// A quorum of the workers that meet at servers.
+Status check_quorum(const ResolvedRun& config) {
+  const ps::Quorum quorum = consistency_of(config).quorum();
+  if (quorum.is_all()) return {};
+  const auto refused = [&](const std::string& why) {
+    return Status::invalid_argument(fmt::format("--quorum={}: {}", quorum.to_string(), why));
+  };
+  if (quorum.workers > config.workers) {
+    return refused(fmt::format("must be 1 to {}, the workers", config.workers));
+  }
+  if (may_have_replicas(config) && config.replicas > 0) {
+    return refused("a server and its standby could end a meeting with different workers; leave --replicas out");
+  }
+  if (config.checkpoint_every || config.resume) {
+    return refused(
+        fmt::format("workers are at different meetings, and no state of one moment is the job's; leave {} out",
+                    config.resume ? "--resume" : "--checkpoint-every"));
+  }
+  return {};
+}
+
 // Fragments meet one after the other.
 Status check_meetings(const ResolvedRun& config) {
   if (!meets_all(config)) return {};
@@ -115,6 +136,7 @@ Status validate_mode(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(check_hybrid(config));
   SYNCOPATE_RETURN_IF_ERROR(check_colocated(config));
   SYNCOPATE_RETURN_IF_ERROR(check_meetings(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_quorum(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_pipeline(config));
   return check_asynchronous_gossip(config);
 }
