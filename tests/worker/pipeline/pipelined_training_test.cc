@@ -191,6 +191,66 @@ TEST(PipelinedTraining, SendsWhatStagesShare) {
   }
 }
 
+// Notes the microbatches that it is given.
+class NotingStage final : public StageModel {
+ public:
+  NotingStage(const ParamLayout& layout, std::vector<BatchView>& given) : layout_(layout), given_(given) {}
+  const std::string& name() const override { return name_; }
+  const ParamLayout& layout() const override { return layout_; }
+  const ParamLayout& local_layout() const override { return none_; }
+  std::span<float> local_state() override { return {}; }
+  int batch_size() const override { return 1; }
+  double flops_per_sample() const override { return 0; }
+  void initialize(std::uint64_t, std::span<float>) const override {}
+  void forward(In, const BatchView& batch) override { given_.push_back(batch); }
+  void before_reading(std::function<void(Range)>) override {}
+  void backward(In, Out, const std::function<void(std::size_t)>& ready) override { ready(0); }
+  LossAndCorrect loss(std::size_t) override { return {.loss = 0.25, .correct = 2}; }
+  In outputs() const override { return {}; }
+  Out output_gradient() override { return {}; }
+  In input_gradient() const override { return {}; }
+
+ private:
+  const std::string name_ = "noting";
+  const ParamLayout layout_, none_;
+  std::vector<BatchView>& given_;
+};
+
+TEST(PipelinedTraining, CutsABatchIntoItsMicrobatches) {
+  const SteadyClock clock;
+  std::vector<std::unique_ptr<Transport>> transports = connect_group("inproc", 2);
+  StageLinks links(*transports[0], {}, clock);
+  const auto backend = make_reference_backend();
+  ParamLayout layout;
+  layout.add("weight", {3});
+  std::vector<BatchView> given;
+  auto stage = std::make_unique<NotingStage>(layout, given);
+  std::vector<StageSlot> slots;
+  slots.push_back({stage.get(), std::move(stage)});
+  PipelinedModel model({.microbatches = 3}, {.layers = {0, 1}, .tensors = {0, 1}, .shared = {}}, 6, std::move(slots),
+                       *backend);
+  model.connect(&links);
+  const std::vector<float> values(12), weights(layout.size());
+  const std::vector<int> labels(6), ids(24);
+  std::vector<float> gradients(layout.size());
+  int reported = 0;
+  model.forward(weights, {.values = values, .labels = labels, .ids = ids, .empty_places = 3, .weight = 1.5});
+  model.backward(weights, gradients, [&](std::size_t) { ++reported; });
+  ASSERT_EQ(given.size(), 3u);
+  const std::vector<int> empty{0, 1, 2};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(given[i].values.data(), values.data() + 4 * i);
+    EXPECT_EQ(given[i].values.size(), 4u);
+    EXPECT_EQ(given[i].labels.data(), labels.data() + 2 * i);
+    EXPECT_EQ(given[i].ids.size(), 8u);
+    EXPECT_EQ(given[i].empty_places, empty[i]);
+    EXPECT_DOUBLE_EQ(given[i].weight, 0.5);
+  }
+  EXPECT_EQ(reported, 1) << "in the backward of the last";
+  EXPECT_DOUBLE_EQ(model.loss(0).loss, 0.75);
+  EXPECT_EQ(model.loss(0).correct, 6);
+}
+
 TEST(PipelinedTraining, TouchesNoMemoryOfOtherStages) {
   const auto backend = make_reference_backend();
   const SampleForm form = form_of_images({16, 16, 1}, 5);

@@ -96,6 +96,12 @@ TEST(StageCut, BeginsNoStageWithALayerThatHasNoTensorsOrWorksInPlace) {
   EXPECT_THAT(cut.status().message(), HasSubstr("has 2 layers that a stage can begin with"));
 }
 
+TEST(StageCut, CountsWhatALayerThatBeginsNoStageCosts) {
+  Chain chain = chain_of({100, 1, 60, 60});
+  chain.layers[1].in_place = true;
+  EXPECT_THAT(cut_into_stages(chain.layers, chain.layout, 2)->layers, ElementsAre(0, 2, 4));
+}
+
 TEST(StageCut, FindsWhatALaterStageReads) {
   const auto shared_of = [](int stages) {
     const ChainFacts facts = *chain_facts("gpt:2-2-8", text_form());
