@@ -20,8 +20,9 @@ inline constexpr std::string_view kUsualModesOfCommand = "allreduce,ps:sync,ps:a
 // In place of a list: all of these that the job can run; what it cannot is left out, with the reason.
 inline constexpr std::string_view kEveryMode = "all";
 inline constexpr std::string_view kAllModes =
-    "local,allreduce,allreduce:sync-every:8,allreduce:gossip,allreduce:gossip-async,sharded:1,sharded:2,sharded:3,"
-    "hybrid,ps:sync,ps:softsync:2,ps:bounded:4,ps:dynamic:2:8,ps:async,ps:local-sgd:8,ps:easgd:8";
+    "local,allreduce,allreduce:sync-every:8,allreduce:gossip,allreduce:gossip-async,allreduce:pipeline:2,"
+    "sharded:1,sharded:2,sharded:3,hybrid,"
+    "ps:sync,ps:softsync:2,ps:bounded:4,ps:dynamic:2:8,ps:async,ps:local-sgd:8,ps:easgd:8";
 
 inline constexpr std::string_view kLikeMode = "like:";         // before a preset's name
 inline constexpr std::string_view kPipelineWay = "pipeline:";  // before a number of stages
