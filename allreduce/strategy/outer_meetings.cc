@@ -99,23 +99,23 @@ void OuterMeetings::begin_meeting(std::size_t fragment) {
   // Work in memory gains nothing by a thread that takes a processor from one that computes.
   using Begin = CommunicationThread::Begin;
   const Begin begin = options_.overlap > 0 && !collective_.works_in_memory() ? Begin::kNow : Begin::kWhenWaitedFor;
-  ticket_ = thread_.submit([this, range] { sum(range); }, begin);
+  ticket_ = thread_.submit([this, fragment, step = step_] { sum(fragment, step); }, begin);
 }
 
-void OuterMeetings::sum(Range range) {
+void OuterMeetings::sum(std::size_t fragment, const StepContext& step) {
+  const Range range = fragments_[fragment];
   const TimePoint begin = clock_.now(), deadline = begin + timeout_;
   const TransportCounters before = collective_.counters();
   const std::span<float> differences = differences_.first(range.size());
   const CollectiveOperation operation{.name = "all_reduce",
                                       .bytes = static_cast<std::int64_t>(differences.size_bytes()),
-                                      .step = step_.step,
-                                      .bucket = *meeting_,
+                                      .step = step.step,
+                                      .bucket = fragment,
                                       .buckets = fragments_.size()};
   sum_ = {};
   sum_.status = watched(activity_, clock_, operation, [&]() -> Status {
     if (!compressed_) return collective_.all_reduce(differences, deadline);
-    SYNCOPATE_ASSIGN_OR_RETURN(sum_.codec,
-                               compressed_->reduce(range, differences, {step_.step, step_.epoch}, deadline));
+    SYNCOPATE_ASSIGN_OR_RETURN(sum_.codec, compressed_->reduce(range, differences, {step.step, step.epoch}, deadline));
     return {};
   });
   const TransportCounters after = collective_.counters();

@@ -82,7 +82,8 @@ class OuterMeetings {
   };
 
   void begin_meeting(std::size_t fragment);
-  void sum(Range range);
+  // On the thread that sums, which knows of no later step.
+  void sum(std::size_t fragment, const StepContext& step);
   void apply(Range range);
 
   Collective& collective_;

@@ -288,7 +288,8 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   void submit_up_to(std::size_t bucket) {
     const Begin begin = shards(ShardingStage::kGradients) ? Begin::kNow : beside_compute();
     for (; submitted_ <= bucket; ++submitted_) {
-      buckets_[submitted_].summing = submit([this, number = submitted_] { sum(number); }, begin);
+      const auto work = [this, number = submitted_, step = step_.step] { sum(number, step); };
+      buckets_[submitted_].summing = submit(work, begin);
     }
   }
 
@@ -299,29 +300,32 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     return last_ticket_ = thread_.submit(std::move(work), begin);
   }
 
-  void sum(std::size_t number) {
+  // On the thread that communicates, which may be behind the step that begins.
+  void sum(std::size_t number, std::int64_t step) {
     const Bucket& bucket = buckets_[number];
     const std::span<float> gradients = slice(gradients_, bucket.range);
-    communicate("reduce_scatter", number, gradients, [&] { return collective_.reduce_scatter(gradients, deadline()); });
+    communicate("reduce_scatter", number, step, gradients,
+                [&] { return collective_.reduce_scatter(gradients, deadline()); });
     if (shards(ShardingStage::kGradients)) release_others(gradients_, bucket);
   }
 
   void gather(std::size_t number) {
-    const auto work = [this, number, weights = slice(weights_, buckets_[number].range)] {
-      communicate("all_gather", number, weights, [&] { return collective_.all_gather(weights, deadline()); });
+    const auto work = [this, number, step = step_.step, weights = slice(weights_, buckets_[number].range)] {
+      communicate("all_gather", number, step, weights, [&] { return collective_.all_gather(weights, deadline()); });
     };
     buckets_[number].gathering = submit(work, beside_compute());
   }
 
   // After one failure, nothing is tried again.
   template <typename Work>
-  void communicate(const char* name, std::size_t number, std::span<const float> buffer, const Work& work) {
+  void communicate(const char* name, std::size_t number, std::int64_t step, std::span<const float> buffer,
+                   const Work& work) {
     const TimePoint begin = clock_.now();
     const TransportCounters before = collective_.counters();
     if (failure_.ok()) {
       failure_ = watched({.name = name,
                           .bytes = static_cast<std::int64_t>(buffer.size_bytes()),
-                          .step = step_.step,
+                          .step = step,
                           .bucket = number,
                           .buckets = buckets_.size()},
                          work);
