@@ -122,9 +122,9 @@ Status check_meetings(const ResolvedRun& config) {
   const std::int64_t apart = config.sync_every / config.sync_fragments;
   if (config.sync_overlap >= apart) {
     return Status::invalid_argument(fmt::format(
-        "--sync-overlap={}: a meeting must have ended when the next begins, which is {} steps later at the least; use "
+        "--sync-overlap={}: a meeting must have ended when the next begins, which is {} step{} later at the least; use "
         "at most {}",
-        config.sync_overlap, apart, apart - 1));
+        config.sync_overlap, apart, apart == 1 ? "" : "s", apart - 1));
   }
   return {};
 }

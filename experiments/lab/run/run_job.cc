@@ -68,6 +68,15 @@ Status check_trace(const ResolvedRun& config, std::int64_t total_steps) {
 // A program of the person's own alone knows its model, and how long it trains.
 JobFacts facts_of_command() { return {.layout = {}, .steps_per_epoch = 0, .total_steps = 0}; }
 
+// A fragment that meets by itself is of whole tensors.
+Status check_fragments(const ResolvedRun& config, const ParamLayout& layout) {
+  const auto tensors = static_cast<std::int64_t>(layout.tensors().size());
+  if (outer_options_of(config).fragments <= tensors) return {};
+  return Status::invalid_argument(
+      fmt::format("--sync-fragments={}: {} has {} tensors, and a fragment is of whole ones; use at most {}",
+                  config.sync_fragments, config.model, tensors, tensors));
+}
+
 // Lays out the model and counts the steps, so that an impossible config fails here rather than in every process.
 Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& data) {
   if (!data.ok()) return data.status();
@@ -76,6 +85,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));
   SYNCOPATE_RETURN_IF_ERROR(check_link(config, layout));
   SYNCOPATE_RETURN_IF_ERROR(check_stages(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_fragments(config, layout));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout local_layout, local_state_layout_of(config));
   const std::int64_t total_steps = total_steps_of(config, order.steps_per_epoch());
   SYNCOPATE_RETURN_IF_ERROR(validate_faults(config, total_steps));

@@ -81,7 +81,15 @@ TEST_P(CompressedTraining, LearnsDigitsWhereWorkersMeetEveryFifthStep) {
   EXPECT_EQ(sent, 2 * (kSteps / 5) * static_cast<double>(bytes_a_step(*parse_codec(GetParam()))));
 }
 
-// Each fragment meets once in five steps; what the last meetings send counts in no step.
+TEST(StreamedMeetings, AreRefusedBeforeAnythingStartsWhereTensorsAreTooFew) {
+  Program program({"--mode=allreduce", "--sync-every=8", "--sync-fragments=7", "--model=mlp:784-32-10", "--steps=20"});
+  const ProgramEnd end = program.wait();
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err, HasSubstr("--sync-fragments=7: mlp:784-32-10 has 4 tensors, and a fragment is of whole ones; "
+                                 "use at most 4"));
+}
+
+// Each fragment meets once in six steps; what the last meetings send counts in no step.
 TEST(StreamedMeetings, SendEachFragmentOnceAPeriodBesideOtherSteps) {
   std::vector<std::string> flags = allreduce_job("none");
   flags.insert(flags.end(), {"--collective=ring", "--transport=sockets", "--sync-every=6", "--sync-fragments=2",

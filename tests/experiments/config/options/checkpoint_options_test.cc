@@ -1,4 +1,6 @@
 // Options of checkpoints, and what a run must share with the one that it goes on from.
+#include <tuple>
+
 #include "experiments/checkpoint/carry_over.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/config/toml.h"
@@ -91,6 +93,21 @@ TEST(ResumeRules, RefusesAnotherRunAndSaysWhatDiffers) {
   EXPECT_THAT(status.message(), HasSubstr("--optimizer is adam there and sgd here"));
   EXPECT_THAT(status.message(), HasSubstr("--batch-size is 64 there and 32 here"));
   EXPECT_THAT(status.message(), HasSubstr("--beta1 is 0.9 there and none here"));
+}
+
+// A meeting that is under way, and the velocity, are of no use to other meetings.
+TEST(ResumeRules, RefusesOtherMeetings) {
+  const std::vector<const char*> there{"--mode=allreduce", "--sync-every=8", "--sync-fragments=2", "--sync-overlap=2",
+                                       "--outer-momentum=0.5"};
+  EXPECT_TRUE(resumed(config_of(there), config_of(there)).ok());
+  for (const auto& [place, option, said] :
+       {std::tuple(2, "--sync-fragments=1", "--sync-fragments is 2 there and 1 here"),
+        std::tuple(3, "--sync-overlap=1", "--sync-overlap is 2 there and 1 here"),
+        std::tuple(4, "--outer-momentum=0", "--outer-momentum is 0.5 there and 0 here")}) {
+    std::vector<const char*> here = there;
+    here[static_cast<std::size_t>(place)] = option;
+    EXPECT_THAT(resumed(config_of(there), config_of(here)).message(), HasSubstr(said));
+  }
 }
 
 TEST(ResumeRules, RefusesAnotherLayout) {
