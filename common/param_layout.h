@@ -24,6 +24,9 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+// Whether both have an element.
+constexpr bool overlap(Range first, Range second) { return first.begin < second.end && second.begin < first.end; }
+
 // Returns the part of an arena that a range names.
 template <typename T>
 std::span<T> slice(std::span<T> arena, Range range) {

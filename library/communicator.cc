@@ -126,9 +126,9 @@ SyncStats Communicator::take_costs() {
   const std::lock_guard lock(mutex_);
   SyncStats costs;
   costs.communication = std::exchange(worked_, {});
-  costs.bytes_out = moved_.payload_bytes_out - taken_.payload_bytes_out;
-  costs.bytes_in = moved_.payload_bytes_in - taken_.payload_bytes_in;
-  taken_ = moved_;
+  const TransportCounters sent = moved_ - std::exchange(taken_, moved_);
+  costs.bytes_out = sent.payload_bytes_out;
+  costs.bytes_in = sent.payload_bytes_in;
   return costs;
 }
 

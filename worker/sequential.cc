@@ -26,6 +26,15 @@ Sequential::Sequential(std::string name, ModelDraft draft, Layers layers)
   chain_.use_local_state(local_state_);
 }
 
+void ChainHead::apply(ComputeBackend& backend, const BatchView& batch, In outputs, Out gradient) const {
+  if (!batch.targets.empty()) {
+    backend.squared_error(outputs, batch.targets, batch.labels, batch.weight, gradient);
+    return;
+  }
+  const auto classes = static_cast<int>(values) / labels;
+  backend.softmax_cross_entropy(samples * labels, classes, outputs, batch.labels, batch.weight, gradient);
+}
+
 In Sequential::values_of(const BatchView& batch) {
   if (backend_.element_type() == ElementType::kFloat32 || batch.values.empty()) return batch.values;
   if (converted_.empty()) converted_ = backend_.allocate_tensor(batch.values.size());
@@ -34,17 +43,12 @@ In Sequential::values_of(const BatchView& batch) {
 }
 
 void Sequential::forward(In weights, const BatchView& batch) {
-  const int rows = batch_size_ * labels_;
-  assert(batch.labels.size() == static_cast<std::size_t>(rows));
+  assert(batch.labels.size() == static_cast<std::size_t>(batch_size_ * labels_));
   images_ = values_of(batch);
   ids_ = batch.ids;
   chain_.forward(weights, {images_, logits_, ids_});
-  const auto classes = static_cast<int>(chain_.output_values()) / labels_;
-  if (!batch.targets.empty()) {
-    backend_.squared_error(logits_, batch.targets, batch.labels, batch.weight, logits_gradient_);
-    return;
-  }
-  backend_.softmax_cross_entropy(rows, classes, logits_, batch.labels, batch.weight, logits_gradient_);
+  const ChainHead head{.samples = batch_size_, .labels = labels_, .values = chain_.output_values()};
+  head.apply(backend_, batch, logits_, logits_gradient_);
 }
 
 void Sequential::backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {

@@ -10,6 +10,16 @@
 
 namespace syncopate::worker {
 
+// The head: computes the loss of a batch of `samples`, with `values` outputs of the chain and `labels` labels each, and
+// writes its gradient by the outputs; both of the batch's samples.
+struct ChainHead {
+  int samples = 1;
+  int labels = 1;
+  std::size_t values = 0;
+
+  void apply(ComputeBackend& backend, const BatchView& batch, In outputs, Out gradient) const;
+};
+
 class Sequential final : public Model {
  public:
   // The last layer's outputs are the logits, a row for each label. The first layer must not work in place, since the

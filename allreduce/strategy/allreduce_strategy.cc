@@ -153,9 +153,9 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
     }
     in_step_ = applies_ = false;
     steps_done_ = step_.step + 1;
-    const TransportCounters after = collective_.counters();
-    stats.bytes_out = after.payload_bytes_out - before_.payload_bytes_out;
-    stats.bytes_in = after.payload_bytes_in - before_.payload_bytes_in;
+    const TransportCounters sent = collective_.counters() - before_;
+    stats.bytes_out = sent.payload_bytes_out;
+    stats.bytes_in = sent.payload_bytes_in;
     SYNCOPATE_RETURN_IF_ERROR(
         choice_.step_took(clock_.now() - begin_, deadline()).in(fmt::format("step {}, bucket search", step_.step)));
     SYNCOPATE_RETURN_IF_ERROR(tables_.end_step(deadline()).in(fmt::format("step {}, tables", step_.step)));

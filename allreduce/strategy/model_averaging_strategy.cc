@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "allreduce/collective/communication_outcome.h"
 #include "allreduce/collective/shared_words.h"
 #include "allreduce/strategy/agreement.h"
 #include "common/random.h"
@@ -137,19 +138,15 @@ Result<SyncStats> ModelAveragingStrategy::finish_step() {
   optimizer_.apply(weights_, gradients_.span(), *state_, 0, update);
   clock_.processed(Processing::kUpdate, weights_.size_bytes());
   span.end();
-  const TimePoint updated = clock_.now();
-  stats.optimizer = updated - begin;
+  stats.optimizer = clock_.now() - begin;
   ++steps_alone_;
   if (outer_) {
     SYNCOPATE_RETURN_IF_ERROR(outer_->after_step(steps_alone_, step_, stats).in(fmt::format("step {}", step_.step)));
     steps_alone_ %= options_.period;
   } else if (steps_alone_ == options_.period) {
-    const TransportCounters before = collective_.counters();
-    SYNCOPATE_RETURN_IF_ERROR(meet().in(fmt::format("step {}", step_.step)));
-    const TransportCounters after = collective_.counters();
-    stats.exposed_wait = stats.communication = clock_.now() - updated;
-    stats.bytes_out = after.payload_bytes_out - before.payload_bytes_out;
-    stats.bytes_in = after.payload_bytes_in - before.payload_bytes_in;
+    CommunicationOutcome outcome = outcome_of(collective_, clock_, [&] { return meet(); });
+    SYNCOPATE_RETURN_IF_ERROR(outcome.count(stats).in(fmt::format("step {}", step_.step)));
+    stats.exposed_wait = stats.communication;
   }
   whole_ = true;
   steps_done_ = step_.step + 1;

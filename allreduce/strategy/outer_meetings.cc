@@ -40,11 +40,12 @@ Result<std::vector<Range>> fragments_of(const ParamLayout& layout, std::int64_t 
   return fragments;
 }
 
-}  // namespace
-
+// Where a fragment's meeting lies in a period, 1 to `period`: behind how many of its steps it begins.
 std::int64_t meets_after(std::int64_t fragment, std::int64_t fragments, std::int64_t period) {
   return period * (fragment + 1) / fragments;
 }
+
+}  // namespace
 
 OuterMeetings::OuterMeetings(Collective& collective, const OuterOptions& options, std::int64_t period, Duration timeout,
                              CollectiveActivity* activity, const Clock& clock)
@@ -104,24 +105,19 @@ void OuterMeetings::begin_meeting(std::size_t fragment) {
 
 void OuterMeetings::sum(std::size_t fragment, const StepContext& step) {
   const Range range = fragments_[fragment];
-  const TimePoint begin = clock_.now(), deadline = begin + timeout_;
-  const TransportCounters before = collective_.counters();
+  const TimePoint deadline = clock_.now() + timeout_;
   const std::span<float> differences = differences_.first(range.size());
   const CollectiveOperation operation{.name = "all_reduce",
                                       .bytes = static_cast<std::int64_t>(differences.size_bytes()),
                                       .step = step.step,
                                       .bucket = fragment,
                                       .buckets = fragments_.size()};
-  sum_ = {};
-  sum_.status = watched(activity_, clock_, operation, [&]() -> Status {
+  const auto work = [&]() -> Status {
     if (!compressed_) return collective_.all_reduce(differences, deadline);
-    SYNCOPATE_ASSIGN_OR_RETURN(sum_.codec, compressed_->reduce(range, differences, {step.step, step.epoch}, deadline));
+    SYNCOPATE_ASSIGN_OR_RETURN(codec_, compressed_->reduce(range, differences, {step.step, step.epoch}, deadline));
     return {};
-  });
-  const TransportCounters after = collective_.counters();
-  sum_.communication = clock_.now() - begin;
-  sum_.sent = {.payload_bytes_out = after.payload_bytes_out - before.payload_bytes_out,
-               .payload_bytes_in = after.payload_bytes_in - before.payload_bytes_in};
+  };
+  outcome_ = outcome_of(collective_, clock_, [&] { return watched(activity_, clock_, operation, work); });
 }
 
 Status OuterMeetings::finish(SyncStats& stats) {
@@ -129,12 +125,8 @@ Status OuterMeetings::finish(SyncStats& stats) {
   const TimePoint begin = clock_.now();
   thread_.wait_for(ticket_);
   stats.exposed_wait += clock_.now() - begin;
-  const Sum summed = std::exchange(sum_, {});
-  stats.communication += summed.communication;
-  stats.codec += summed.codec;
-  stats.bytes_out += summed.sent.payload_bytes_out;
-  stats.bytes_in += summed.sent.payload_bytes_in;
-  SYNCOPATE_RETURN_IF_ERROR(summed.status);
+  stats.codec += std::exchange(codec_, Duration::zero());
+  SYNCOPATE_RETURN_IF_ERROR(outcome_.count(stats));
   apply(fragments_[*meeting_]);
   meeting_.reset();
   return {};
@@ -167,7 +159,7 @@ Status OuterMeetings::save(TrainingState& state) const {
   if (options_.momentum) state.put(kVelocity, 0, velocity_.memories()[0]);
   if (meeting_) {
     thread_.wait_for(ticket_);
-    SYNCOPATE_RETURN_IF_ERROR(sum_.status);
+    SYNCOPATE_RETURN_IF_ERROR(outcome_.status);
     const Range range = fragments_[*meeting_];
     state.put(kDifferences, range.begin, differences_.first(range.size()));
     state.put(kBegun, range.begin, begun_.span().first(range.size()));

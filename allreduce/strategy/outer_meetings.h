@@ -22,6 +22,7 @@
 
 #include "allreduce/collective.h"
 #include "allreduce/collective/collective_activity.h"
+#include "allreduce/collective/communication_outcome.h"
 #include "allreduce/collective/communication_thread.h"
 #include "allreduce/compression/compressed_reduction.h"
 #include "allreduce/compression/reduction_history.h"
@@ -47,9 +48,6 @@ struct OuterOptions {
   bool are_means() const { return !momentum && codec.kind == CodecKind::kNone && leave_all_alike(); }
 };
 
-// Where a fragment's meeting lies in a period, 1 to `period`: behind how many of its steps it begins.
-std::int64_t meets_after(std::int64_t fragment, std::int64_t fragments, std::int64_t period);
-
 // One thread at a time, but for the one that sums.
 class OuterMeetings {
  public:
@@ -74,13 +72,6 @@ class OuterMeetings {
   Status restore(const TrainingState& state);
 
  private:
-  // What one meeting's sum has come to: written by the thread that sums, read once its ticket is done.
-  struct Sum {
-    Status status = {};
-    Duration communication{}, codec{};
-    TransportCounters sent = {};
-  };
-
   void begin_meeting(std::size_t fragment);
   // On the thread that sums, which knows of no later step.
   void sum(std::size_t fragment, const StepContext& step);
@@ -106,7 +97,9 @@ class OuterMeetings {
   AlignedBuffer begun_;                 // the weights that it began with
   StepContext step_;
   std::uint64_t ticket_ = 0;
-  Sum sum_;
+  // What its sum has come to: written by the thread that sums, read once the ticket is done.
+  CommunicationOutcome outcome_;
+  Duration codec_{};
   mutable CommunicationThread thread_;  // last: it works on all of the above
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "allreduce/collective/communication_outcome.h"
 #include "allreduce/collective/communication_thread.h"
 #include "allreduce/collective/shared_words.h"
 #include "allreduce/strategy/agreement.h"
@@ -20,8 +21,6 @@ namespace {
 // writes to. Where the wire is slower than backward, that waits for it, as the step's end would otherwise.
 constexpr std::size_t kBucketsUnderWay = 2;
 
-bool overlap(Range first, Range second) { return first.begin < second.end && second.begin < first.end; }
-
 // A bucket of the arena, and what this worker has of it.
 struct Bucket {
   Range range;
@@ -33,9 +32,7 @@ struct Bucket {
   std::uint64_t gathering = 0;
   std::uint64_t summing = 0;  // the ticket of this step's sum
   // One way through a step: written by the thread that communicates, read once its ticket is done.
-  Status status = {};
-  Duration communication{};
-  TransportCounters sent = {};
+  CommunicationOutcome outcome;
 };
 
 class ShardedStrategy final : public SyncStrategy, public Resumable {
@@ -271,7 +268,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   void keep_own_weights(Bucket& bucket) {
     if (bucket.gathering == 0) return;
     thread_.wait_for(std::exchange(bucket.gathering, 0));
-    count(bucket);
+    bucket.outcome.count(stats_);  // a failure is kept, and told by who waits for weights
     release_others(weights_, bucket);
   }
   void keep_own_weights() {
@@ -320,39 +317,22 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   template <typename Work>
   void communicate(const char* name, std::size_t number, std::int64_t step, std::span<const float> buffer,
                    const Work& work) {
-    const TimePoint begin = clock_.now();
-    const TransportCounters before = collective_.counters();
-    if (failure_.ok()) {
-      failure_ = watched({.name = name,
-                          .bytes = static_cast<std::int64_t>(buffer.size_bytes()),
-                          .step = step,
-                          .bucket = number,
-                          .buckets = buckets_.size()},
-                         work);
-    }
-    Bucket& bucket = buckets_[number];
-    bucket.status = failure_;
-    bucket.communication = clock_.now() - begin;
-    const TransportCounters after = collective_.counters();
-    bucket.sent = {.payload_bytes_out = after.payload_bytes_out - before.payload_bytes_out,
-                   .payload_bytes_in = after.payload_bytes_in - before.payload_bytes_in};
-  }
-
-  // Adds what the bucket's last way has taken to the step's figures.
-  void count(Bucket& bucket) {
-    stats_.communication += std::exchange(bucket.communication, Duration::zero());
-    const TransportCounters sent = std::exchange(bucket.sent, {});
-    stats_.bytes_out += sent.payload_bytes_out;
-    stats_.bytes_in += sent.payload_bytes_in;
+    const CollectiveOperation operation{.name = name,
+                                        .bytes = static_cast<std::int64_t>(buffer.size_bytes()),
+                                        .step = step,
+                                        .bucket = number,
+                                        .buckets = buckets_.size()};
+    buckets_[number].outcome = outcome_of(collective_, clock_, [&] {
+      if (failure_.ok()) failure_ = watched(operation, work);
+      return failure_;
+    });
   }
 
   Status await(std::size_t number, std::uint64_t ticket) {
     const TraceSpan span(tracer_of(options_.activity), traced(TraceKind::kWait, number));
     thread_.wait_for(ticket, Duration::zero());
     Bucket& bucket = buckets_[number];
-    if (!bucket.status.ok()) return bucket.status.in(fmt::format("step {}, bucket {}", step_.step, number));
-    count(bucket);
-    return Status();
+    return bucket.outcome.count(stats_).in(fmt::format("step {}, bucket {}", step_.step, number));
   }
 
   void apply(std::size_t number, const UpdateStep& update) {

@@ -93,6 +93,14 @@ struct TransportCounters {
   std::int64_t rejected = 0;  // rejected connections: not of this run, or of another user
 };
 
+// What an endpoint has counted since it stood at `before`.
+inline TransportCounters operator-(const TransportCounters& now, const TransportCounters& before) {
+  return {.payload_bytes_out = now.payload_bytes_out - before.payload_bytes_out,
+          .payload_bytes_in = now.payload_bytes_in - before.payload_bytes_in,
+          .dropped = now.dropped - before.dropped,
+          .rejected = now.rejected - before.rejected};
+}
+
 // The number of all attempts of intruders.
 inline std::int64_t rejections(const TransportCounters& counters) { return counters.dropped + counters.rejected; }
 

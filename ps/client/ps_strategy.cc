@@ -174,7 +174,7 @@ Status PsStrategy::weights_needed(Range range) {
   const TraceSpan span(options_.tracer, {.kind = TraceKind::kWait, .number = step_.step});
   const auto are_here = [&] {
     return !tables_.awaits(range) && std::ranges::none_of(links_.chunks, [&](const ChunkLink& chunk) {
-      return chunk.range.begin < range.end && range.begin < chunk.range.end && chunk.ready > chunk.answered;
+      return overlap(chunk.range, range) && chunk.ready > chunk.answered;
     });
   };
   Status status = exchange_until(are_here, wait_begin + options_.timeout);

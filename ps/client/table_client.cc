@@ -136,9 +136,8 @@ Status TableClient::pull(std::size_t index, RowKeys keys) {
 }
 
 bool TableClient::awaits(Range range) const {
-  return std::ranges::any_of(tables_, [&](const Table& table) {
-    return table.shards_due > 0 && table.room.begin < range.end && range.begin < table.room.end;
-  });
+  return std::ranges::any_of(tables_,
+                             [&](const Table& table) { return table.shards_due > 0 && overlap(table.room, range); });
 }
 
 bool TableClient::awaits(int shard) const {

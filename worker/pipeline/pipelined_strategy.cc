@@ -13,8 +13,6 @@ namespace {
 // Weights are gathered in pieces of so many numbers.
 constexpr std::size_t kPiece = std::size_t{1} << 18;
 
-bool overlap(Range first, Range second) { return first.begin < second.end && second.begin < first.end; }
-
 class PipelinedStrategy final : public SyncStrategy, public Resumable {
  public:
   PipelinedStrategy(std::unique_ptr<SyncStrategy> of_stage, PipelinedOptions options, StageLinks& links)

@@ -5,6 +5,7 @@
 
 #include "worker/chain_builder.h"
 #include "worker/model_layers.h"
+#include "worker/sequential.h"
 
 namespace syncopate::worker {
 namespace {
@@ -56,13 +57,8 @@ class ChainStage final : public StageModel {
     batch_ = batch;
     chain_.forward(weights, activations());
     if (!is_last_) return;
-    if (!batch.targets.empty()) {
-      backend_.squared_error(outputs_, batch.targets, batch.labels, batch.weight, output_gradient_);
-      return;
-    }
-    const auto classes = static_cast<int>(chain_.output_values()) / labels_;
-    backend_.softmax_cross_entropy(batch_size_ * labels_, classes, outputs_, batch.labels, batch.weight,
-                                   output_gradient_);
+    const ChainHead head{.samples = batch_size_, .labels = labels_, .values = chain_.output_values()};
+    head.apply(backend_, batch, outputs_, output_gradient_);
   }
   void before_reading(std::function<void(Range)> before) override { chain_.before_reading(std::move(before)); }
   void backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {

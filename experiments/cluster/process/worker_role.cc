@@ -391,10 +391,13 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
     return evaluation_due(steps_done, strategy);
   };
   hooks.local_state = [this](bool final, std::span<const float> state) {
-    // The mean over all workers is to be that over the workers of each layer's stage: others have zeros there.
-    std::vector<float> counted(state.begin(), state.end());
-    for (float& value : counted) value *= stage_ != nullptr ? static_cast<float>(config_.pipeline) : 1.0f;
-    context_.control.send_local_state(final ? kFinalPoint : points_passed_, counted);
+    std::vector<float> counted;
+    if (stage_ != nullptr) {
+      // The mean over all workers is to be that over the workers of each layer's stage: others have zeros there.
+      counted.assign(state.begin(), state.end());
+      for (float& value : counted) value *= static_cast<float>(config_.pipeline);
+    }
+    context_.control.send_local_state(final ? kFinalPoint : points_passed_, stage_ != nullptr ? counted : state);
   };
   hooks.snapshot = [this, &strategy = replicas.strategy()](std::int64_t steps_done, std::span<const float> weights) {
     stamp_ = {.point = points_passed_, .steps_done = steps_done, .taken = clock_.now(), .final = false, .weights = {}};
