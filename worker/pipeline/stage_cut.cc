@@ -50,6 +50,20 @@ std::vector<std::size_t> firsts_of(const std::vector<Block>& blocks, std::size_t
 
 }  // namespace
 
+std::vector<LayerFacts> layers_by_tensors(std::span<const LayerFacts> layers, const ParamLayout& layout,
+                                          std::span<const double> costs) {
+  std::vector<LayerFacts> costed(layers.begin(), layers.end());
+  for (std::size_t tensor = 0; layers.empty() && tensor < costs.size(); ++tensor) {
+    costed.push_back({.tensors_end = tensor + 1, .reads = layout.tensors()[tensor].range});
+  }
+  std::size_t tensor = 0;
+  for (LayerFacts& layer : costed) {
+    layer.cost = 0;
+    for (; tensor < layer.tensors_end; ++tensor) layer.cost += costs[tensor];
+  }
+  return costed;
+}
+
 Range StageCut::own(int stage, const ParamLayout& layout) const {
   const auto at = static_cast<std::size_t>(stage);
   return layout.part(tensors[at], tensors[at + 1]).dense();

@@ -17,7 +17,13 @@ struct LayerFacts {
   std::size_t tensors_end = 0;  // in the layout: the tensors up to and with the layer's own
   Range reads = {};             // of the arena; also another layer's tensor, where weights are tied
   bool in_place = false;        // it writes its output over its input
+  std::size_t outputs = 0;      // values per sample that the next layer reads; 0 where that is not known
 };
+
+// Returns the layers with a cost that is the sum of those of their tensors, by tensor of the layout; where no layers
+// are known there is one for each tensor.
+std::vector<LayerFacts> layers_by_tensors(std::span<const LayerFacts> layers, const ParamLayout& layout,
+                                          std::span<const double> costs);
 
 // A tensor that the layers of one stage own and those of a later one read and make a part of the gradient of, as the
 // tokens of a gpt.

@@ -97,7 +97,8 @@ Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form) 
     facts.layers.push_back({.cost = layers[i]->flops_per_sample(),
                             .tensors_end = draft.tensors_through[i],
                             .reads = layers[i]->params(),
-                            .in_place = layers[i]->in_place()});
+                            .in_place = layers[i]->in_place(),
+                            .outputs = layers[i]->output_values()});
   }
   return facts;
 }

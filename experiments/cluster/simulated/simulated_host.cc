@@ -9,20 +9,12 @@ namespace {
 
 Duration times(Duration duration, double factor) { return from_seconds(seconds(duration) * factor); }
 
-// Returns the layers' costs by the times of their tensors. A phantom has a layer for each tensor.
-std::vector<worker::LayerFacts> timed_layers(const std::vector<worker::LayerFacts>& layers, const ParamLayout& layout,
-                                             const ComputeTimes& compute) {
-  std::vector<worker::LayerFacts> timed = layers;
-  for (std::size_t tensor = 0; layers.empty() && tensor < layout.tensors().size(); ++tensor) {
-    timed.push_back({.tensors_end = tensor + 1, .reads = layout.tensors()[tensor].range});
+std::vector<double> costs_of(const ComputeTimes& compute) {
+  std::vector<double> costs;
+  for (std::size_t tensor = 0; tensor < compute.forward.size(); ++tensor) {
+    costs.push_back(seconds(compute.forward[tensor] + compute.backward[tensor]));
   }
-  std::size_t tensor = 0;
-  for (worker::LayerFacts& layer : timed) {
-    layer.cost = 0;
-    for (; tensor < layer.tensors_end; ++tensor)
-      layer.cost += seconds(compute.forward[tensor] + compute.backward[tensor]);
-  }
-  return timed;
+  return costs;
 }
 
 // Returns the times of a stage's own tensors for a microbatch, which is so much of what the times are of.
@@ -66,8 +58,10 @@ Result<std::unique_ptr<worker::PipelinedModel>> SimulatedHost::make_stage(const 
   } else {
     SYNCOPATE_ASSIGN_OR_RETURN(facts, worker::chain_facts(model_spec(config), form));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(worker::StageCut cut,
-                             cut_of(config, timed_layers(facts.layers, facts.layout, compute_.times), facts.layout));
+  // A phantom has a layer for each tensor.
+  const std::vector<worker::LayerFacts> layers =
+      worker::layers_by_tensors(facts.layers, facts.layout, costs_of(compute_.times));
+  SYNCOPATE_ASSIGN_OR_RETURN(worker::StageCut cut, cut_of(config, layers, facts.layout));
   const worker::PipelinePlace place = pipeline_place(config, rank);
   const int microbatch = pipeline_batch(config) / place.microbatches, count = most_in_flight(place);
   std::vector<std::unique_ptr<worker::StageModel>> passes;

@@ -4,8 +4,11 @@
 
 #include "allreduce/strategy/sharded_strategy.h"
 #include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/stage_of.h"
 #include "experiments/config/profile_choice.h"
 #include "prediction/asynchronous_prediction.h"
+#include "prediction/timed_model.h"
+#include "worker/pipeline/pipeline_time.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -95,14 +98,12 @@ std::optional<double> step_of(const prediction::ModelProfile& profile, double co
   return step.ok() ? std::optional(step->step) : std::nullopt;
 }
 
-}  // namespace
-
-std::optional<FormOfRun> form_of(const ResolvedRun& config) {
+// The links and the exchange, which is that of a stage's replicas where the model is cut into stages.
+std::optional<FormOfRun> exchange_form_of(const ResolvedRun& config) {
   if (!is_distributed(config) || !config.shape || config.shape->bits_per_second <= 0 || is_disturbed(config)) {
     return std::nullopt;
   }
-  if (is_hybrid(config) || is_pipelined(config)) return std::nullopt;  // tables have no form, nor have stages
-  if (runs_command(config)) return std::nullopt;
+  if (is_hybrid(config) || runs_command(config)) return std::nullopt;  // tables have no form
   const std::optional<SharedHosts> hosts = shared_hosts(config);
   if (!hosts) return std::nullopt;
   FormOfRun form{.network = {.alpha = seconds(config.shape->delay),
@@ -110,8 +111,108 @@ std::optional<FormOfRun> form_of(const ResolvedRun& config) {
                              .workers = config.workers,
                              .workers_per_host = hosts->workers}};
   form.plan.colocated = hosts->holds_servers;
+  if (is_pipelined(config)) form.network.workers = pipelines_of(config);
   const bool has_form = has_servers(config) ? set_servers(config, form) : set_allreduce(config, form);
   return has_form ? std::optional(form) : std::nullopt;
+}
+
+// The stages that a run's model is cut into, as the forms see them; `times` are shares of the whole model's step. None
+// if the model cannot be cut.
+struct FormOfStages {
+  worker::StageCut cut;
+  std::vector<worker::StageTimes> times;
+  std::vector<prediction::ModelProfile> profiles;
+};
+
+std::optional<FormOfStages> stages_of(const ResolvedRun& config, const prediction::ModelProfile& profile) {
+  const prediction::TimedModel shares = prediction::timed_model(profile, 1);
+  std::vector<double> costs;
+  for (std::size_t i = 0; i < shares.forward.size(); ++i) costs.push_back(shares.forward[i] + shares.backward[i]);
+  const Result<ParamLayout> layout = layout_of(config);
+  if (!layout.ok() || layout->tensors().size() != costs.size()) return std::nullopt;
+  worker::ChainFacts facts;
+  if (!is_profile(config)) {
+    const Result<worker::SampleForm> form = form_of_data(config);
+    if (!form.ok()) return std::nullopt;
+    Result<worker::ChainFacts> known = worker::chain_facts(model_spec(config), *form);
+    if (!known.ok()) return std::nullopt;
+    facts = std::move(*known);
+  }
+  // Real workers cut by FLOPs, simulated ones by the time that tensors take there.
+  const bool by_tensors = is_profile(config) || config.cluster == ClusterKind::kSimulated;
+  const std::vector<worker::LayerFacts> layers =
+      by_tensors ? worker::layers_by_tensors(facts.layers, *layout, costs) : facts.layers;
+  Result<worker::StageCut> cut = cut_of(config, layers, *layout);
+  double whole = 0;
+  for (const worker::LayerFacts& layer : layers) whole += layer.cost;
+  if (!cut.ok() || !(whole > 0)) return std::nullopt;
+
+  FormOfStages stages{.cut = std::move(*cut)};
+  const double samples = static_cast<double>(pipeline_batch(config)) / config.microbatches;
+  for (int stage = 0; stage < config.pipeline; ++stage) {
+    const auto s = static_cast<std::size_t>(stage);
+    prediction::ModelProfile part{.model = profile.model};
+    double forward = 0, passes = 0, cost = 0;
+    for (std::size_t i = stages.cut.tensors[s]; i < stages.cut.tensors[s + 1]; ++i) {
+      part.tensors.push_back(profile.tensors[i]);
+      forward += shares.forward[i];
+      passes += costs[i];
+    }
+    for (std::size_t i = stages.cut.layers[s]; i < stages.cut.layers[s + 1]; ++i) cost += layers[i].cost;
+    const double share = cost / whole, in_forward = passes > 0 ? forward / passes : 0;
+    const worker::LayerFacts& last = layers[stages.cut.layers[s + 1] - 1];
+    stages.times.push_back({.forward = share * in_forward,
+                            .backward = share * (1 - in_forward),
+                            .to_next = sizeof(float) * samples * static_cast<double>(last.outputs) /
+                                       config.shape->payload_bytes_per_second()});
+    stages.profiles.push_back(std::move(part));
+  }
+  return stages;
+}
+
+std::optional<double> pipelined_step(const ResolvedRun& config, const prediction::ModelProfile& profile, double compute,
+                                     const FormOfRun& form) {
+  constexpr int kSteps = 4;  // until each takes as long as the one before
+  std::optional<FormOfStages> stages = stages_of(config, profile);
+  if (!stages || form.network.workers_per_host > 1) return std::nullopt;
+  const double microbatch = compute * config.pipeline / config.microbatches;
+  std::vector<double> left;  // of a stage's exchange behind its last backward
+  for (std::size_t s = 0; s < stages->times.size(); ++s) {
+    worker::StageTimes& times = stages->times[s];
+    times.forward *= microbatch;
+    times.backward *= microbatch;
+    const Result<prediction::StepPrediction> last =
+        prediction::predict_step(stages->profiles[s], times.forward + times.backward, form.network, form.plan);
+    if (!last.ok()) return std::nullopt;
+    left.push_back(last->exposed);
+  }
+  const auto seconds_of = [&](const worker::SharedTensor& shared) {
+    return form.network.alpha +
+           sizeof(float) * static_cast<double>(shared.range.size()) / form.network.bytes_per_second;
+  };
+  double step = 0;
+  for (int i = 0; i < kSteps; ++i) {
+    std::vector<double> ends =
+        worker::pipeline_ends(config.pipeline_schedule, config.microbatches, stages->times, form.network.alpha);
+    const double began = stages->times.front().begins;
+    for (const worker::SharedTensor& shared : stages->cut.shared) {
+      double& end = ends[static_cast<std::size_t>(shared.owner)];
+      end = std::max(end, ends[static_cast<std::size_t>(shared.borrower)] + seconds_of(shared));
+    }
+    for (std::size_t s = 0; s < ends.size(); ++s) stages->times[s].begins = ends[s] + left[s];
+    for (const worker::SharedTensor& shared : stages->cut.shared) {
+      double& begins = stages->times[static_cast<std::size_t>(shared.borrower)].begins;
+      begins = std::max(begins, stages->times[static_cast<std::size_t>(shared.owner)].begins + seconds_of(shared));
+    }
+    step = stages->times.front().begins - began;
+  }
+  return step;
+}
+
+}  // namespace
+
+std::optional<FormOfRun> form_of(const ResolvedRun& config) {
+  return is_pipelined(config) ? std::nullopt : exchange_form_of(config);
 }
 
 std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config) {
@@ -133,11 +234,12 @@ std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config) 
 }
 
 std::optional<double> predicted_rate(const ResolvedRun& config, double compute_seconds) {
-  std::optional<FormOfRun> form = form_of(config);
+  std::optional<FormOfRun> form = exchange_form_of(config);
   if (!form || !(compute_seconds > 0)) return std::nullopt;
   const std::optional<prediction::ModelProfile> profile = profile_like(config);
   if (!profile) return std::nullopt;
-  std::optional<double> step = step_of(*profile, compute_seconds, *form);
+  std::optional<double> step = is_pipelined(config) ? pipelined_step(config, *profile, compute_seconds, *form)
+                                                    : step_of(*profile, compute_seconds, *form);
   if (sums_among_workers(config) && config.collective == CollectiveKind::kBySize) {
     for (const Exchange exchange : {Exchange::kTree, Exchange::kHalvingDoubling, Exchange::kHierarchical}) {
       if (exchange == Exchange::kHierarchical && form->network.workers_per_host < 2) continue;

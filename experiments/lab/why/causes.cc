@@ -26,6 +26,7 @@ std::string phrase_of(PartKind kind) {
     case PartKind::kSlowServer:
       return "a " + name;
     case PartKind::kData:
+    case PartKind::kBubble:
     case PartKind::kServers:
     case PartKind::kCodec:
     case PartKind::kOptimizer:
@@ -106,6 +107,15 @@ Remedy wider_links(const Waterfall& waterfall, const RunPace& pace) {
   return remedy;
 }
 
+Remedy smaller_bubble(const Waterfall& waterfall, const RunPace& pace) {
+  PacedPipeline finer = *pace.pipeline;
+  finer.microbatches *= 2;
+  if (!accepts(pace, "--microbatches")) return {"take fewer stages (--pipeline), or larger batches"};
+  return {fmt::format("cut the batch into {} microbatches (--microbatches={})", finer.microbatches, finer.microbatches),
+          bubble_ms(waterfall.of_workers, *pace.pipeline) - bubble_ms(waterfall.of_workers, finer),
+          "the schedule of these stages, if messages take no time and half as many samples half as long"};
+}
+
 int costliest_worker(const Waterfall& waterfall) {
   return std::ranges::max_element(waterfall.of_workers, {}, &WorkerPace::costs_ms)->worker;
 }
@@ -152,6 +162,8 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
           waterfall.uneven_waits_ms, "nobody waits for another worker, and steps stay as uneven as they are"};
     case PartKind::kCores:
       return Remedy{cores_remedy(pace), ms};
+    case PartKind::kBubble:
+      return smaller_bubble(waterfall, pace);
     case PartKind::kLink:
       return wider_links(waterfall, pace);
     case PartKind::kIncast:

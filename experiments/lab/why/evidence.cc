@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,6 +42,13 @@ std::string imbalance_text(const Waterfall& waterfall) {
   if (worst.costs_ms <= 0) return "no worker costs more than the fastest one's median step";
   return fmt::format("worker {} costs most, {:.3g} ms, and {} of all waits for workers are for it", worst.worker,
                      worst.costs_ms, percent(worst.last_of_steps));
+}
+
+std::string bubble_text(const Waterfall& waterfall, const PacedPipeline& pipeline) {
+  std::vector<std::string> stages;
+  for (const double ms : stages_ms(waterfall.of_workers, pipeline)) stages.push_back(fmt::format("{:.3g}", ms));
+  return fmt::format("{} stages compute for {} ms, in {} microbatch{}", pipeline.stages, fmt::join(stages, ", "),
+                     pipeline.microbatches, pipeline.microbatches == 1 ? "" : "es");
 }
 
 std::string cores_text(const Waterfall& waterfall, const RunPace& pace) {
@@ -159,6 +167,8 @@ std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace
       return waterfall.part(kind) > 0 ? "by --straggler, of workers that are not slow: they stand for computing" : "";
     case PartKind::kCores:
       return cores_text(waterfall, pace);
+    case PartKind::kBubble:
+      return pace.pipeline ? bubble_text(waterfall, *pace.pipeline) : "";
     case PartKind::kLink:
       return link_text(waterfall, pace);
     case PartKind::kIncast:

@@ -54,15 +54,21 @@ Result<RecordedRun> read_recorded_run(const std::string& folder) {
 
 namespace {
 
-// The part of the exposed exchange that `change` leaves, by the closed form of steps that workers make together.
+// The part of the exposed exchange that `change` leaves, by the closed form of steps that workers make together: of
+// what they take longer than over links that carry everything at once.
 template <typename Change>
 std::optional<double> exchange_left(const ResolvedRun& config, double ideal_ms, const Change& change) {
+  constexpr std::int64_t kNoTime = std::int64_t{1} << 60;  // bits a second
   if (has_servers(config) && consistency_of(config).to_string() != "sync") return std::nullopt;
   const double samples = static_cast<double>(config.workers) * config.batch_size;
   const auto exchange_ms = [&](const ResolvedRun& run) -> std::optional<double> {
+    if (!run.shape) return std::nullopt;
+    ResolvedRun at_once = run;
+    at_once.shape = LinkShape{.bits_per_second = kNoTime};
     const std::optional<double> rate = predicted_rate(run, ideal_ms / 1e3);
-    if (!rate) return std::nullopt;
-    return 1e3 * samples / *rate - ideal_ms;
+    const std::optional<double> free = predicted_rate(at_once, ideal_ms / 1e3);
+    if (!rate || !free) return std::nullopt;
+    return 1e3 * samples * (1 / *rate - 1 / *free);
   };
   ResolvedRun other = config;
   change(other);

@@ -20,8 +20,13 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
   pace.optimizer_is_local = true;
   if (sums_among_workers(config)) {
     pace.pairs_wait = config.gossip == Gossip::kInStep;
-    pace.is_pipelined = is_pipelined(config);
-    if (config.gossip != Gossip::kOff || pace.is_pipelined) return;
+    if (is_pipelined(config)) {
+      pace.pipeline = {.schedule = config.pipeline_schedule,
+                       .stages = config.pipeline,
+                       .microbatches = config.microbatches,
+                       .replicas = pipelines_of(config)};
+    }
+    if (config.gossip != Gossip::kOff || pace.pipeline) return;
     pace.lead = 0;
     pace.meets_every = config.sync_every;
   }
@@ -131,6 +136,7 @@ std::set<std::string> refused_by(const ResolvedRun& config) {
                                     {"consistency", "bounded:4"},
                                     {"backup-workers", "1"},
                                     {"sync-every", "2"},
+                                    {"microbatches", std::to_string(2 * config.microbatches)},
                                     {"sharding", "balanced"},
                                     {"shards-per-server", "2"},
                                     {"batch-size", std::to_string(2 * config.batch_size)},

@@ -9,6 +9,7 @@
 
 #include "common/server_figures.h"
 #include "experiments/lab/report/machine_state.h"
+#include "worker/pipeline/pipeline_schedule.h"
 
 namespace syncopate::experiments {
 
@@ -17,6 +18,13 @@ struct PacedLink {
   double bytes_per_second = 0;  // of payload, each way
   double delay_ms = 0;          // one way
   std::string rate = {};        // as it was given, which counts what frames take, too: "25 Gb/s"
+};
+
+struct PacedPipeline {
+  worker::PipelineSchedule schedule = worker::PipelineSchedule::kOneForwardOneBackward;
+  int stages = 2;
+  int microbatches = 1;
+  int replicas = 1;  // of each stage: workers that are neighbours
 };
 
 struct RunPace {
@@ -34,9 +42,9 @@ struct RunPace {
   bool waits_in_forward = false;   // for the weights of the step before
   bool optimizer_is_local = true;  // part of what a worker computes by itself
   bool pairs_wait = false;         // gossip: for partners, whose part in a wait is not recorded
-  // Workers compute different layers, and wait for their neighbours in each microbatch: that one computes less than
-  // another makes no worker fast, and the ideal step is the mean of all.
-  bool is_pipelined = false;
+  // Set where workers compute different layers, and wait for their neighbours in each microbatch: that one computes
+  // less than another makes no worker fast, and the ideal step is the mean of all.
+  std::optional<PacedPipeline> pipeline = {};
 
   // Parameter servers; none otherwise.
   int servers = 0;

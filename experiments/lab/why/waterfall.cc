@@ -8,6 +8,7 @@
 
 #include "experiments/lab/report/statistics.h"
 #include "experiments/lab/why/late_workers.h"
+#include "worker/pipeline/pipeline_time.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -212,8 +213,7 @@ std::vector<WorkerPace> paces_of(const std::vector<StepOfWorker>& steps, const R
   };
   const double usual = lower_median(&WorkerPace::compute_ms), delay = lower_median(&WorkerPace::delay_ms);
   for (WorkerPace& worker : paces) {
-    worker.is_slow =
-        !pace.is_pipelined && (worker.compute_ms > kSlow * usual || worker.delay_ms > kMuchDelayed * delay);
+    worker.is_slow = !pace.pipeline && (worker.compute_ms > kSlow * usual || worker.delay_ms > kMuchDelayed * delay);
   }
   return paces;
 }
@@ -232,6 +232,8 @@ const char* name_of(PartKind kind) {
       return "delays asked for";
     case PartKind::kCores:
       return "oversubscribed cores";
+    case PartKind::kBubble:
+      return "pipeline bubble";
     case PartKind::kLink:
       return "thin link";
     case PartKind::kIncast:
@@ -269,13 +271,37 @@ double Waterfall::part(PartKind kind) const {
   return found == parts.end() ? 0 : found->ms;
 }
 
+std::vector<double> stages_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline) {
+  std::vector<double> sums(static_cast<std::size_t>(pipeline.stages)), counts(sums.size());
+  for (const WorkerPace& worker : of_workers) {
+    const auto stage = static_cast<std::size_t>(worker.worker / pipeline.replicas);
+    sums[stage] += worker.compute_ms;
+    counts[stage] += 1;
+  }
+  for (std::size_t stage = 0; stage < sums.size(); ++stage) sums[stage] /= std::max(1.0, counts[stage]);
+  return sums;
+}
+
+double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline) {
+  std::vector<worker::StageTimes> stages;
+  double mean = 0;
+  for (const double ms : stages_ms(of_workers, pipeline)) {
+    const double pass = ms / pipeline.microbatches;
+    stages.push_back({.forward = pass / 3, .backward = pass * 2 / 3});
+    mean += ms / pipeline.stages;
+  }
+  return std::ranges::max(worker::pipeline_ends(pipeline.schedule, pipeline.microbatches, stages, 0)) - mean;
+}
+
 std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const RunPace& pace) {
   const WindowOfSteps window = window_of(recorded, pace);
   if (window.steps.empty()) return std::nullopt;
   Sums sums = sums_of(window.steps, LateWorkers(recorded, pace), pace);
   const auto steps = static_cast<double>(window.steps.size());
 
-  Waterfall waterfall{.workers = workers_in(window, pace), .batch_size = sums.samples / steps};
+  // A pipeline's last stage alone has samples, and not as many steps in the window as the others.
+  Waterfall waterfall{.workers = workers_in(window, pace),
+                      .batch_size = pace.pipeline ? pace.batch_size : sums.samples / steps};
   waterfall.steps = static_cast<std::int64_t>(window.steps.size());
   waterfall.has_window = window.is_shared;
   waterfall.core_waits_recorded =
@@ -287,15 +313,18 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
   const WorkerPace& fastest = *std::ranges::min_element(waterfall.of_workers, {}, own_ms);
   waterfall.fastest = fastest.worker;
   const auto ideal_of = [&](const auto& ms) {
-    if (!pace.is_pipelined) return ms(fastest);
+    if (!pace.pipeline) return ms(fastest);
     double sum = 0;
     for (const WorkerPace& worker : waterfall.of_workers) sum += ms(worker);
     return sum / static_cast<double>(waterfall.of_workers.size());
   };
   const double ideal_compute_ms = ideal_of([](const WorkerPace& worker) { return worker.compute_ms; });
   waterfall.ideal_ms = ideal_of(own_ms);
-  waterfall.exchange_ms = sums.exchange / steps;
-  waterfall.communication_ms = sums.communication / steps;
+  const double waits_for_neighbours = sums.exchange / steps;
+  const double bubble =
+      pace.pipeline ? std::min(waits_for_neighbours, bubble_ms(waterfall.of_workers, *pace.pipeline)) : 0;
+  waterfall.exchange_ms = waits_for_neighbours - bubble;
+  waterfall.communication_ms = sums.communication / steps - bubble;
 
   // Slowness and delays, a worker's own and waits for it, are the straggler's if it is slow.
   double slow = 0, uneven = 0, uneven_waits = 0, delays = 0, waits = 0;
@@ -354,6 +383,8 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
         return (sums.cores + sums.wait_for_cores) / steps + exchange.cores;
       case PartKind::kCodec:
         return sums.codec / steps + (others_code ? exchange.unexplained : 0);
+      case PartKind::kBubble:
+        return bubble;
       case PartKind::kHotShard:
         return exchange.hot_shard;
       case PartKind::kSlowServer:

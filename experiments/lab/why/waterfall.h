@@ -3,7 +3,8 @@
 // The ideal step is what the fastest worker takes by itself: the least median, over workers, of forward and backward
 // without delays, compression and time without a core, and of the optimizer where that is the worker's own. If all were
 // as fast and nobody waited, the job would have that rate times its workers. Stages of a pipeline have different work:
-// theirs is the mean over workers, as if all had the same.
+// theirs is the mean over workers, as if all had the same; and what they would wait for each other if messages took no
+// time, by their schedule, is the bubble.
 //
 // The measured step is the mean over steps of the steady window (steady_window.h). Each part is a mean over the same
 // steps, and the parts add up to the difference:
@@ -35,6 +36,7 @@ enum class PartKind {
   kCodec,
   kHotShard,    // one server has more bytes than others
   kSlowServer,  // one server answers later than its bytes explain
+  kBubble,      // of a pipeline
   kLink,        // the workers' own links
   kIncast,      // the servers' links, beyond what the workers' need
   kServers,     // what servers do with what they receive
@@ -49,10 +51,10 @@ enum class PartKind {
 };
 // In the order in which they are shown.
 inline constexpr PartKind kPartKinds[] = {
-    PartKind::kData,    PartKind::kStraggler, PartKind::kImbalance, PartKind::kDelays,     PartKind::kCores,
-    PartKind::kLink,    PartKind::kIncast,    PartKind::kHotShard,  PartKind::kSlowServer, PartKind::kServers,
-    PartKind::kDelay,   PartKind::kExchange,  PartKind::kCopies,    PartKind::kCodec,      PartKind::kOptimizer,
-    PartKind::kDropped, PartKind::kLaunches,  PartKind::kIdle,      PartKind::kOther};
+    PartKind::kData,      PartKind::kStraggler, PartKind::kImbalance, PartKind::kDelays,   PartKind::kCores,
+    PartKind::kBubble,    PartKind::kLink,      PartKind::kIncast,    PartKind::kHotShard, PartKind::kSlowServer,
+    PartKind::kServers,   PartKind::kDelay,     PartKind::kExchange,  PartKind::kCopies,   PartKind::kCodec,
+    PartKind::kOptimizer, PartKind::kDropped,   PartKind::kLaunches,  PartKind::kIdle,     PartKind::kOther};
 
 // "data", "a straggler", "the link": as tables and JSON have them.
 const char* name_of(PartKind kind);
@@ -92,7 +94,7 @@ struct Waterfall {
   double measured_ms = 0;
   int fastest = 0;          // the worker whose rate is the ideal one
   double workers = 1;       // that trained, in the mean over the window
-  double batch_size = 1;    // samples, in the mean over its steps
+  double batch_size = 1;    // of a worker: samples, in the mean over its steps
   std::int64_t steps = 0;   // that the means are over
   bool has_window = false;  // false: all steps, since the workers share no steady window
   bool core_waits_recorded = false;
@@ -102,7 +104,7 @@ struct Waterfall {
   ExchangeParts exchange;                        // evidence for the parts of the exchange
   double uneven_waits_ms = 0;                    // of kImbalance: waits for workers
   std::optional<double> uneven_waits_seldom_ms;  // what would be left of them if workers met every kSeldom steps
-  double exchange_ms = 0;                        // all waits that were not for workers or cores
+  double exchange_ms = 0;                        // all waits that were not for workers, cores or the bubble
   double communication_ms = 0;                   // mean time in which an exchange was under way
 
   double part(PartKind kind) const;
@@ -111,6 +113,12 @@ struct Waterfall {
   // Samples a second of the job if its mean step took that long.
   double rate_of(double step_ms) const { return step_ms > 0 ? workers * batch_size * 1e3 / step_ms : 0; }
 };
+
+// Returns by stage, of a pipeline, what its workers compute in the mean.
+std::vector<double> stages_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline);
+// Returns what these stages wait for each other in a step, in the mean, if messages take no time: a third of what a
+// stage computes is forward, and it is divided alike among microbatches.
+double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline);
 
 // Returns none for a run without a step.
 std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const RunPace& pace);

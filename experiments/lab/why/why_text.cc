@@ -88,10 +88,9 @@ std::string waterfall_table(const ExplainedRun& run) {
   std::vector<std::string> evidence{"evidence"};
   double step = waterfall.ideal_ms;
   rows.push_back({"ideal", ms_text(step), format_count(waterfall.rate_of(step))});
-  evidence.push_back(run.pace.is_pipelined
-                         ? "what stages compute, if all had as much and none waited"
-                         : fmt::format("worker {} computes fastest, x {:.3g} worker{}", waterfall.fastest,
-                                       waterfall.workers, waterfall.workers == 1 ? "" : "s"));
+  evidence.push_back(run.pace.pipeline ? "what stages compute, if all had as much and none waited"
+                                       : fmt::format("worker {} computes fastest, x {:.3g} worker{}", waterfall.fastest,
+                                                     waterfall.workers, waterfall.workers == 1 ? "" : "s"));
   for (const Part& part : waterfall.parts) {
     const std::string known = evidence_of(part.kind, waterfall, run.pace);
     step += part.ms;

@@ -1,11 +1,13 @@
 // --pipeline against its formulas: what a worker sends, what it holds, how long it waits; and what becomes of a run
 // that loses a stage, or goes on from a checkpoint.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,6 +123,25 @@ TEST(Pipeline, WaitsAsItsFormulaSays) {
 }
 
 // Hundreds of workers, of a model that is known by its profile alone.
+// Over links that cost a third of a step and more, with replicas, and with a tensor that two stages share.
+TEST(Pipeline, TakesAsLongAsItsClosedForm) {
+  const Flags text{"--model=gpt:4-4-64", "--dataset=grammar", "--batch-size=4", "--compute=50ms"};
+  const Flags uneven{"--model=mlp:784-512-512-512-512-10", "--batch-size=64", "--compute=50ms"};
+  for (const auto& [job, link] : {std::pair(text, "100mbit+100us"), {text, "10gbit+20us"}, {uneven, "200mbit+1ms"}}) {
+    for (const Flags& way : {Flags{"--pipeline=2", "--microbatches=4"}, Flags{"--pipeline=4", "--microbatches=8"},
+                             Flags{"--pipeline=4", "--microbatches=4", "--pipeline-schedule=gpipe"}}) {
+      Program program(kSmall + job + way +
+                      Flags{"--mode=allreduce", "--cluster=simulated", "--workers=4", fmt::format("--shape={}", link)});
+      ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+      const std::string report = run_program({"why", program.output().string()}).out;
+      std::smatch share;
+      ASSERT_TRUE(std::regex_search(report, share, std::regex("measured is ([0-9]+) % of it"))) << report;
+      EXPECT_NEAR(std::stod(share[1]), 100, 6) << fmt::format("{}", fmt::join(job + way, " ")) << " " << link;
+      EXPECT_THAT(report, HasSubstr("pipeline bubble"));
+    }
+  }
+}
+
 TEST(Pipeline, RunsAProfileOnManyWorkers) {
   Program program({"--mode=allreduce", "--cluster=simulated", "--model=profile:gpt2-medium", "--compute=200ms",
                    "--shape=100gbit+1us", "--workers=128", "--pipeline=8", "--microbatches=32", "--batch-size=4",

@@ -219,5 +219,21 @@ TEST(Causes, AskForHostsOfTheirOwnWhereProcessesShareLinks) {
               HasSubstr("links that hosts' processes share"));
 }
 
+TEST(Causes, NameTheBubbleAndPredictMoreMicrobatches) {
+  PlantedSteps steps = alike(4, 8);
+  RunPace pace = in_step(4);
+  pace.lead.reset();
+  pace.pipeline = {.stages = 4, .microbatches = 4};
+  std::vector<Cause> causes = causes_in(steps, 6, pace);
+  ASSERT_THAT(names_of(causes), ElementsAre("pipeline bubble"));
+  EXPECT_NEAR(causes.front().ms, 6, kExact);
+  EXPECT_THAT(causes.front().change, HasSubstr("--microbatches=8"));
+  EXPECT_NEAR(*causes.front().predicted_rate, 4 * 10 / 0.011, 1) << "11 microbatches of 1 ms";
+  pace.refused = {"microbatches"};
+  causes = causes_in(steps, 6, pace);
+  EXPECT_THAT(causes.front().change, HasSubstr("--pipeline"));
+  EXPECT_FALSE(causes.front().predicted_rate);
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

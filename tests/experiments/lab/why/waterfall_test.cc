@@ -350,5 +350,38 @@ TEST(Waterfall, DividesAnExchangeBetweenItsCopiesAndTheRest) {
   EXPECT_NEAR(waterfall->device.copy_ms, 2, kExact);
 }
 
+RunPace pipelined(int stages, int microbatches) {
+  RunPace pace = in_step(stages);
+  pace.lead.reset();
+  pace.pipeline = {.schedule = worker::PipelineSchedule::kGpipe, .stages = stages, .microbatches = microbatches};
+  return pace;
+}
+
+// 8 ms in four microbatches of 2 ms: a step of 7 of these.
+TEST(Waterfall, CallsWhatStagesWaitBySchedulesAloneTheBubble) {
+  PlantedSteps steps(4);
+  for (int worker = 0; worker < 4; ++worker) steps[worker].backward = 8;
+  for (int i = 0; i < 5; ++i) steps.step(9);
+  const auto waterfall = make_waterfall(steps.steps(), pipelined(4, 4));
+  EXPECT_NEAR(waterfall->ideal_ms, 8, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kBubble), 6, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kExchange), 3, kExact);
+  EXPECT_NEAR(waterfall->measured_ms, 17, kExact);
+}
+
+// The slower stage works all the time, but for the passes of the other before its first and behind its last.
+TEST(Waterfall, CountsStagesThatAreNotAlikeInTheBubble) {
+  PlantedSteps steps(2);
+  steps[0].backward = 4;
+  steps[1].backward = 12;
+  for (int i = 0; i < 5; ++i) steps.step(1);
+  const auto waterfall = make_waterfall(steps.steps(), pipelined(2, 4));
+  EXPECT_NEAR(waterfall->ideal_ms, 8, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kBubble) + waterfall->part(PartKind::kExchange), 5, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kBubble), 5, kExact)
+      << "12 ms, and a pass of 1 ms: a third before, the rest behind";
+  EXPECT_EQ(stages_ms(waterfall->of_workers, *pipelined(2, 4).pipeline), (std::vector<double>{4, 12}));
+}
+
 }  // namespace
 }  // namespace syncopate::experiments

@@ -1,0 +1,58 @@
+#include "worker/pipeline/pipeline_time.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace syncopate::worker {
+namespace {
+
+constexpr PipelineSchedule kBoth[] = {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward};
+
+double step_of(PipelineSchedule schedule, int microbatches, const std::vector<StageTimes>& stages, double delay) {
+  return std::ranges::max(pipeline_ends(schedule, microbatches, stages, delay));
+}
+
+TEST(PipelineTime, IsThatOfTheFormulaWhereStagesAreAlikeAndMessagesTakeNoTime) {
+  for (const PipelineSchedule schedule : kBoth) {
+    for (const int stages : {1, 2, 4, 5}) {
+      for (const int microbatches : {1, 3, 8}) {
+        const std::vector<StageTimes> alike(static_cast<std::size_t>(stages), {.forward = 1, .backward = 2});
+        const std::vector<double> ends = pipeline_ends(schedule, microbatches, alike, 0);
+        EXPECT_DOUBLE_EQ(ends.front(), 3 * (microbatches + stages - 1)) << name_of(schedule);
+        EXPECT_DOUBLE_EQ(ends.back(), stages - 1 + 3 * microbatches);
+      }
+    }
+  }
+}
+
+TEST(PipelineTime, IsThatOfTheSlowestStageWhereMicrobatchesAreMany) {
+  const std::vector<StageTimes> stages{
+      {.forward = 1, .backward = 2}, {.forward = 2, .backward = 4}, {.forward = 1, .backward = 2}};
+  for (const PipelineSchedule schedule : kBoth) {
+    EXPECT_NEAR(step_of(schedule, 1000, stages, 0) / 1000, 6, 0.01) << name_of(schedule);
+  }
+}
+
+// In gpipe a step's messages follow each other only along the pipeline, there and back; under 1f1b a stage waits for a
+// message there and one back before its next microbatch.
+TEST(PipelineTime, CountsTheDelayOfMessagesThatFollowEachOther) {
+  const std::vector<StageTimes> stages(4, {.forward = 1, .backward = 2});
+  EXPECT_DOUBLE_EQ(step_of(PipelineSchedule::kGpipe, 4, stages, 0.5), 3 * 7 + 2 * 3 * 0.5);
+  EXPECT_GT(step_of(PipelineSchedule::kOneForwardOneBackward, 4, stages, 0.5), 3 * 7 + 2 * 3 * 0.5);
+}
+
+TEST(PipelineTime, LetsALinkCarryOneMessageAfterTheOther) {
+  const std::vector<StageTimes> stages{{.forward = 1, .backward = 1, .to_next = 10}, {.forward = 1, .backward = 1}};
+  // Four there, the first sent at 1; the last is there at 41, and goes forward and back; its gradient goes first.
+  EXPECT_DOUBLE_EQ(step_of(PipelineSchedule::kGpipe, 4, stages, 0), 41 + 2 + 4 * 10 + 1);
+}
+
+TEST(PipelineTime, BeginsWhereAStageMay) {
+  std::vector<StageTimes> stages(2, {.forward = 1, .backward = 1});
+  stages[1].begins = 5;
+  EXPECT_DOUBLE_EQ(step_of(PipelineSchedule::kGpipe, 1, stages, 0), 5 + 1 + 1 + 1);
+}
+
+}  // namespace
+}  // namespace syncopate::worker
