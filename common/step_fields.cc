@@ -79,6 +79,7 @@ constexpr StepField kFields[] = {
     field<&StepRecord::loss>({.column = "loss", .of_learning = true, .is_known = has_samples}),
     sync_field<&SyncStats::forward_wait>({}),
     sync_field<&SyncStats::backward_wait>({}),
+    sync_field<&SyncStats::pass_core_wait>({}),
 };
 
 // What is not in the table is nowhere: each field has 8 bytes in a record, and one that is optional 8 more.

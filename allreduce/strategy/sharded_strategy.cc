@@ -12,6 +12,7 @@
 #include "allreduce/collective/communication_thread.h"
 #include "allreduce/collective/shared_words.h"
 #include "allreduce/strategy/agreement.h"
+#include "common/os/core_wait.h"
 #include "common/os/release_pages.h"
 
 namespace syncopate::allreduce {
@@ -212,10 +213,13 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   template <typename Work>
   Status counted(Duration* part, const Work& work) {
     const TimePoint begin = clock_.now();
+    const Duration without_core = core_wait_of_this_thread();
     const Status status = work();
     const Duration wait = clock_.now() - begin;
     stats_.exposed_wait += wait;
-    if (part != nullptr) *part += wait;
+    if (part == nullptr) return status;
+    *part += wait;
+    stats_.pass_core_wait += core_wait_of_this_thread() - without_core;
     return status;
   }
 

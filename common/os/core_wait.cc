@@ -35,4 +35,9 @@ std::optional<CoreWait> CoreWait::of_this_thread() {
 
 Duration CoreWait::total() const { return read_core_wait(file_.get()).value_or(Duration::zero()); }
 
+Duration core_wait_of_this_thread() {
+  thread_local const std::optional<CoreWait> of_this = CoreWait::of_this_thread();
+  return of_this ? of_this->total() : Duration::zero();
+}
+
 }  // namespace syncopate

@@ -22,4 +22,7 @@ class CoreWait {
   FileDescriptor file_;
 };
 
+// Returns CoreWait::total() of the calling thread; zero where the system does not tell.
+Duration core_wait_of_this_thread();
+
 }  // namespace syncopate

@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "common/optimizer/decay_parts.h"
+#include "common/os/core_wait.h"
 #include "common/text/log.h"
 #include "ps/client/join_request.h"
 #include "ps/transport_memory.h"
@@ -125,7 +126,7 @@ void PsStrategy::take_up() {
 void PsStrategy::begin_step(const StepContext& step) {
   step_ = step;
   failure_ = Status();
-  forward_wait_ = backward_codec_ = {};
+  forward_wait_ = pass_core_wait_ = backward_codec_ = {};
   if (codec_) codec_->begin_epoch(step.epoch);
   if (tables_.tables() == 0) return;
   traffic_.expect(tables_.tables() * links_.shards.size());
@@ -171,6 +172,7 @@ Status PsStrategy::weights_needed(Range range) {
   if (pusher_.keeps_up() && !tables_.awaits(range)) return Status();
   set_activity("wait for weights");
   const TimePoint wait_begin = clock_.now();
+  const Duration without_core = core_wait_of_this_thread();
   const TraceSpan span(options_.tracer, {.kind = TraceKind::kWait, .number = step_.step});
   const auto are_here = [&] {
     return !tables_.awaits(range) && std::ranges::none_of(links_.chunks, [&](const ChunkLink& chunk) {
@@ -181,6 +183,7 @@ Status PsStrategy::weights_needed(Range range) {
   // Backward, which comes next, writes to where the gradients were sent from.
   if (status.ok() && pusher_.keeps_up()) status = transport_.wait(pusher_.pending(0), wait_begin + options_.timeout);
   forward_wait_ += clock_.now() - wait_begin;
+  pass_core_wait_ += core_wait_of_this_thread() - without_core;
   return status.in(fmt::format("step {}", step_.step));
 }
 
@@ -426,6 +429,7 @@ std::string PsStrategy::silent_shards() const {
 SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
   SyncStats stats = traffic_.take();
   stats.forward_wait = forward_wait_;
+  stats.pass_core_wait = pass_core_wait_;
   stats.exposed_wait = forward_wait_ + (clock_.now() - wait_begin);
   if (codec_) stats.codec = codec_->take_time();
   stats.backward_codec = backward_codec_;

@@ -49,6 +49,7 @@ class FakeStrategy final : public SyncStrategy {
     if (fails_in == "finish_step") return Status::peer_lost("rank 1 is gone");
     SyncStats stats;
     stats.bytes_out = 99;
+    stats.pass_core_wait = pass_core_wait;
     return stats;
   }
   Status weights_needed(Range range) override {
@@ -64,6 +65,7 @@ class FakeStrategy final : public SyncStrategy {
 
   std::string fails_in;
   bool is_ahead = false;
+  Duration pass_core_wait{};
   bool found_initial_weights = false;
   std::vector<double> learning_rates;
   std::vector<Range> needed;
@@ -267,6 +269,22 @@ TEST_F(TrainerTest, RecordsForHowLongItHadNoCoreInAStepAndUpToTheEndOfBackward) 
   for (const StepRecord& record : records_.all) {
     EXPECT_EQ(record.core_wait, std::chrono::milliseconds(2));
     EXPECT_EQ(record.compute_core_wait, std::chrono::milliseconds(1));
+  }
+}
+
+// It waited for weights within the passes, and woke late.
+TEST_F(TrainerTest, CountsNoComputingWithoutACoreInWaitsWithinThePasses) {
+  options_.total_steps = 1;
+  Duration without_core{};
+  TrainerParts parts{*backend_, *model_, batches_, strategy_, records_, clock_, activity_};
+  parts.core_wait = [&] { return without_core += std::chrono::milliseconds(1); };
+  for (const auto& [in_waits, in_passes] : {std::pair(400, 600), {1500, 0}}) {
+    strategy_.pass_core_wait = std::chrono::microseconds(in_waits);
+    records_.all.clear();
+    ASSERT_TRUE(train(options_, hooks_, parts, nullptr).ok());
+    ASSERT_THAT(records_.all, SizeIs(1));
+    EXPECT_EQ(records_.all.front().compute_core_wait, std::chrono::microseconds(in_passes));
+    EXPECT_EQ(records_.all.front().core_wait, std::chrono::milliseconds(2));
   }
 }
 

@@ -87,7 +87,8 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
     const SyncStats between = links_.take_costs();
     links_.end_step();
     for (Duration SyncStats::*const time :
-         {&SyncStats::exposed_wait, &SyncStats::forward_wait, &SyncStats::backward_wait, &SyncStats::communication}) {
+         {&SyncStats::exposed_wait, &SyncStats::forward_wait, &SyncStats::backward_wait, &SyncStats::pass_core_wait,
+          &SyncStats::communication}) {
       stats.*time += between.*time;
     }
     stats.bytes_out += between.bytes_out;

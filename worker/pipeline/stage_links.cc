@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "common/os/core_wait.h"
+
 namespace syncopate::worker {
 namespace {
 
@@ -63,6 +65,7 @@ Status StageLinks::receive(int stage, StageMessage kind, std::span<float> values
 template <typename Work>
 Status StageLinks::counted(const Work& work, const std::string& what) {
   const TimePoint begin = clock_.now();
+  const Duration without_core = core_wait_of_this_thread();
   const TraceSpan span(options_.tracer, {.kind = TraceKind::kWait, .number = step_});
   status_ = work().in(fmt::format("step {}: {}", step_, what));
   if (wait_ == nullptr) return status_;
@@ -70,6 +73,7 @@ Status StageLinks::counted(const Work& work, const std::string& what) {
   costs_.exposed_wait += waited;
   costs_.communication += waited;
   *wait_ += waited;
+  costs_.pass_core_wait += core_wait_of_this_thread() - without_core;
   return status_;
 }
 
