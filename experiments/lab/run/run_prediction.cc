@@ -101,7 +101,7 @@ std::optional<FormOfRun> form_of(const ResolvedRun& config) {
   if (!is_distributed(config) || !config.shape || config.shape->bits_per_second <= 0 || is_disturbed(config)) {
     return std::nullopt;
   }
-  if (is_hybrid(config) || is_pipelined(config)) return std::nullopt;  // tables have no form, nor have stages
+  if (is_hybrid(config) || divides_model(config)) return std::nullopt;  // tables have no form, nor have parts
   if (runs_command(config)) return std::nullopt;
   const std::optional<SharedHosts> hosts = shared_hosts(config);
   if (!hosts) return std::nullopt;
