@@ -13,6 +13,7 @@
 #include "worker/layers/pool.h"
 #include "worker/layers/residual.h"
 #include "worker/layers/subsample.h"
+#include "worker/tensor/sum_layers.h"
 
 namespace syncopate::worker {
 
@@ -25,18 +26,54 @@ void ChainBuilder::append(std::unique_ptr<Layer> layer, ImageShape output) {
   if (prefix_.empty()) draft_.finish_layer();
 }
 
-void ChainBuilder::dense_and_relu(int out) {
-  dense({draft_.batch_size, image_.values(), out, true}, Initialization::kHeUniform);
+Status ChainBuilder::dense_layers(std::span<const int> outs) {
+  const std::size_t pairs = draft_.splits() ? outs.size() / 2 : 0;
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    const int parts = draft_.part.parts, hidden = outs[2 * pair];
+    if (hidden % parts == 0) continue;
+    return Status::invalid_argument(
+        fmt::format("dense{} has {} outputs, of which {} workers cannot have as many each; use a multiple of {}",
+                    2 * pair + 1, hidden, parts, parts));
+  }
+  for (std::size_t i = 0; i < outs.size();) {
+    const bool has_relu = i + 1 < outs.size();
+    if (i / 2 < pairs) {
+      split_dense_pair(outs[i], outs[i + 1], i + 2 < outs.size());
+      i += 2;
+    } else {
+      dense(outs[i++], has_relu);
+    }
+  }
+  return {};
 }
 
-void ChainBuilder::last_dense(int out) {
-  dense({draft_.batch_size, image_.values(), out, false}, Initialization::kLeCunUniform);
+Initialization ChainBuilder::of_dense(bool relu) const {
+  return initialization_of(draft_.init, relu ? Initialization::kHeUniform : Initialization::kLeCunUniform);
 }
 
-void ChainBuilder::dense(const DenseShape& shape, Initialization by_layer) {
+void ChainBuilder::dense(int out, bool relu) {
+  const DenseShape shape{draft_.batch_size, image_.values(), out, relu};
   const std::string name = fmt::format("{}dense{}", prefix_, ++dense_count_);
-  const Initialization initialization = initialization_of(draft_.init, by_layer);
-  append(std::make_unique<Dense>(draft_.place(), shape, name, initialization, draft_.layout), {1, 1, shape.out});
+  append(std::make_unique<Dense>(draft_.place(), shape, name, of_dense(relu), draft_.layout), {1, 1, out});
+}
+
+void ChainBuilder::split_dense_pair(int hidden, int out, bool relu) {
+  const int in = image_.values(), own = hidden / draft_.part.parts, batch = draft_.batch_size;
+  // Nobody learns from the gradient of the images.
+  if (!layers_.empty()) append(std::make_unique<SumGradients>(*draft_.sums, image_.values(), batch), image_);
+  const auto append_dense = [&](const DenseShape& shape, const TensorShare::Shape& whole, const std::string& name,
+                                bool has_relu, const WeightSplit& split) {
+    draft_.note_shares(draft_.layout.tensors().size(), whole, split);
+    const AffineParams params(draft_.layout, name, whole, of_dense(has_relu), shape.bias, split);
+    append(std::make_unique<Dense>(draft_.place(), shape, params, 1), {1, 1, shape.out});
+  };
+  append_dense({batch, in, own, true}, {hidden, in}, fmt::format("{}dense{}", prefix_, ++dense_count_), true,
+               draft_.split(SplitBy::kOutputs));
+  const std::string second = fmt::format("{}dense{}", prefix_, ++dense_count_);
+  append_dense({.batch = batch, .in = own, .out = out, .bias = false}, {out, hidden}, second, relu,
+               draft_.split(SplitBy::kInputs));
+  append(std::make_unique<SumOutputs>(*draft_.sums, out, batch), image_);
+  append(std::make_unique<BiasAndRelu>(draft_.place(), BiasShape{batch, out, relu}, 1, second, draft_.layout), image_);
 }
 
 void ChainBuilder::conv2d_pool_and_relu(int out, int kernel, int pool) {

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,8 @@
 #include "worker/layers/chain.h"
 #include "worker/layers/initialization.h"
 #include "worker/layers/layer.h"
+#include "worker/layers/tensor_share.h"
+#include "worker/tensor/tensor_links.h"
 
 namespace syncopate::worker {
 
@@ -35,6 +39,11 @@ struct ModelDraft {
   // that outlives them (make_address_backend); null where all run.
   LayerRange running = {};
   ComputeBackend* addresses = nullptr;
+  // Where workers have a part each of layers that can be divided: which one this is, and how their sums find the
+  // others, which outlive the layers. Then the shares, by tensor; others are whole.
+  LayerPart part = {};
+  TensorSums* sums = nullptr;
+  std::map<std::size_t, TensorShare> shares = {};
   // By finished layer: the tensors, and those of the local layout, up to and with it.
   std::vector<std::size_t> tensors_through = {}, local_through = {};
 
@@ -44,6 +53,17 @@ struct ModelDraft {
     return addresses == nullptr || (running.begin <= layer && layer < running.end);
   }
   ComputeBackend& place() const { return runs() ? backend : *addresses; }
+  bool splits() const { return part.parts > 1; }
+  WeightSplit split(SplitBy by, int groups = 1) const {
+    return {.by = splits() ? by : SplitBy::kNothing, .part = part, .groups = groups};
+  }
+  // Notes the shares of the tensors of a layer that is divided so: of its weight, which is the layout's `weight`-th
+  // tensor and whole of this shape, and, unless its inputs are divided, of its bias behind it.
+  void note_shares(std::size_t weight, const TensorShare::Shape& whole, const WeightSplit& split) {
+    if (split.by == SplitBy::kNothing) return;
+    shares.emplace(weight, TensorShare(whole, split));
+    if (split.by == SplitBy::kOutputs) shares.emplace(weight + 1, TensorShare({whole.front()}, split));
+  }
   void finish_layer() {
     tensors_through.push_back(layout.tensors().size());
     local_through.push_back(local_layout.tensors().size());
@@ -57,8 +77,11 @@ class ChainBuilder {
 
   const ImageShape& image() const { return image_; }
 
-  void dense_and_relu(int out);
-  void last_dense(int out);
+  // Dense layers with these numbers of outputs, all but the last with relu. Workers that have parts of layers have them
+  // of each two in a row: of the first by outputs, of the second by inputs; a single last one is whole. Fails with
+  // invalid argument, and appends none, if the parts of some layer would not be alike.
+  Status dense_layers(std::span<const int> outs);
+  void last_dense(int out) { dense(out, false); }
   // Stride 1, no padding; then the largest of each `pool` x `pool` pixels, a bias and relu.
   void conv2d_pool_and_relu(int out, int kernel, int pool);
   // The kernel is odd, and the image padded by half of it, so that stride 1 keeps the image's size, without a bias;
@@ -79,7 +102,9 @@ class ChainBuilder {
   Layers take() { return std::move(layers_); }
 
  private:
-  void dense(const DenseShape& shape, Initialization by_layer);
+  void dense(int out, bool relu);
+  void split_dense_pair(int hidden, int out, bool relu);
+  Initialization of_dense(bool relu) const;
   void conv2d(const ConvShape& shape);
   void batch_norm(bool relu);
   void append(std::unique_ptr<Layer> layer, ImageShape output);

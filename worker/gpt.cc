@@ -11,12 +11,14 @@
 #include "worker/data/text_form.h"
 #include "worker/layers/activation.h"
 #include "worker/layers/attention.h"
+#include "worker/layers/bias.h"
 #include "worker/layers/dense.h"
 #include "worker/layers/embedding.h"
 #include "worker/layers/layer_norm.h"
 #include "worker/layers/residual.h"
 #include "worker/layers/tied_output.h"
 #include "worker/model.h"
+#include "worker/tensor/sum_layers.h"
 
 namespace syncopate::worker {
 namespace {
@@ -86,13 +88,15 @@ class GptBuilder {
     draft_.finish_layer();
   }
 
+  // Where workers have parts of layers, of attention a worker has so many heads, with their queries, keys and values.
   Layers attention(const std::string& name) {
-    const AttentionShape shape{draft_.batch_size, context_, size_.heads, size_.width};
+    const int parts = draft_.part.parts;
+    const AttentionShape shape{draft_.batch_size, context_, size_.heads / parts, size_.width / parts};
     Layers layers;
     layers.push_back(norm(name + "norm1"));
-    layers.push_back(dense(name + "qkv", size_.width, 3 * size_.width, kDeviation));
+    add_outputs(layers, name + "qkv", 3 * size_.width, 3);
     layers.push_back(std::make_unique<Attention>(draft_.place(), shape));
-    layers.push_back(dense(name + "projection", size_.width, size_.width, into_stream()));
+    add_inputs(layers, name + "projection", size_.width);
     return layers;
   }
 
@@ -100,18 +104,41 @@ class GptBuilder {
     const int hidden = 4 * size_.width;
     Layers layers;
     layers.push_back(norm(name + "norm2"));
-    layers.push_back(dense(name + "mlp1", size_.width, hidden, kDeviation));
-    layers.push_back(std::make_unique<Gelu>(draft_.place(), static_cast<std::size_t>(hidden) * context_));
-    layers.push_back(dense(name + "mlp2", hidden, size_.width, into_stream()));
+    add_outputs(layers, name + "mlp1", hidden);
+    layers.push_back(std::make_unique<Gelu>(draft_.place(), of_text(hidden / draft_.part.parts)));
+    add_inputs(layers, name + "mlp2", hidden);
     return layers;
+  }
+
+  // A layer of the residual stream's width inputs. Workers may have its outputs by parts, those of each group for
+  // itself.
+  void add_outputs(Layers& layers, const std::string& name, int out, int groups = 1) {
+    if (draft_.splits()) {
+      layers.push_back(std::make_unique<SumGradients>(*draft_.sums, of_text(size_.width), draft_.batch_size));
+    }
+    const WeightSplit split = draft_.split(SplitBy::kOutputs, groups);
+    layers.push_back(dense(name, {.batch = rows_, .in = size_.width, .out = out / draft_.part.parts},
+                           {out, size_.width}, kDeviation, split));
+  }
+
+  // A layer whose outputs are added to the residual stream. Workers may have its inputs by parts; the bias is whole.
+  void add_inputs(Layers& layers, const std::string& name, int in) {
+    const bool splits = draft_.splits();
+    const double into_stream = kDeviation / std::sqrt(2.0 * size_.layers);
+    const DenseShape shape{.batch = rows_, .in = in / draft_.part.parts, .out = size_.width, .bias = !splits};
+    layers.push_back(dense(name, shape, {size_.width, in}, into_stream, draft_.split(SplitBy::kInputs)));
+    if (!splits) return;
+    layers.push_back(std::make_unique<SumOutputs>(*draft_.sums, of_text(size_.width), draft_.batch_size));
+    layers.push_back(std::make_unique<BiasAndRelu>(draft_.place(), BiasShape{rows_, size_.width, /*relu=*/false},
+                                                   context_, name, draft_.layout));
   }
 
   std::unique_ptr<Layer> residual(Layers inner) {
     GradientScratch elsewhere(draft_.place());
     auto chain = std::make_unique<Chain>(draft_.place(), std::move(inner), draft_.batch_size,
                                          draft_.runs() ? scratch_ : elsewhere);
-    const std::size_t values = static_cast<std::size_t>(size_.width) * context_;
-    return std::make_unique<Residual>(draft_.place(), std::move(chain), nullptr, values, draft_.batch_size);
+    return std::make_unique<Residual>(draft_.place(), std::move(chain), nullptr, of_text(size_.width),
+                                      draft_.batch_size);
   }
 
   std::unique_ptr<Layer> norm(const std::string& name) {
@@ -119,12 +146,15 @@ class GptBuilder {
                                        draft_.layout);
   }
 
-  std::unique_ptr<Layer> dense(const std::string& name, int in, int out, double deviation) {
-    const AffineParams params(draft_.layout, name, {out, in}, NormalInitialization{deviation});
-    return std::make_unique<Dense>(draft_.place(), DenseShape{.batch = rows_, .in = in, .out = out}, params, context_);
+  std::unique_ptr<Layer> dense(const std::string& name, const DenseShape& shape, const TensorShare::Shape& whole,
+                               double deviation, const WeightSplit& split) {
+    draft_.note_shares(draft_.layout.tensors().size(), whole, split);
+    const AffineParams params(draft_.layout, name, whole, NormalInitialization{deviation}, shape.bias, split);
+    return std::make_unique<Dense>(draft_.place(), shape, params, context_);
   }
 
-  double into_stream() const { return kDeviation / std::sqrt(2.0 * size_.layers); }
+  // Values of a text, with so many at each position.
+  std::size_t of_text(int width) const { return static_cast<std::size_t>(width) * context_; }
 
   GptSize size_;
   int context_, vocabulary_;
@@ -144,6 +174,10 @@ Result<Layers> gpt_layers(const std::string& spec, const SampleForm& form, Model
                          "learns texts, and the samples of this data set are none; use --dataset=text or grammar");
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const GptSize size, parse_size(spec));
+  if (size.heads % draft.part.parts != 0) {
+    return invalid_model(
+        spec, fmt::format("its {} heads cannot be divided among {} workers alike", size.heads, draft.part.parts));
+  }
   return GptBuilder(size, form, draft).build();
 }
 

@@ -27,18 +27,11 @@ constexpr int kSmallestLenetImage = 16;
 constexpr int kSmallestConvImage = 4;
 constexpr std::string_view kConvPrefix = "conv:";
 
-// `widths` are those of all layers, the images' included.
-void add_mlp(ChainBuilder& chain, const std::vector<int>& widths) {
-  for (std::size_t i = 1; i + 1 < widths.size(); ++i) chain.dense_and_relu(widths[i]);
-  chain.last_dense(widths.back());
-}
-
 // After LeNet-5 (LeCun et al. 1998, section 2.2), in the wider form that frameworks have made a benchmark of.
-void add_lenet(ChainBuilder& chain, int classes) {
+Status add_lenet(ChainBuilder& chain, int classes) {
   for (int channels : {32, 64}) chain.conv2d_pool_and_relu(channels, 5, 2);
   chain.flatten();
-  chain.dense_and_relu(512);
-  chain.last_dense(classes);
+  return chain.dense_layers(std::vector{512, classes});
 }
 
 Result<std::vector<int>> parse_widths(const std::string& spec, std::string_view text) {
@@ -68,9 +61,8 @@ Status add_conv(ChainBuilder& chain, const std::string& spec, ImageShape image, 
   }
   chain.conv2d_pool_and_relu(widths[0], 3, 2);
   chain.flatten();
-  chain.dense_and_relu(widths[1]);
-  chain.last_dense(classes);
-  return {};
+  const Status fits = chain.dense_layers(std::vector{widths[1], classes});
+  return fits.ok() ? fits : invalid_model(spec, fits.message());
 }
 
 Result<std::vector<int>> mlp_widths(const std::string& spec, ImageShape image, int classes) {
@@ -122,11 +114,12 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
   if (!form.ids.empty())
     return invalid_model(spec, "learns from values alone, and the data has ids; use ncf or wide-deep");
   ChainBuilder chain(draft, image);
+  Status fits;
   if (spec == "softmax") {
-    add_mlp(chain, {image.values(), classes});
+    chain.last_dense(classes);
   } else if (spec == "mlp" || spec.starts_with("mlp:")) {
     SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<int> widths, mlp_widths(spec, image, classes));
-    add_mlp(chain, widths);
+    fits = chain.dense_layers(std::span(widths).subspan(1));
   } else if (spec.starts_with(kConvPrefix)) {
     SYNCOPATE_RETURN_IF_ERROR(add_conv(chain, spec, image, classes));
   } else if (spec == "lenet") {
@@ -134,17 +127,17 @@ Result<Layers> layers_of(const std::string& spec, const SampleForm& form, ModelD
       return invalid_model(spec, fmt::format("images of {}x{} are too small; lenet needs {}x{} or more", image.height,
                                              image.width, kSmallestLenetImage, kSmallestLenetImage));
     }
-    add_lenet(chain, classes);
+    fits = add_lenet(chain, classes);
   } else if (const std::optional<int> blocks = resnet_blocks(spec)) {
-    if (const Status fits = check_resnet_image(image); !fits.ok()) return invalid_model(spec, fits.message());
-    add_resnet(chain, *blocks, classes);
+    fits = check_resnet_image(image);
+    if (fits.ok()) add_resnet(chain, *blocks, classes);
   } else if (spec == "resnet50") {
-    if (const Status fits = check_resnet50_image(image); !fits.ok()) return invalid_model(spec, fits.message());
-    add_resnet50(chain, classes);
+    fits = check_resnet50_image(image);
+    if (fits.ok()) add_resnet50(chain, classes);
   } else {
     return unknown_model(spec);
   }
-  return chain.take();
+  return fits.ok() ? Result<Layers>(chain.take()) : invalid_model(spec, fits.message());
 }
 
 struct SpecParts {
@@ -204,7 +197,9 @@ Result<Layers> model_layers(const std::string& spec, const SampleForm& form, Mod
   if (is_recommender(spec)) return invalid_model(spec, "is no chain of layers");
   SYNCOPATE_ASSIGN_OR_RETURN(const SpecParts parts, parts_of(spec));
   draft.init = parts.init;
-  return layers_of(parts.model, form, draft);
+  Result<Layers> layers = layers_of(parts.model, form, draft);
+  if (!layers.ok() || !draft.splits() || !draft.shares.empty()) return layers;
+  return invalid_model(parts.model, "has no two dense layers in a row and no attention, to divide among workers");
 }
 
 Result<ParamLayout> model_layout(const std::string& spec, const SampleForm& form, int batch_size) {

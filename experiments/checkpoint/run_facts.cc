@@ -116,7 +116,7 @@ std::vector<std::string> checkpoint_writers(const ResolvedRun& config, bool has_
                                             const std::vector<int>& workers) {
   std::vector<std::string> writers;
   for (const int worker : workers) {
-    const bool is_chief = is_pipelined(config) ? pipeline_rank(config, worker).replica == 0 : worker == workers.front();
+    const bool is_chief = divides_model(config) ? model_place(config, worker).replica == 0 : worker == workers.front();
     if (share_of_worker(config, has_local_state, is_chief)) writers.push_back(worker_writer(worker));
   }
   const int shards = servers_of(config) * config.shards_per_server;

@@ -32,7 +32,8 @@ Status check_steps_left(std::int64_t step, std::int64_t total_steps);
 // own.
 bool has_state_of_its_own(const ResolvedRun& config);
 // Returns what a worker writes of each checkpoint; none: nothing, since others have it. `has_local_state`: its model
-// keeps something besides its weights. `is_chief`: the lowest of the workers, or of those of its stage of a pipeline.
+// keeps something besides its weights. `is_chief`: the lowest of the workers, or of those that have its part of the
+// model.
 std::optional<Share> share_of_worker(const ResolvedRun& config, bool has_local_state, bool is_chief);
 // Returns whether all workers of a run take a checkpoint at the same step.
 bool moves_together(const ResolvedRun& config);

@@ -47,7 +47,7 @@ Status wrong_mode(const std::string& label) {
     if (!mode.replicates_state) continue;
     labels += fmt::format(
         "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, "
-        "{0}:pipeline:s (s from 2), ",
+        "{0}:pipeline:s, {0}:tensor:t, {0}:pipeline:s:tensor:t (s and t from 2), ",
         mode.name);
   }
   const bool is_bare = std::ranges::find(kModeTraits, label, &ModeTraits::name) != kModeTraits.end();
@@ -108,12 +108,17 @@ bool sets_averaging(RunRequest& config, const std::string& way) {
   return false;
 }
 
-// Sets into how many stages the model is cut, as in "pipeline:4". Returns whether there is such a way.
-bool sets_pipeline(RunRequest& config, const std::string& way) {
-  if (!way.starts_with(kPipelineWay)) return false;
+// Sets into how many parts the model is divided, as in "pipeline:4" or "pipeline:2:tensor:2": options, and their
+// values. Returns whether there is such a way.
+bool sets_division(RunRequest& config, const std::string& way) {
   const std::vector<OptionSpec> table = option_table();
-  const std::string stages = way.substr(kPipelineWay.size());
-  return std::ranges::find(table, "pipeline", &OptionSpec::name)->set(config, stages).ok() && config.pipeline > 1;
+  std::istringstream words(way);
+  bool is_set = false;
+  for (std::string name, parts; std::getline(words, name, ':'); is_set = true) {
+    if ((name != "pipeline" && name != "tensor") || !std::getline(words, parts, ':')) return false;
+    if (parts == "1" || !std::ranges::find(table, name, &OptionSpec::name)->set(config, parts).ok()) return false;
+  }
+  return is_set && !way.ends_with(':');
 }
 
 // Sets the stage of a sharded state, as in "2". Returns whether there is such a one.
@@ -149,13 +154,19 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
     config.consistency = *consistency;
     return config;
   }
-  const bool is_set = (mode->replicates_state && (sets_averaging(config, way) || sets_pipeline(config, way))) ||
+  const bool is_set = (mode->replicates_state && (sets_averaging(config, way) || sets_division(config, way))) ||
                       (mode->shards_state() && sets_stage(config, way)) ||
                       (mode->sums_among_workers && sets_collective(config, way));
   return is_set ? Result<RunRequest>(config) : wrong_mode(label);
 }
 
 }  // namespace
+
+std::string division_of(const RunSettings& config) {
+  const std::string stages = is_pipelined(config) ? fmt::format("pipeline:{}", config.pipeline) : "";
+  const std::string parts = splits_layers(config) ? fmt::format("tensor:{}", config.tensor) : "";
+  return stages + (stages.empty() || parts.empty() ? "" : ":") + parts;
+}
 
 Status check_modes(const std::string& modes) {
   std::istringstream labels(modes);

@@ -23,6 +23,7 @@ std::string usual_output(const ResolvedRun& config, const std::string& stamp) {
   if (averages_weights(config)) add(averaging_of(config));
   if (shards_state(config)) add(fmt::format("stage-{}", config.stage));
   if (is_pipelined(config)) add(fmt::format("pipeline-{}", config.pipeline));
+  if (splits_layers(config)) add(fmt::format("tensor-{}", config.tensor));
   return output;
 }
 
@@ -51,7 +52,7 @@ CollectiveKind collective_of(const ResolvedRun& config) {
   // Used only at the beginning and at the end: not worth a measurement.
   if (gossips_asynchronously(config)) return CollectiveKind::kRing;
   const bool in_memory = config.transport == TransportKind::kShm && !config.shape;
-  if ((shards_state(config) || is_pipelined(config)) && !in_memory) return CollectiveKind::kRing;
+  if ((shards_state(config) || divides_model(config)) && !in_memory) return CollectiveKind::kRing;
   return in_memory ? CollectiveKind::kDirect : CollectiveKind::kBySize;
 }
 

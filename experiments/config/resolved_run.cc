@@ -244,21 +244,27 @@ ps::Sharding sharding_of(const ResolvedRun& config) {
           .chunk_bytes = whole_tensors ? ps::kUncut : static_cast<std::size_t>(config.chunk_bytes)};
 }
 
-int pipelines_of(const ResolvedRun& config) {
-  return is_pipelined(config) ? config.workers / config.pipeline : config.workers;
+namespace {
+
+int parts_of_layers(const ResolvedRun& config) { return splits_layers(config) ? config.tensor : 1; }
+int workers_of_replica(const ResolvedRun& config) {
+  return (is_pipelined(config) ? config.pipeline : 1) * parts_of_layers(config);
 }
 
-PipelineRank pipeline_rank(const ResolvedRun& config, int rank) {
-  return {.stage = rank / pipelines_of(config), .replica = rank % pipelines_of(config)};
+}  // namespace
+
+int model_replicas(const ResolvedRun& config) { return config.workers / workers_of_replica(config); }
+
+ModelPlace model_place(const ResolvedRun& config, int rank) {
+  const int parts = parts_of_layers(config), replicas = model_replicas(config);
+  return {.stage = rank / (replicas * parts), .part = rank % parts, .replica = rank / parts % replicas};
 }
 
-int pipeline_worker(const ResolvedRun& config, const PipelineRank& place) {
-  return place.stage * pipelines_of(config) + place.replica;
+int worker_at(const ResolvedRun& config, const ModelPlace& place) {
+  return (place.stage * model_replicas(config) + place.replica) * parts_of_layers(config) + place.part;
 }
 
-int pipeline_batch(const ResolvedRun& config) {
-  return config.batch_size * (is_pipelined(config) ? config.pipeline : 1);
-}
+int replica_batch(const ResolvedRun& config) { return config.batch_size * workers_of_replica(config); }
 
 bool sums_among_replicas(const RunSettings& config) { return sums_among_workers(config) && replicates_state(config); }
 
@@ -344,7 +350,7 @@ Duration stall_warning_of(const ResolvedRun& config) { return from_seconds(confi
 
 bool may_report_stalls(const ResolvedRun& config) {
   return sums_among_workers(config) && !is_nccl(config.collective) && config.gossip == Gossip::kOff &&
-         !is_pipelined(config);
+         !divides_model(config);
 }
 
 // The weights that a worker keeps for compensation are those of its last response.

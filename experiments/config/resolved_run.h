@@ -71,19 +71,24 @@ bool is_staged(const ResolvedRun& config);
 // Returns whether a GPU can be given a whole step, update and all, as one CUDA graph; and whether it is.
 bool may_capture_steps(const ResolvedRun& config);
 bool captures_steps(const ResolvedRun& config);
-// A worker's place among the pipelines of a run: which stage it has, and of which pipeline, whose workers train every
-// D-th batch of S workers' size. The workers of a stage have ranks in a row, as Megatron-LM has them: a stage's
-// gradients are more bytes than what goes between stages. Without pipelines every worker is one.
-struct PipelineRank {
+// A worker's place where workers train parts of the model: the stage of a pipeline, and of that stage's layers the
+// part; and of which of D replicas of the model, each of which trains every D-th batch of its S x T workers' size. The
+// T workers of a stage's parts have ranks in a row, then the replicas of a stage, as in Megatron-LM: who sends each
+// other most are neighbours. Where the model is not divided every worker is a replica.
+struct ModelPlace {
   int stage = 0;
-  int replica = 0;  // number of the pipeline
+  int part = 0;
+  int replica = 0;
+
+  bool operator==(const ModelPlace&) const = default;
 };
-// Returns how many pipelines a run has; and the place of worker `rank`, of which pipeline_worker() is the inverse.
-int pipelines_of(const ResolvedRun& config);
-PipelineRank pipeline_rank(const ResolvedRun& config, int rank);
-int pipeline_worker(const ResolvedRun& config, const PipelineRank& place);
-// Returns the samples that a pipeline trains in a step: the batches of its workers, as one.
-int pipeline_batch(const ResolvedRun& config);
+// Returns how many replicas of the model a run has; and the place of worker `rank`, of which worker_at() is the
+// inverse.
+int model_replicas(const ResolvedRun& config);
+ModelPlace model_place(const ResolvedRun& config, int rank);
+int worker_at(const ResolvedRun& config, const ModelPlace& place);
+// Returns the samples that a replica trains in a step: the batches of its workers, as one.
+int replica_batch(const ResolvedRun& config);
 
 // Returns whether our own schedules (over a transport) or the direct collective carry the gradients.
 bool has_own_collective(const ResolvedRun& config);

@@ -164,6 +164,7 @@ struct RunSettings {
   int pipeline = 1;        // stages of the model's chain of layers, a worker each; 1: every worker has all layers
   int microbatches = 8;    // this and the next: used where there are several stages
   worker::PipelineSchedule pipeline_schedule = worker::PipelineSchedule::kOneForwardOneBackward;
+  int tensor = 1;  // workers that have a part of each layer's weights; 1: every worker has whole layers
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
   // Model and data
@@ -256,8 +257,15 @@ inline bool shards_weights(const RunSettings& config) { return shards_state(conf
 inline bool is_pipelined(const RunSettings& config) {
   return sums_among_workers(config) && replicates_state(config) && config.pipeline > 1;
 }
+// Returns whether workers have a part of each of the model's layers, and several of them train a batch together
+// (tensor).
+inline bool splits_layers(const RunSettings& config) {
+  return sums_among_workers(config) && replicates_state(config) && config.tensor > 1;
+}
+// Returns whether a worker trains a part of the model, in either way.
+inline bool divides_model(const RunSettings& config) { return is_pipelined(config) || splits_layers(config); }
 // Returns whether no worker has all weights but where they are gathered, after the same step for all.
-inline bool gathers_weights(const RunSettings& config) { return shards_weights(config) || is_pipelined(config); }
+inline bool gathers_weights(const RunSettings& config) { return shards_weights(config) || divides_model(config); }
 // Returns whether servers keep all weights; or row-sparse tables alone, while workers sum the rest among themselves.
 inline bool has_servers_alone(const RunSettings& config) { return traits_of(config.mode).has_servers_alone(); }
 inline bool is_hybrid(const RunSettings& config) { return traits_of(config.mode).is_hybrid(); }

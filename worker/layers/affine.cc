@@ -21,30 +21,36 @@ double limit_of(Initialization initialization, double fan_in, double fan_out) {
 }  // namespace
 
 AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
-                           Initialization initialization, bool with_bias)
-    : index_(layout.add(name + ".weight", weight_shape)) {
+                           Initialization initialization, bool with_bias, const WeightSplit& split)
+    : index_(layout.tensors().size()), share_(weight_shape, split) {
+  layout.add(name + ".weight", share_.own());
   const std::int64_t outputs = weight_shape.front();
-  if (with_bias) layout.add(name + ".bias", {outputs});
+  if (with_bias) layout.add(name + ".bias", TensorShare({outputs}, split).own());
   weight_ = layout.tensors()[index_].range;
   bias_ = with_bias ? layout.tensors()[index_ + 1].range : Range{weight_.end, weight_.end};
-  const auto size = static_cast<double>(weight_.size());
+  double size = 1;
+  for (const std::int64_t dimension : weight_shape) size *= static_cast<double>(dimension);
   limit_ =
       limit_of(initialization, size / static_cast<double>(outputs), size / static_cast<double>(weight_shape.back()));
 }
 
 AffineParams::AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
-                           NormalInitialization initialization)
-    : AffineParams(layout, name, weight_shape, Initialization::kLeCunUniform) {
+                           NormalInitialization initialization, bool with_bias, const WeightSplit& split)
+    : AffineParams(layout, name, weight_shape, Initialization::kLeCunUniform, with_bias, split) {
   normal_ = initialization;
 }
 
 void AffineParams::initialize(std::uint64_t seed, std::span<float> arena) const {
-  if (normal_) {
-    normal_->fill(seed, index_, weight(arena));
-  } else {
-    Random random(seed, index_);
-    for (float& value : weight(arena)) value = static_cast<float>(random.uniform(-limit_, limit_));
-  }
+  Random random(seed, index_);
+  const auto draw = [&] {
+    return static_cast<float>(normal_ ? normal_->deviation * random.normal() : random.uniform(-limit_, limit_));
+  };
+  std::size_t drawn = 0;  // of the whole tensor
+  share_.for_each([&](const TensorShare::Stretch& stretch) {
+    for (; drawn < stretch.begin; ++drawn) draw();
+    for (float& value : weight(arena).subspan(stretch.at, stretch.size)) value = draw();
+    drawn += stretch.size;
+  });
   std::ranges::fill(bias(arena), 0.0f);
 }
 

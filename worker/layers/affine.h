@@ -1,4 +1,5 @@
-// AffineParams: what dense and convolution layers share: a weight and a bias in the arena, and their initialization.
+// AffineParams: what dense and convolution layers share: a weight and a bias in the arena, or a worker's share of them,
+// and their initialization.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "common/param_layout.h"
 #include "worker/layers/initialization.h"
 #include "worker/layers/layer.h"
+#include "worker/layers/tensor_share.h"
 
 namespace syncopate::worker {
 
@@ -26,13 +28,14 @@ struct NormalInitialization {
 class AffineParams {
  public:
   // Appends `name`.weight, of this shape (outputs first, inputs last), and, if there is a bias, `name`.bias to the
-  // layout.
+  // layout; where they are split, the share of both.
   AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
-               Initialization initialization, bool with_bias = true);
+               Initialization initialization, bool with_bias = true, const WeightSplit& split = {});
   AffineParams(ParamLayout& layout, const std::string& name, const std::vector<std::int64_t>& weight_shape,
-               NormalInitialization initialization);
+               NormalInitialization initialization, bool with_bias = true, const WeightSplit& split = {});
 
-  // Sets biases to zero and draws the weights. They depend on the seed, but not on other tensors of the model.
+  // Sets biases to zero and draws the weights. They depend on the seed, but not on other tensors of the model; those of
+  // a share are what they are in the whole tensor.
   void initialize(std::uint64_t seed, std::span<float> arena) const;
 
   // `arena` is an In or an Out.
@@ -54,6 +57,7 @@ class AffineParams {
 
  private:
   std::size_t index_;  // of the weight in the layout; the bias follows
+  TensorShare share_;  // of the weight
   Range weight_;
   Range bias_;    // empty, after the weight, if there is none
   double limit_;  // initial weights are uniform in ±limit, unless normal_ is set

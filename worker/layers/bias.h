@@ -1,5 +1,5 @@
-// BiasAndRelu: y = max(x + b, 0), in place, with a bias for each channel. Behind a max pool it does, on fewer pixels,
-// what a convolution's own bias and a relu in front of the pool would: max(x) + b = max(x + b).
+// BiasAndRelu: y = max(x + b, 0), or without relu x + b, in place, with a bias for each channel. Behind a max pool it
+// does, on fewer pixels, what a convolution's own bias and a relu in front of the pool would: max(x) + b = max(x + b).
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@ class BiasAndRelu final : public Layer {
 
   std::size_t output_values() const override { return values_; }
   bool in_place() const override { return true; }
+  bool uses_output_in_backward() const override { return shape_.relu; }
 
   Range params() const override { return bias_; }
   void initialize(std::uint64_t /*seed*/, std::span<float> weights) const override {

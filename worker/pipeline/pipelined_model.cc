@@ -62,7 +62,7 @@ void PipelinedModel::forward(In weights, const BatchView& batch) {
 }
 
 void PipelinedModel::backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {
-  links_->begin_backward();
+  links_->costs().begin_backward();
   for (; done_ < actions_.size() && links_->status().ok(); ++done_) {
     const PipelineAction action = actions_[done_];
     if (action.is_forward) {

@@ -53,7 +53,7 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
         release_pages(std::as_writable_bytes(slice(arenas_.weights, options_.cut.own(stage, layout_))));
       }
     }
-    links_.begin_forward(step.step);
+    links_.costs().begin_forward(step.step);
     of_stage_->begin_step(step);
   }
 
@@ -84,15 +84,8 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
     SYNCOPATE_ASSIGN_OR_RETURN(SyncStats stats, of_stage_->finish_step());
     SYNCOPATE_RETURN_IF_ERROR(share_weights());
     taken_.clear();
-    const SyncStats between = links_.take_costs();
-    links_.end_step();
-    for (Duration SyncStats::*const time :
-         {&SyncStats::exposed_wait, &SyncStats::forward_wait, &SyncStats::backward_wait, &SyncStats::pass_core_wait,
-          &SyncStats::communication}) {
-      stats.*time += between.*time;
-    }
-    stats.bytes_out += between.bytes_out;
-    stats.bytes_in += between.bytes_in;
+    links_.costs().add_to(stats);
+    links_.costs().end_step();
     return stats;
   }
 
@@ -117,7 +110,7 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
     }
     has_all_ = options_.place.is_first();
     if (!has_all_) SYNCOPATE_RETURN_IF_ERROR(links_.flush());
-    links_.take_costs();  // of no step
+    links_.costs().take();  // of no step
     return {};
   }
 

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "common/os/core_wait.h"
-
 namespace syncopate::worker {
 namespace {
 
@@ -33,14 +31,10 @@ StageLinks::StageLinks(Transport& transport, StageLinksOptions options, const Cl
     : transport_(transport),
       options_(std::move(options)),
       clock_(clock),
+      costs_(clock, options_.tracer),
       sent_(static_cast<std::size_t>(transport.size()) * kStageMessages),
       arrived_(sent_.size()),
       kept_(sent_.size()) {}
-
-void StageLinks::begin_forward(std::int64_t step) {
-  step_ = step;
-  wait_ = &costs_.forward_wait;
-}
 
 std::string StageLinks::of_worker(int stage) const {
   const auto at = static_cast<std::size_t>(stage);
@@ -51,29 +45,15 @@ std::string StageLinks::of_worker(int stage) const {
 Status StageLinks::send(int stage, StageMessage kind, std::span<const float> values) {
   if (status_.ok()) {
     status_ = send_now(stage, kind, values)
-                  .in(fmt::format("step {}: sending {} to {}", step_, what_of(kind), of_worker(stage)));
+                  .in(fmt::format("step {}: sending {} to {}", costs_.step(), what_of(kind), of_worker(stage)));
   }
   return status_;
 }
 
 Status StageLinks::receive(int stage, StageMessage kind, std::span<float> values) {
   if (!status_.ok()) return status_;
-  return counted([&] { return receive_now(stage, kind, values); },
-                 fmt::format("waiting for {} of {}", what_of(kind), of_worker(stage)));
-}
-
-template <typename Work>
-Status StageLinks::counted(const Work& work, const std::string& what) {
-  const TimePoint begin = clock_.now();
-  const Duration without_core = core_wait_of_this_thread();
-  const TraceSpan span(options_.tracer, {.kind = TraceKind::kWait, .number = step_});
-  status_ = work().in(fmt::format("step {}: {}", step_, what));
-  if (wait_ == nullptr) return status_;
-  const Duration waited = clock_.now() - begin;
-  costs_.exposed_wait += waited;
-  costs_.communication += waited;
-  *wait_ += waited;
-  costs_.pass_core_wait += core_wait_of_this_thread() - without_core;
+  status_ = costs_.counted([&] { return receive_now(stage, kind, values); },
+                           fmt::format("waiting for {} of {}", what_of(kind), of_worker(stage)));
   return status_;
 }
 
@@ -81,7 +61,7 @@ Status StageLinks::send_now(int stage, StageMessage kind, std::span<const float>
   SYNCOPATE_ASSIGN_OR_RETURN(Buffer* const buffer, buffer_of(values.size_bytes()));
   std::ranges::copy(std::as_bytes(values), buffer->memory.begin());
   const Header header{.kind = kind, .number = sent_[index(stage, kind)]++};
-  costs_.bytes_out += static_cast<std::int64_t>(values.size_bytes());
+  costs_.count_bytes(static_cast<std::int64_t>(values.size_bytes()), 0);
   return transport_.send(stage, {reinterpret_cast<const char*>(&header), sizeof(header)},
                          buffer->memory.first(values.size_bytes()), &buffer->pending, deadline());
 }
@@ -93,7 +73,7 @@ Status StageLinks::receive_now(int stage, StageMessage kind, std::span<float> va
       return Status::data_loss(fmt::format("{} bytes came where {} were due", payload.size(), values.size_bytes()));
     }
     std::ranges::copy(payload, std::as_writable_bytes(values).begin());
-    costs_.bytes_in += static_cast<std::int64_t>(payload.size());
+    costs_.count_bytes(0, static_cast<std::int64_t>(payload.size()));
     return {};
   };
   if (!kept.empty()) {
@@ -137,7 +117,8 @@ Status StageLinks::flush() {
   for (Buffer& buffer : buffers_) {
     if (!status_.ok()) break;
     if (buffer.pending.none()) continue;
-    counted([&] { return transport_.wait(buffer.pending, deadline()); }, "waiting for others to take what was sent");
+    status_ = costs_.counted([&] { return transport_.wait(buffer.pending, deadline()); },
+                             "waiting for others to take what was sent");
   }
   return status_;
 }
@@ -151,7 +132,5 @@ Result<StageLinks::Buffer*> StageLinks::buffer_of(std::size_t bytes) {
   buffers_.push_back({.memory = memory});
   return &buffers_.back();
 }
-
-SyncStats StageLinks::take_costs() { return std::exchange(costs_, {}); }
 
 }  // namespace syncopate::worker

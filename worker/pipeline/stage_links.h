@@ -15,9 +15,8 @@
 
 #include "common/clock.h"
 #include "common/status.h"
-#include "common/sync_strategy.h"
-#include "common/trace/tracer.h"
 #include "common/transport/transport.h"
+#include "worker/pass_costs.h"
 
 namespace syncopate::worker {
 
@@ -43,11 +42,8 @@ class StageLinks {
 
   int stage() const { return transport_.rank(); }
 
-  // A step begins, or its first backward: waits from now on are of that pass.
-  void begin_forward(std::int64_t step);
-  void begin_backward() { wait_ = &costs_.backward_wait; }
-  // Between steps waits are of none, and do not count.
-  void end_step() { wait_ = nullptr; }
+  // What the calls cost: waits, and bytes of payload.
+  PassCosts& costs() { return costs_; }
 
   // Sends the values, which may be changed at once. After the first failure nothing is sent or received any more: it is
   // returned by each call, and by status().
@@ -61,8 +57,6 @@ class StageLinks {
   Status flush();
 
   const Status& status() const { return status_; }
-  // Returns what the calls since the last one have cost: waits, and bytes of payload.
-  SyncStats take_costs();
   // Messages that came again, or were none of this pipeline's.
   std::int64_t dropped() const { return dropped_; }
 
@@ -81,9 +75,6 @@ class StageLinks {
   std::string of_worker(int stage) const;
   Status send_now(int stage, StageMessage kind, std::span<const float> values);
   Status receive_now(int stage, StageMessage kind, std::span<float> values);
-  // Does the work, of which all time is a wait.
-  template <typename Work>
-  Status counted(const Work& work, const std::string& what);
   // Returns the index() of a message that has come in its turn; none if it is to be dropped.
   Result<std::optional<std::size_t>> place_of(const Message& message);
   // Returns memory of the transport that nobody reads.
@@ -95,12 +86,10 @@ class StageLinks {
   Transport& transport_;
   const StageLinksOptions options_;
   const Clock& clock_;
-  std::int64_t step_ = 0;
+  PassCosts costs_;
   std::vector<std::uint32_t> sent_, arrived_;             // by index()
   std::vector<std::deque<std::vector<std::byte>>> kept_;  // by index(): payloads that nobody has asked for yet
   std::deque<Buffer> buffers_;                            // their addresses stay
-  SyncStats costs_;
-  Duration* wait_ = nullptr;  // what waits count as besides
   std::int64_t dropped_ = 0;
   Status status_;
 };

@@ -88,11 +88,16 @@ class ChainStage final : public StageModel {
 
 }  // namespace
 
-Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form) {
+Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form, const LayerPart& part) {
   const std::unique_ptr<ComputeBackend> none = make_address_backend();
-  ModelDraft draft{.backend = *none, .batch_size = 1, .labels = form.labels};
+  TensorSums sums;
+  ModelDraft draft{.backend = *none, .batch_size = 1, .labels = form.labels, .part = part, .sums = &sums};
   SYNCOPATE_ASSIGN_OR_RETURN(const Layers layers, model_layers(spec, form, draft));
-  ChainFacts facts{.layout = draft.layout, .local_layout = draft.local_layout, .local_through = draft.local_through};
+  ChainFacts facts{.layout = draft.layout,
+                   .local_layout = draft.local_layout,
+                   .layers = {},
+                   .local_through = draft.local_through,
+                   .split = SplitLayout(draft)};
   for (std::size_t i = 0; i < layers.size(); ++i) {
     facts.layers.push_back({.cost = layers[i]->flops_per_sample(),
                             .tensors_end = draft.tensors_through[i],
@@ -105,7 +110,8 @@ Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form) 
 
 Result<std::vector<std::unique_ptr<StageModel>>> make_stage(const std::string& spec, const SampleForm& form,
                                                             const StageCut& cut, int stage, int microbatch, int count,
-                                                            ComputeBackend& backend) {
+                                                            ComputeBackend& backend, const LayerPart& part,
+                                                            TensorSums* sums) {
   const auto at = static_cast<std::size_t>(stage);
   const std::unique_ptr<ComputeBackend> addresses = make_address_backend();
   // They run one after another, and share what is between two layers.
@@ -117,7 +123,9 @@ Result<std::vector<std::unique_ptr<StageModel>>> make_stage(const std::string& s
                      .batch_size = microbatch,
                      .labels = form.labels,
                      .running = {cut.layers[at], cut.layers[at + 1]},
-                     .addresses = addresses.get()};
+                     .addresses = addresses.get(),
+                     .part = part,
+                     .sums = sums};
     SYNCOPATE_ASSIGN_OR_RETURN(Layers all, model_layers(spec, form, draft));
     Layers own;
     for (std::size_t layer = cut.layers[at]; layer < cut.layers[at + 1]; ++layer) own.push_back(std::move(all[layer]));

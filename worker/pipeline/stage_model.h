@@ -9,6 +9,8 @@
 #include "worker/backend/compute_backend.h"
 #include "worker/model.h"
 #include "worker/pipeline/stage_cut.h"
+#include "worker/tensor/split_layout.h"
+#include "worker/tensor/tensor_links.h"
 
 namespace syncopate::worker {
 
@@ -30,15 +32,19 @@ struct ChainFacts {
   ParamLayout layout, local_layout;
   std::vector<LayerFacts> layers;          // a layer's cost is its FLOPs
   std::vector<std::size_t> local_through;  // by layer: the tensors of the local layout up to and with it
+  SplitLayout split;                       // `layout` is its own
 };
-// Fails as make_model() does.
-Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form);
+// As a worker has the model that has that part of each layer that can be divided. Fails as make_model() does, and as
+// make_split_model() does.
+Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form, const LayerPart& part = {});
 
 // Makes the stage `stage` of that cut, for microbatches of that size, `count` times: each has activations of its own,
 // and all have one local state, of the whole model, in which each stage keeps that of its own layers. Layers of other
-// stages take no memory. The backend, which computes on the host, outlives them.
+// stages take no memory. Layers are divided as in make_split_model(), and sum by `sums`, which is null if they are
+// whole. It, and the backend, which computes on the host, outlive them.
 Result<std::vector<std::unique_ptr<StageModel>>> make_stage(const std::string& spec, const SampleForm& form,
                                                             const StageCut& cut, int stage, int microbatch, int count,
-                                                            ComputeBackend& backend);
+                                                            ComputeBackend& backend, const LayerPart& part = {},
+                                                            TensorSums* sums = nullptr);
 
 }  // namespace syncopate::worker

@@ -26,12 +26,13 @@ std::int64_t endpoints_of_process(const ResolvedRun& config) {
   return has_servers(config) ? config.shards_per_server + (is_colocated(config) ? 1 : 0) : 1;
 }
 
-// By group that a worker is in: the workers, where they sum among themselves, or the same stages of pipelines, and the
-// stages of one; they and all shards, where there are any.
+// By group that a worker is in: the workers that sum gradients; of a divided model, the stages of a pipeline, and those
+// that have the parts of its layers; they and all shards, where there are any.
 std::vector<std::int64_t> members_of_groups(const ResolvedRun& config) {
   std::vector<std::int64_t> groups;
-  if (sums_among_workers(config)) groups.push_back(pipelines_of(config));
+  if (sums_among_workers(config)) groups.push_back(model_replicas(config));
   if (is_pipelined(config)) groups.push_back(config.pipeline);
+  if (splits_layers(config)) groups.push_back(config.tensor);
   if (has_servers(config)) {
     groups.push_back(config.workers + std::int64_t{config.servers} * config.shards_per_server * (1 + config.replicas));
   }

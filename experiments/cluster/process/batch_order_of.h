@@ -13,9 +13,9 @@ namespace syncopate::experiments {
 inline worker::BatchOrder batch_order_of(const ResolvedRun& config, std::int64_t samples, int rank = 0) {
   return {.seed = config.seed,
           .dataset_size = samples,
-          .batch_size = pipeline_batch(config),
-          .rank = pipeline_rank(config, rank).replica,
-          .workers = pipelines_of(config),
+          .batch_size = replica_batch(config),
+          .rank = model_place(config, rank).replica,
+          .workers = model_replicas(config),
           .shuffle = shuffle_of(config),
           .drop_last = config.drop_last};
 }

@@ -100,14 +100,12 @@ Result<HostCollective> without_transport(Result<std::unique_ptr<Made>> collectiv
 }  // namespace
 
 Result<HostCollective> connect_host_collective(const RoleContext& context, const MembershipEpoch& membership,
-                                               const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+                                               const std::string& group, const std::shared_ptr<ProcessLink>& link,
+                                               const Clock& clock) {
   const ResolvedRun& config = context.config;
   const std::vector<int>& workers = membership.workers;
-  // With servers, too, the workers are in a group of these besides; those of a stage are in one of their own.
-  const std::string group =
-      is_pipelined(config) ? fmt::format("stage-{}", pipeline_rank(config, context.rank).stage) : "workers";
   const RankAssignment assignment{.membership_epoch = membership.number,
-                                  .group = has_servers(config) || is_pipelined(config) ? group : "data",
+                                  .group = group,
                                   .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
                                   .size = static_cast<int>(workers.size())};
   if (config.collective == CollectiveKind::kMpi) {

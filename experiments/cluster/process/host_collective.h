@@ -30,9 +30,10 @@ struct HostCollective {
 inline constexpr int kCollectiveChannel = 0;
 inline constexpr int kMeetingsChannel = 1;
 
-// Connects a worker with the others of `membership.workers`, through `link` unless that is null, within the run's
-// timeout. Its ranks are indices into membership.workers.
+// Connects a worker with the others of `membership.workers`, as the group of that name, through `link` unless that is
+// null, within the run's timeout. Its ranks are indices into membership.workers.
 Result<HostCollective> connect_host_collective(const RoleContext& context, const MembershipEpoch& membership,
-                                               const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+                                               const std::string& group, const std::shared_ptr<ProcessLink>& link,
+                                               const Clock& clock);
 
 }  // namespace syncopate::experiments

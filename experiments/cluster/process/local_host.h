@@ -6,8 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "experiments/cluster/process/part_of.h"
 #include "experiments/cluster/process/process_host.h"
-#include "experiments/cluster/process/stage_of.h"
 
 namespace syncopate::experiments {
 
@@ -30,10 +30,9 @@ class LocalHost final : public ProcessHost {
                                                     worker::ComputeBackend& backend) override {
     return worker::make_model(model_spec(config), form, config.batch_size, backend);
   }
-  Result<std::unique_ptr<worker::PipelinedModel>> make_stage(const ResolvedRun& config, int rank,
-                                                             const worker::SampleForm& form,
-                                                             worker::ComputeBackend& backend) override {
-    return stage_of(config, rank, form, backend);
+  Result<OwnedPart> make_part(const ResolvedRun& config, int rank, const worker::SampleForm& form,
+                              worker::ComputeBackend& backend) override {
+    return part_of(config, rank, form, backend);
   }
 
  private:

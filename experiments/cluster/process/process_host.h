@@ -15,10 +15,10 @@
 #include "common/threads.h"
 #include "common/transport/make_transport.h"
 #include "common/transport/shaped_transport.h"
+#include "experiments/cluster/process/model_part.h"
 #include "experiments/config/resolved_run.h"
 #include "worker/data/open_dataset.h"
 #include "worker/model.h"
-#include "worker/pipeline/pipelined_model.h"
 #include "worker/work.h"
 
 namespace syncopate::experiments {
@@ -72,10 +72,9 @@ class ProcessHost {
   // worker::make_model() does.
   virtual Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                             worker::ComputeBackend& backend) = 0;
-  // Returns the part of it that worker `rank` of a run with pipelines trains. The same holds.
-  virtual Result<std::unique_ptr<worker::PipelinedModel>> make_stage(const ResolvedRun& config, int rank,
-                                                                     const worker::SampleForm& form,
-                                                                     worker::ComputeBackend& backend) = 0;
+  // Returns the part of it that worker `rank` of a run trains that divides its model. The same holds.
+  virtual Result<OwnedPart> make_part(const ResolvedRun& config, int rank, const worker::SampleForm& form,
+                                      worker::ComputeBackend& backend) = 0;
   // The model that make_model() has made, if it also says what is trained with it; else null.
   virtual OwnTraining* own_training() { return nullptr; }
 };

@@ -22,6 +22,7 @@
 #include "worker/device_local_strategy.h"
 #include "worker/local_strategy.h"
 #include "worker/pipeline/pipelined_strategy.h"
+#include "worker/tensor/tensor_strategy.h"
 
 namespace syncopate::experiments {
 
@@ -51,12 +52,12 @@ AggregationOptions aggregation_of(const RoleContext& context) {
 
 Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context,
                                                             const MembershipEpoch& membership, Device* device,
-                                                            const Clock& clock, worker::PipelinedModel* stage) {
+                                                            const Clock& clock, const ModelPart& part) {
   const ResolvedRun& config = context.config;
   const Duration timeout = timeout_of(config);
   auto group = std::make_unique<ReplicaGroup>(clock);
   group->workers_ = membership.workers;
-  group->stage_ = stage;
+  group->part_ = part;
   group->activity_.trace_to(context.tracer);
   if (!is_distributed(config) && device != nullptr) {
     group->strategy_ = std::make_unique<worker::DeviceLocalStrategy>(
@@ -72,11 +73,16 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
     SYNCOPATE_RETURN_IF_ERROR(group->connect_nccl(context, *device, clock));
     return group;
   }
-  const auto connect_as = stage != nullptr      ? &ReplicaGroup::connect_stage
-                          : is_hybrid(config)   ? &ReplicaGroup::connect_hybrid
-                          : has_servers(config) ? &ReplicaGroup::connect_ps
-                                                : &ReplicaGroup::connect_allreduce;
-  SYNCOPATE_RETURN_IF_ERROR(((*group).*connect_as)(context, membership, context.host.make_link(config), clock));
+  const std::shared_ptr<ProcessLink> link = context.host.make_link(config);
+  if (divides_model(config)) {
+    SYNCOPATE_RETURN_IF_ERROR(group->connect_part(context, membership, link, clock));
+  } else if (is_hybrid(config)) {
+    SYNCOPATE_RETURN_IF_ERROR(group->connect_hybrid(context, membership, link, clock));
+  } else if (has_servers(config)) {
+    SYNCOPATE_RETURN_IF_ERROR(group->connect_ps(context, membership, link, clock));
+  } else {
+    SYNCOPATE_RETURN_IF_ERROR(group->connect_allreduce(context, membership, "data", link, clock));
+  }
   if (device != nullptr) {
     group->host_strategy_ = std::move(group->strategy_);
     group->strategy_ = std::make_unique<StagedStrategy>(*group->host_strategy_, *device,
@@ -86,39 +92,78 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
 }
 
 ReplicaGroup::~ReplicaGroup() {
-  if (stage_ != nullptr) stage_->connect(nullptr);
+  if (part_.stage != nullptr) part_.stage->connect(nullptr);
+  if (part_.layers != nullptr) part_.layers->sums().links = nullptr;
 }
 
-Status ReplicaGroup::connect_stage(const RoleContext& context, const MembershipEpoch& membership,
-                                   const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+Status ReplicaGroup::connect_part(const RoleContext& context, const MembershipEpoch& membership,
+                                  const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ResolvedRun& config = context.config;
-  const PipelineRank place = pipeline_rank(config, context.rank);
+  const ModelPlace place = model_place(config, context.rank);
+  MembershipEpoch same_part = membership;
+  std::erase_if(same_part.workers, [&](int worker) {
+    const ModelPlace other = model_place(config, worker);
+    return other.stage != place.stage || other.part != place.part;
+  });
+  workers_ = same_part.workers;
+  SYNCOPATE_RETURN_IF_ERROR(
+      connect_allreduce(context, same_part, fmt::format("replicas-{}-{}", place.stage, place.part), link, clock));
+  if (part_.stage != nullptr) SYNCOPATE_RETURN_IF_ERROR(connect_stages(context, membership, link, clock));
+  if (part_.layers != nullptr) SYNCOPATE_RETURN_IF_ERROR(connect_layer_parts(context, membership, link, clock));
+  return {};
+}
+
+Status ReplicaGroup::connect_layer_parts(const RoleContext& context, const MembershipEpoch& membership,
+                                         const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  const ResolvedRun& config = context.config;
+  const ModelPlace place = model_place(config, context.rank);
+  MembershipEpoch parts = membership;
+  std::erase_if(parts.workers, [&](int worker) {
+    const ModelPlace other = model_place(config, worker);
+    return other.stage != place.stage || other.replica != place.replica;
+  });
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      HostCollective connected,
+      connect_host_collective(context, parts, fmt::format("parts-{}-{}", place.stage, place.replica), link, clock));
+  const std::size_t largest = std::max(part_.layers->sums().largest, worker::TensorLinks::kPiece);
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      to_layer_parts_, TensorCollective::make(std::move(connected), parts.workers, largest, timeout_of(config), clock));
+  tensor_links_ = std::make_unique<worker::TensorLinks>(*to_layer_parts_, clock, context.tracer);
+  strategy_ = worker::make_tensor_strategy(std::move(strategy_), part_.layers->split(),
+                                           place.stage == 0 && place.replica == 0, *tensor_links_);
+  part_.layers->sums().links = tensor_links_.get();
+  return {};
+}
+
+Status ReplicaGroup::connect_stages(const RoleContext& context, const MembershipEpoch& membership,
+                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  const ResolvedRun& config = context.config;
+  const ModelPlace place = model_place(config, context.rank);
   std::vector<int> stages;  // the pipeline's workers
   for (int stage = 0; stage < config.pipeline; ++stage) {
-    stages.push_back(pipeline_worker(config, {.stage = stage, .replica = place.replica}));
+    stages.push_back(worker_at(config, {.stage = stage, .part = place.part, .replica = place.replica}));
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(to_stages_, connect_endpoint(context,
-                                                          {.membership_epoch = membership.number,
-                                                           .group = fmt::format("pipeline-{}", place.replica),
-                                                           .rank = place.stage,
-                                                           .size = config.pipeline},
-                                                          link, clock));
+  SYNCOPATE_ASSIGN_OR_RETURN(to_stages_,
+                             connect_endpoint(context,
+                                              {.membership_epoch = membership.number,
+                                               .group = fmt::format("pipeline-{}-{}", place.replica, place.part),
+                                               .rank = place.stage,
+                                               .size = config.pipeline},
+                                              link, clock));
   links_ = std::make_unique<worker::StageLinks>(
       *to_stages_,
       worker::StageLinksOptions{.workers = stages, .timeout = timeout_of(config), .tracer = context.tracer}, clock);
-  MembershipEpoch same_stage = membership;
-  std::erase_if(same_stage.workers, [&](int worker) { return pipeline_rank(config, worker).stage != place.stage; });
-  workers_ = same_stage.workers;
-  SYNCOPATE_RETURN_IF_ERROR(connect_allreduce(context, same_stage, link, clock));
   strategy_ = worker::make_pipelined_strategy(
-      std::move(strategy_), {.place = stage_->place(), .cut = stage_->cut(), .gathers = place.replica == 0}, *links_);
-  stage_->connect(links_.get());
+      std::move(strategy_), {.place = part_.stage->place(), .cut = part_.stage->cut(), .gathers = place.replica == 0},
+      *links_);
+  part_.stage->connect(links_.get());
   return {};
 }
 
 Status ReplicaGroup::connect_hybrid(const RoleContext& context, const MembershipEpoch& membership,
                                     const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
-  SYNCOPATE_RETURN_IF_ERROR(connect_allreduce(context, membership, link, clock));
+  // They are in a group with the servers besides.
+  SYNCOPATE_RETURN_IF_ERROR(connect_allreduce(context, membership, "workers", link, clock));
   std::unique_ptr<SyncStrategy> dense = std::move(strategy_);
   SYNCOPATE_RETURN_IF_ERROR(connect_ps(context, membership, link, clock));
   strategy_ = std::make_unique<SplitStrategy>(std::move(dense), std::move(strategy_));
@@ -177,9 +222,11 @@ Status ReplicaGroup::meet_host(const RoleContext& context, const MembershipEpoch
 }
 
 Status ReplicaGroup::connect_allreduce(const RoleContext& context, const MembershipEpoch& membership,
-                                       const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+                                       const std::string& group, const std::shared_ptr<ProcessLink>& link,
+                                       const Clock& clock) {
   const ResolvedRun& config = context.config;
-  SYNCOPATE_ASSIGN_OR_RETURN(HostCollective connected, connect_host_collective(context, membership, link, clock));
+  SYNCOPATE_ASSIGN_OR_RETURN(HostCollective connected,
+                             connect_host_collective(context, membership, group, link, clock));
   inside_host_ = std::move(connected.inside);
   transport_ = std::move(connected.transport);
   channels_ = std::move(connected.channels);
@@ -272,6 +319,7 @@ allreduce::CollectiveState ReplicaGroup::collective_state() const {
 void ReplicaGroup::interrupt() {
   if (to_servers_) to_servers_->interrupt();
   if (to_stages_) to_stages_->interrupt();
+  if (to_layer_parts_) to_layer_parts_->interrupt();
   if (transport_) transport_->interrupt();
   if (inside_host_) inside_host_->interrupt();
   if (collective_) collective_->interrupt();
@@ -282,8 +330,8 @@ std::int64_t ReplicaGroup::dropped() const {
   const auto rejected = [](const auto& by) { return by ? rejections(by->counters()) : 0; };
   // A collective has counted what its transport does, and one on two levels what the one inside the host does.
   const std::int64_t inside_host = collective_ ? 0 : rejected(inside_host_);
-  return rejected(collective_) + rejected(to_servers_) + rejected(to_stages_) + inside_host +
-         (links_ ? links_->dropped() : 0) + (servers_ != nullptr ? servers_->dropped() : 0) +
+  return rejected(collective_) + rejected(to_servers_) + rejected(to_stages_) + rejected(to_layer_parts_) +
+         inside_host + (links_ ? links_->dropped() : 0) + (servers_ != nullptr ? servers_->dropped() : 0) +
          (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 

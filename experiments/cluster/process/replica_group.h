@@ -15,12 +15,14 @@
 #include "common/transport/shaped_transport.h"
 #include "common/transport/transport.h"
 #include "common/transport/transport_channels.h"
+#include "experiments/cluster/process/model_part.h"
 #include "experiments/cluster/process/roles.h"
+#include "experiments/cluster/process/tensor_collective.h"
 #include "ps/client/ps_strategy.h"
 #include "ps/group.h"
 #include "ps/policy/host_groups.h"
-#include "worker/pipeline/pipelined_model.h"
 #include "worker/pipeline/stage_links.h"
+#include "worker/tensor/tensor_links.h"
 
 namespace syncopate::experiments {
 
@@ -28,11 +30,10 @@ class ReplicaGroup {
  public:
   explicit ReplicaGroup(const Clock& clock) : clock_(clock) {}  // for connect()
   // Connects a worker, which computes on `device` unless that is null, with all others of the membership epoch. All
-  // that the context refers to, the device and the clock outlive the group, and so does `stage`, the model of a worker
-  // that is a stage of a pipeline, whose messages the group carries as long as it lives.
+  // that the context refers to, the device and the clock outlive the group, and so does the model of a worker that
+  // trains a part of the run's, whose messages the group carries as long as it lives.
   static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, const MembershipEpoch& membership,
-                                                       Device* device, const Clock& clock,
-                                                       worker::PipelinedModel* stage = nullptr);
+                                                       Device* device, const Clock& clock, const ModelPart& part = {});
   ~ReplicaGroup();
 
   SyncStrategy& strategy() { return *strategy_; }
@@ -51,21 +52,27 @@ class ReplicaGroup {
   // Both connect through `link`, unless that is null.
   Status connect_ps(const RoleContext& context, const MembershipEpoch& membership,
                     const std::shared_ptr<ProcessLink>& link, const Clock& clock);
-  Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership,
+  // As the group of that name.
+  Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership, const std::string& group,
                            const std::shared_ptr<ProcessLink>& link, const Clock& clock);
   // Connects with servers for the tables, and with workers for the rest.
   Status connect_hybrid(const RoleContext& context, const MembershipEpoch& membership,
                         const std::shared_ptr<ProcessLink>& link, const Clock& clock);
-  // Connects with the workers of the same stage, and with the other stages of the pipeline.
-  Status connect_stage(const RoleContext& context, const MembershipEpoch& membership,
-                       const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+  // Connects with the workers that have the same part of the model, and with those that have the others of its replica:
+  // the other stages of the pipeline, and the other parts of the layers.
+  Status connect_part(const RoleContext& context, const MembershipEpoch& membership,
+                      const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+  Status connect_stages(const RoleContext& context, const MembershipEpoch& membership,
+                        const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+  Status connect_layer_parts(const RoleContext& context, const MembershipEpoch& membership,
+                             const std::shared_ptr<ProcessLink>& link, const Clock& clock);
   // Connects the worker inside its host.
   Status meet_host(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
   const Clock& clock_;
-  worker::PipelinedModel* stage_ = nullptr;
-  std::vector<int> workers_;  // workers of the membership epoch, or those of the stage
+  ModelPart part_;
+  std::vector<int> workers_;  // workers of the membership epoch, or those of the same part of the model
   // Each of the following may use those before it.
   allreduce::CollectiveActivity activity_;
   // Set if collective_, or under ps the strategy, sums in shared memory first.
@@ -73,6 +80,8 @@ class ReplicaGroup {
   std::unique_ptr<Transport> to_servers_;  // null if there are none
   std::unique_ptr<Transport> to_stages_;   // set on a stage of a pipeline, as are the links over it
   std::unique_ptr<worker::StageLinks> links_;
+  std::unique_ptr<TensorCollective> to_layer_parts_;  // set if others have parts of the same layers, as are the links
+  std::unique_ptr<worker::TensorLinks> tensor_links_;
   std::unique_ptr<Transport> transport_;         // to the workers; null if there is no message to send or receive
   std::unique_ptr<TransportChannels> channels_;  // set if the collective does not use all of the transport
   std::unique_ptr<allreduce::Collective> collective_;

@@ -88,9 +88,13 @@ class Worker {
   // Keeps the state from which the next membership epoch goes on, as far as this worker has it.
   void carry_on(SyncStrategy& strategy);
   // Whether this is the lowest worker of those that have the same part of the model.
-  bool is_first_of_stage(const MembershipEpoch& membership) const {
-    return stage_ != nullptr ? pipeline_rank(config_, context_.rank).replica == 0
-                             : context_.rank == membership.workers.front();
+  bool is_first_of_part(const MembershipEpoch& membership) const {
+    return divides_model(config_) ? model_place(config_, context_.rank).replica == 0
+                                  : context_.rank == membership.workers.front();
+  }
+  // The layout of the run's model, of which this worker's may be a part.
+  const ParamLayout& whole_layout() const {
+    return part_.layers != nullptr ? part_.layers->split().whole() : model_->layout();
   }
   TimePoint deadline() const { return clock_.now() + from_seconds(config_.timeout_seconds); }
   void tell(const MembershipEpoch& membership, const char* name, const std::string& value);
@@ -109,7 +113,7 @@ class Worker {
   worker::BatchOrder order_;
   Place place_;
   std::unique_ptr<worker::Model> model_;
-  worker::PipelinedModel* stage_ = nullptr;  // model_, where it is a part of the run's model
+  ModelPart part_;  // model_, where it is a part of the run's
   std::unique_ptr<worker::BatchLoader> loader_;
   std::unique_ptr<worker::StagedBatches> staged_;  // set on a device
   std::optional<SharedWork> shared_work_;          // set if workers share the job's batches
@@ -163,14 +167,13 @@ Status Worker::get_ready() {
 
 Status Worker::build_model() {
   const worker::SampleForm& form = data_->train->form();
-  if (!is_pipelined(config_)) {
+  if (!divides_model(config_)) {
     SYNCOPATE_ASSIGN_OR_RETURN(model_, context_.host.make_model(config_, form, *place_.backend));
     return {};
   }
-  SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<worker::PipelinedModel> stage,
-                             context_.host.make_stage(config_, context_.rank, form, *place_.backend));
-  stage_ = stage.get();
-  model_ = std::move(stage);
+  SYNCOPATE_ASSIGN_OR_RETURN(OwnedPart owned, context_.host.make_part(config_, context_.rank, form, *place_.backend));
+  model_ = std::move(owned.model);
+  part_ = owned.part;
   return {};
 }
 
@@ -190,7 +193,7 @@ SharedWork::Queue Worker::queue() {
 }
 
 Status Worker::prepare_checkpoints() {
-  forms_.emplace(model_->layout(), model_->local_layout());
+  forms_.emplace(whole_layout(), model_->local_layout());
   const std::string& folder = context_.control.checkpoints();
   if (folder.empty()) return Status();
   SYNCOPATE_RETURN_IF_ERROR(check_shared(folder, context_.run_id));
@@ -252,7 +255,7 @@ Status Worker::train_in(const MembershipEpoch& membership) {
   if (context_.tracer != nullptr) context_.tracer->begin_membership(membership.number);
   context_.activity.set("connecting", stamp_.steps_done);
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<ReplicaGroup> connected,
-                             ReplicaGroup::connect(context_, membership, place_.device.get(), clock_, stage_));
+                             ReplicaGroup::connect(context_, membership, place_.device.get(), clock_, part_));
   ReplicaGroup& replicas = *connected;
   if (!membership.restore.empty()) {
     SYNCOPATE_RETURN_IF_ERROR(restore(membership.restore));
@@ -284,7 +287,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
                        [&](Duration duration) { return pause.wait(duration); });
   }
   Subscription heartbeat;
-  if (sums_among_workers(config_) && stage_ == nullptr) {
+  if (sums_among_workers(config_) && part_.is_whole()) {
     heartbeat = context_.control.on_heartbeat([&] { return replicas.collective_state(); });
   }
   const auto interrupt = [&] {
@@ -293,7 +296,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
   };
   Subscription stop = context_.control.on_stop(interrupt);
   Subscription regroup = context_.control.on_regroup(interrupt);
-  const worker::TrainerOptions options{.chief = membership.begins && is_first_of_stage(membership),
+  const worker::TrainerOptions options{.chief = membership.begins && is_first_of_part(membership),
                                        .seed = config_.seed,
                                        .total_steps = total_steps(),
                                        .steps_per_epoch = order_.steps_per_epoch(),
@@ -332,7 +335,10 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
   // Exceptions end here, too: until then others may call back into objects of this function.
   const Status status = caught([&] {
     return worker::train(options, hooks(replicas, membership, pause), parts,
-                         [&](std::span<const float> weights) { return hand_in(replicas.strategy(), weights); });
+                         [&, &strategy = replicas.strategy()](std::span<const float> weights) {
+                           const bool has_parts = part_.layers != nullptr;
+                           return hand_in(strategy, has_parts ? strategy.job_weights().values : weights);
+                         });
   });
   // What follows takes its time, and is not to be interrupted.
   for (Subscription* const subscription : {&stop, &regroup, &heartbeat, &checkpoint_orders_}) subscription->reset();
@@ -346,7 +352,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
 worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch& membership, Pause& pause) {
   worker::TrainerHooks hooks;
   const std::optional<Share> share =
-      share_of_worker(config_, !model_->local_layout().tensors().empty(), is_first_of_stage(membership));
+      share_of_worker(config_, !model_->local_layout().tensors().empty(), is_first_of_part(membership));
   const bool takes_checkpoints = cutter_ && share;
   hooks.joined = [this, number = membership.number, share, takes_checkpoints](std::int64_t first_step) {
     first_step_ = first_step;
@@ -392,12 +398,12 @@ worker::TrainerHooks Worker::hooks(ReplicaGroup& replicas, const MembershipEpoch
   };
   hooks.local_state = [this](bool final, std::span<const float> state) {
     std::vector<float> counted;
-    if (stage_ != nullptr) {
+    if (part_.stage != nullptr) {
       // The mean over all workers is to be that over the workers of each layer's stage: others have zeros there.
       counted.assign(state.begin(), state.end());
       for (float& value : counted) value *= static_cast<float>(config_.pipeline);
     }
-    context_.control.send_local_state(final ? kFinalPoint : points_passed_, stage_ != nullptr ? counted : state);
+    context_.control.send_local_state(final ? kFinalPoint : points_passed_, counted.empty() ? state : counted);
   };
   hooks.snapshot = [this, &strategy = replicas.strategy()](std::int64_t steps_done, std::span<const float> weights) {
     stamp_ = {.point = points_passed_, .steps_done = steps_done, .taken = clock_.now(), .final = false, .weights = {}};

@@ -86,11 +86,13 @@ SimulatedSchedules* DataPlane::schedules_of(const ResolvedRun& config, double su
   return group.schedules.get();
 }
 
-// None where parts of several ranks share a link, or what servers are sent shares it with them.
+// None where parts of several ranks share a link, or it is shared with what servers are sent, or with what workers send
+// each other that have parts of the model.
 std::optional<SimulatedSchedules::RingPrices> DataPlane::ring_prices(const ResolvedRun& config, double sum_time,
                                                                      const Group& group) const {
   const std::set<int> hosts(group.hosts.begin(), group.hosts.end());
-  if (hosts.size() < group.hosts.size() || fabric_.racks > 1 || has_servers(config)) return std::nullopt;
+  if (hosts.size() < group.hosts.size() || fabric_.racks > 1) return std::nullopt;
+  if (has_servers(config) || divides_model(config)) return std::nullopt;
   const simulation::NetworkOptions network{.model = config.network, .links = {}};
   const simulation::Link link = fabric_.links().front();
   const auto on_link = [network, link, scale = static_cast<std::uint64_t>(scale_)](std::size_t bytes) {

@@ -121,7 +121,7 @@ Pieces pieces_of(const ModelProfile& profile, const ResolvedRun& config, std::in
     }
     return {.bytes = std::ranges::max(shards)};
   }
-  const auto pieces = static_cast<std::size_t>(pipelines_of(config));
+  const auto pieces = static_cast<std::size_t>(model_replicas(config));
   std::vector<Range> wholes{{0, layout.size()}};
   if (config.bucket_bytes) {
     const auto bucket_bytes = static_cast<std::size_t>(std::max<std::int64_t>(1, *config.bucket_bytes / scale));

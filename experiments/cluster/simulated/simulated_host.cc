@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "experiments/cluster/process/stage_of.h"
+#include "experiments/cluster/process/part_of.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -17,16 +17,26 @@ std::vector<double> costs_of(const ComputeTimes& compute) {
   return costs;
 }
 
-// Returns the times of a stage's own tensors for a microbatch, which is so much of what the times are of.
-ComputeTimes stage_times(const ComputeTimes& compute, const worker::StageCut& cut, int stage, double part) {
-  ComputeTimes of_stage{.forward = std::vector<Duration>(compute.forward.size()),
-                        .backward = std::vector<Duration>(compute.backward.size())};
-  const auto at = static_cast<std::size_t>(stage);
-  for (std::size_t tensor = cut.tensors[at]; tensor < cut.tensors[at + 1]; ++tensor) {
-    of_stage.forward[tensor] = times(compute.forward[tensor], part);
-    of_stage.backward[tensor] = times(compute.backward[tensor], part);
+// Returns the times of tensors [first, end) alone, for a batch that is so much of what the times are of.
+ComputeTimes times_of(const ComputeTimes& compute, std::size_t first, std::size_t end, double part) {
+  ComputeTimes some{.forward = std::vector<Duration>(compute.forward.size()),
+                    .backward = std::vector<Duration>(compute.backward.size())};
+  for (std::size_t tensor = first; tensor < end; ++tensor) {
+    some.forward[tensor] = times(compute.forward[tensor], part);
+    some.backward[tensor] = times(compute.backward[tensor], part);
   }
-  return of_stage;
+  return some;
+}
+
+// Returns the times of a worker's shares of the tensors.
+ComputeTimes share_times(ComputeTimes compute, const worker::SplitLayout& layout) {
+  for (std::size_t tensor = 0; tensor < layout.own().tensors().size(); ++tensor) {
+    const auto own = static_cast<double>(layout.own().tensors()[tensor].range.size());
+    const double share = own / static_cast<double>(layout.whole().tensors()[tensor].range.size());
+    compute.forward[tensor] = times(compute.forward[tensor], share);
+    compute.backward[tensor] = times(compute.backward[tensor], share);
+  }
+  return compute;
 }
 
 }  // namespace
@@ -49,36 +59,47 @@ Result<std::unique_ptr<worker::Model>> SimulatedHost::make_model(const ResolvedR
   return timed_model(std::move(model), compute_.times, sleep);
 }
 
-Result<std::unique_ptr<worker::PipelinedModel>> SimulatedHost::make_stage(const ResolvedRun& config, int rank,
-                                                                          const worker::SampleForm& form,
-                                                                          worker::ComputeBackend& backend) {
+Result<OwnedPart> SimulatedHost::make_part(const ResolvedRun& config, int rank, const worker::SampleForm& form,
+                                           worker::ComputeBackend& backend) {
   worker::ChainFacts facts;
   if (compute_.phantom) {
     facts.layout = compute_.phantom->layout;
   } else {
-    SYNCOPATE_ASSIGN_OR_RETURN(facts, worker::chain_facts(model_spec(config), form));
+    SYNCOPATE_ASSIGN_OR_RETURN(facts, facts_of_part(config, rank, form));
+  }
+  const ComputeTimes of_worker = share_times(compute_.times, facts.split);
+  const auto timed_by = [this](ComputeTimes times) {
+    return [this, times = std::move(times)](std::unique_ptr<worker::Model> pass) {
+      return timed_model(std::move(pass), times, [this](Duration duration) { sleep(duration); });
+    };
+  };
+  const auto part_of_batch = [&](int samples) { return static_cast<double>(samples) / config.batch_size; };
+  if (!is_pipelined(config)) {
+    const std::size_t tensors = facts.layout.tensors().size();
+    return make_layer_part(config, rank, form, backend,
+                           timed_by(times_of(of_worker, 0, tensors, part_of_batch(replica_batch(config)))));
   }
   // A phantom has a layer for each tensor.
   const std::vector<worker::LayerFacts> layers =
-      worker::layers_by_tensors(facts.layers, facts.layout, costs_of(compute_.times));
+      worker::layers_by_tensors(facts.layers, facts.layout, costs_of(of_worker));
   SYNCOPATE_ASSIGN_OR_RETURN(worker::StageCut cut, cut_of(config, layers, facts.layout));
   const worker::PipelinePlace place = pipeline_place(config, rank);
-  const int microbatch = pipeline_batch(config) / place.microbatches, count = most_in_flight(place);
+  const int microbatch = replica_batch(config) / place.microbatches, count = most_in_flight(place);
+  auto sums = std::make_unique<worker::TensorSums>();
   std::vector<std::unique_ptr<worker::StageModel>> passes;
   if (compute_.phantom) {
     for (int i = 0; i < count; ++i) {
       passes.push_back(make_phantom_stage(*compute_.phantom, cut.own(place.stage, facts.layout), microbatch));
     }
   } else {
-    SYNCOPATE_ASSIGN_OR_RETURN(
-        passes, worker::make_stage(model_spec(config), form, cut, place.stage, microbatch, count, backend));
+    SYNCOPATE_ASSIGN_OR_RETURN(passes, worker::make_stage(model_spec(config), form, cut, place.stage, microbatch, count,
+                                                          backend, layer_part(config, rank), sums.get()));
   }
-  const double part = static_cast<double>(microbatch) / config.batch_size;
-  const ComputeTimes of_stage = stage_times(compute_.times, cut, place.stage, part);
-  return assemble_stage(config, rank, std::move(cut), std::move(passes), backend,
-                        [&](std::unique_ptr<worker::Model> pass) {
-                          return timed_model(std::move(pass), of_stage, [this](Duration duration) { sleep(duration); });
-                        });
+  const auto at = static_cast<std::size_t>(place.stage);
+  const TimedPass timed =
+      timed_by(times_of(of_worker, cut.tensors[at], cut.tensors[at + 1], part_of_batch(microbatch)));
+  return assemble_stage(config, rank, std::move(cut), std::move(passes), std::move(facts.split), std::move(sums),
+                        backend, timed);
 }
 
 }  // namespace syncopate::experiments

@@ -58,10 +58,9 @@ class SimulatedHost final : public ProcessHost {
   Status keep_links(const std::string&, const allreduce::GroupLinks&) override { return {}; }
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override;
-  // The cut is by the times that layers take here.
-  Result<std::unique_ptr<worker::PipelinedModel>> make_stage(const ResolvedRun& config, int rank,
-                                                             const worker::SampleForm& form,
-                                                             worker::ComputeBackend& backend) override;
+  // A cut is by the times that layers take here.
+  Result<OwnedPart> make_part(const ResolvedRun& config, int rank, const worker::SampleForm& form,
+                              worker::ComputeBackend& backend) override;
   OwnTraining* own_training() override { return own_; }
 
  private:

@@ -182,6 +182,16 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                   &C::pipeline_schedule, "schedule",
                   {worker::PipelineSchedule::kGpipe, worker::PipelineSchedule::kOneForwardOneBackward}),
            conditions::kPipelined));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "tensor",
+                   .of_mode = true,
+                   .placeholder = "T",
+                   .sentence = "From 2 on T workers have a part each of every pair of dense layers and of attention's "
+                               "heads: they train their batches as one, and sum activations (Megatron-LM). With D x T "
+                               "workers there are D such groups, and the workers of a part sum its gradients."},
+                  &C::tensor, "parts", 1, 64),
+           conditions::kSumsGradients));
   table.push_back(only(
       number({.group = group,
               .name = "segment-bytes",

@@ -148,7 +148,8 @@ inline const Condition kChoosesBySize{
         " and --collective=auto over another --transport than shm",
     [](const Run& r) { return sums_among_workers(r) && r.collective == CollectiveKind::kBySize; }};
 inline const Condition kStalls{
-    kSummingModes + ", without --gossip and --pipeline and with another collective than nccl", may_report_stalls};
+    kSummingModes + ", without --gossip, --pipeline and --tensor and with another collective than nccl",
+    may_report_stalls};
 
 // Model and data
 using Traits = worker::DatasetTraits;

@@ -30,6 +30,7 @@ std::string why_no_gradients(const ResolvedRun& config) {
   if (is_profile(config)) return "a profile computes none; name a model that learns";
   if (config.device == DeviceKind::kCuda) return "they lie in a GPU's memory; use --device=cpu";
   if (is_pipelined(config)) return "a stage has not the tensor that it would be in; leave --pipeline out";
+  if (splits_layers(config)) return "a worker has a part of the tensor that it would be in; leave --tensor out";
   return {};
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "experiments/config/resolved_run.h"
-#include "experiments/config/rules/pipeline_rules.h"
+#include "experiments/config/rules/division_rules.h"
 #include "experiments/config/rules/table_rules.h"
 
 namespace syncopate::experiments {
@@ -137,7 +137,7 @@ Status validate_mode(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(check_colocated(config));
   SYNCOPATE_RETURN_IF_ERROR(check_meetings(config));
   SYNCOPATE_RETURN_IF_ERROR(check_quorum(config));
-  SYNCOPATE_RETURN_IF_ERROR(validate_pipeline(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_division(config));
   return check_asynchronous_gossip(config);
 }
 

@@ -91,12 +91,12 @@ class Comparison {
     std::error_code ignored;
     std::filesystem::remove_all(folder_ + "/equality", ignored);  // of a comparison that was interrupted
     std::vector<Mode> modes;
-    std::set<int> pipelines;
+    std::set<std::string> divisions;
     for (const PlannedRun& run : runs_) {
       modes.push_back(run.config.mode);
-      if (is_pipelined(run.config)) pipelines.insert(run.config.pipeline);
+      if (divides_model(run.config)) divisions.insert(division_of(run.config));
     }
-    const EqualityOutcome outcome = check_equality(base_, modes, pipelines, folder_ + "/equality", resolver_, run_job_);
+    const EqualityOutcome outcome = check_equality(base_, modes, divisions, folder_ + "/equality", resolver_, run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
     console_.say(outcome.line + "\n");
     report_.notes.push_back(outcome.line);

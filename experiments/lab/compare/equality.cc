@@ -184,8 +184,8 @@ RunRequest equality_job(const RunRequest& base) {
 }
 
 EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& modes_of_rows,
-                               const std::set<int>& pipelines, const std::string& folder, const Resolver& resolver,
-                               const JobRunner& runner) {
+                               const std::set<std::string>& divisions, const std::string& folder,
+                               const Resolver& resolver, const JobRunner& runner) {
   RunRequest job = equality_job(base);
   const Result<ParamLayout> local_layout = local_state_layout_of(base);
   if (!local_layout.ok()) return failure(local_layout.status());
@@ -197,8 +197,8 @@ EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& 
   // parts by label.
   const bool with_local = !norms_batches && !has_parts;
   std::string modes = modes_in_step(with_local, modes_of_rows);
-  for (const int stages : pipelines) {
-    if (!norms_batches) modes += fmt::format(",{}:{}{}", name_of(Mode::kAllreduce), kPipelineWay, stages);
+  for (const std::string& division : divisions) {
+    if (!norms_batches) modes += fmt::format(",{}:{}", name_of(Mode::kAllreduce), division);
   }
   EqualityOutcome outcome;
   for (std::uint64_t attempt = 0; attempt < kSeeds; ++attempt) {
@@ -222,7 +222,7 @@ EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& 
     outcome = {is_unequal ? ExitCode::kUnequal : ExitCode::kSuccess, found->gap.verdict == EqualityGap::Verdict::kEqual,
                sentence_of(base, job, trained, *found)};
     if (norms_batches) outcome.line += "; local is left out, whose batch norms see all workers' batches as one";
-    if (norms_batches && !pipelines.empty()) {
+    if (norms_batches && !divisions.empty()) {
       outcome.line += "; pipelines are left out, whose batch norms see a microbatch at a time";
     }
     if (has_parts) outcome.line += "; local is left out, which has no workers to divide the samples among";

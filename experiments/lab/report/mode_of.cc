@@ -8,7 +8,7 @@ std::string mode_of(const ResolvedRun& config) {
   const std::string mode = name_of(config.mode);
   if (has_servers_alone(config)) return mode + ":" + config.consistency.to_string();
   if (shards_state(config)) return mode + ":" + std::to_string(config.stage);
-  if (is_pipelined(config)) return mode + ":" + std::string(kPipelineWay) + std::to_string(config.pipeline);
+  if (divides_model(config)) return mode + ":" + division_of(config);
   return averages_weights(config) ? mode + ":" + averaging_of(config) : mode;
 }
 

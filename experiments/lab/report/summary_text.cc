@@ -281,6 +281,7 @@ std::string describe(const ResolvedRun& config) {
     text +=
         fmt::format(" pipeline {} x {} {}", config.pipeline, config.microbatches, name_of(config.pipeline_schedule));
   }
+  if (splits_layers(config)) text += fmt::format(" tensor {}", config.tensor);
   if (may_compress(config) && compresses(config)) {
     const CodecConfig codec = codec_of(config);
     text += " " + to_string(codec) + (ps && !config.compress_answers ? " (answers in full)" : "");

@@ -18,7 +18,7 @@
 #include "experiments/cluster/plan/descriptor_need.h"
 #include "experiments/cluster/process/batch_order_of.h"
 #include "experiments/cluster/process/data_of.h"
-#include "experiments/cluster/process/stage_of.h"
+#include "experiments/cluster/process/part_of.h"
 #include "experiments/config/evaluation_points.h"
 #include "experiments/config/rules/config_rules.h"
 #include "experiments/config/rules/fault_rules.h"
@@ -84,7 +84,7 @@ Result<JobFacts> prepare(const ResolvedRun& config, const Result<DataFacts>& dat
   SYNCOPATE_RETURN_IF_ERROR(worker::check_fills_a_batch(order));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));
   SYNCOPATE_RETURN_IF_ERROR(check_link(config, layout));
-  SYNCOPATE_RETURN_IF_ERROR(check_stages(config));
+  SYNCOPATE_RETURN_IF_ERROR(check_division(config));
   SYNCOPATE_RETURN_IF_ERROR(check_fragments(config, layout));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout local_layout, local_state_layout_of(config));
   const std::int64_t total_steps = total_steps_of(config, order.steps_per_epoch());

@@ -4,7 +4,7 @@
 
 #include "allreduce/strategy/sharded_strategy.h"
 #include "experiments/cluster/process/data_of.h"
-#include "experiments/cluster/process/stage_of.h"
+#include "experiments/cluster/process/part_of.h"
 #include "experiments/config/profile_choice.h"
 #include "prediction/asynchronous_prediction.h"
 #include "prediction/timed_model.h"
@@ -103,7 +103,8 @@ std::optional<FormOfRun> exchange_form_of(const ResolvedRun& config) {
   if (!is_distributed(config) || !config.shape || config.shape->bits_per_second <= 0 || is_disturbed(config)) {
     return std::nullopt;
   }
-  if (is_hybrid(config) || runs_command(config)) return std::nullopt;  // tables have no form
+  // Tables have no form, nor have sums within passes.
+  if (is_hybrid(config) || splits_layers(config) || runs_command(config)) return std::nullopt;
   const std::optional<SharedHosts> hosts = shared_hosts(config);
   if (!hosts) return std::nullopt;
   FormOfRun form{.network = {.alpha = seconds(config.shape->delay),
@@ -111,7 +112,7 @@ std::optional<FormOfRun> exchange_form_of(const ResolvedRun& config) {
                              .workers = config.workers,
                              .workers_per_host = hosts->workers}};
   form.plan.colocated = hosts->holds_servers;
-  if (is_pipelined(config)) form.network.workers = pipelines_of(config);
+  if (is_pipelined(config)) form.network.workers = model_replicas(config);
   const bool has_form = has_servers(config) ? set_servers(config, form) : set_allreduce(config, form);
   return has_form ? std::optional(form) : std::nullopt;
 }
@@ -148,7 +149,7 @@ std::optional<FormOfStages> stages_of(const ResolvedRun& config, const predictio
   if (!cut.ok() || !(whole > 0)) return std::nullopt;
 
   FormOfStages stages{.cut = std::move(*cut)};
-  const double samples = static_cast<double>(pipeline_batch(config)) / config.microbatches;
+  const double samples = static_cast<double>(replica_batch(config)) / config.microbatches;
   for (int stage = 0; stage < config.pipeline; ++stage) {
     const auto s = static_cast<std::size_t>(stage);
     prediction::ModelProfile part{.model = profile.model};

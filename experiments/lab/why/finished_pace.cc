@@ -24,9 +24,9 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
       pace.pipeline = {.schedule = config.pipeline_schedule,
                        .stages = config.pipeline,
                        .microbatches = config.microbatches,
-                       .replicas = pipelines_of(config)};
+                       .workers_a_stage = config.workers / config.pipeline};
     }
-    if (config.gossip != Gossip::kOff || pace.pipeline) return;
+    if (config.gossip != Gossip::kOff || divides_model(config)) return;
     pace.lead = 0;
     pace.meets_every = config.sync_every;
   }
@@ -56,7 +56,7 @@ void set_schedule(const ResolvedRun& config, RunPace& pace) {
   const std::optional<allreduce::ScheduleKind> kind = schedule_kind_of(config);
   const bool is_by_size = config.collective == CollectiveKind::kBySize;
   if (!sums_among_workers(config) || config.workers < 2 || !pace.link || !(kind || is_by_size)) return;
-  if (is_pipelined(config)) return;  // a step waits for messages between stages besides
+  if (divides_model(config)) return;  // a step waits for messages inside its passes besides
   const std::optional<prediction::ModelProfile> profile = profile_like(config);
   if (!profile) return;
   const allreduce::LinkModel link{.latency = pace.link->delay_ms / 1e3,

@@ -24,7 +24,7 @@ struct PacedPipeline {
   worker::PipelineSchedule schedule = worker::PipelineSchedule::kOneForwardOneBackward;
   int stages = 2;
   int microbatches = 1;
-  int replicas = 1;  // of each stage: workers that are neighbours
+  int workers_a_stage = 1;  // neighbours
 };
 
 struct RunPace {

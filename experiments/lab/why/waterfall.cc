@@ -274,7 +274,7 @@ double Waterfall::part(PartKind kind) const {
 std::vector<double> stages_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline) {
   std::vector<double> sums(static_cast<std::size_t>(pipeline.stages)), counts(sums.size());
   for (const WorkerPace& worker : of_workers) {
-    const auto stage = static_cast<std::size_t>(worker.worker / pipeline.replicas);
+    const auto stage = static_cast<std::size_t>(worker.worker / pipeline.workers_a_stage);
     sums[stage] += worker.compute_ms;
     counts[stage] += 1;
   }

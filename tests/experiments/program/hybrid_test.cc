@@ -13,7 +13,7 @@
 #include "tests/support/training_job.h"
 #include "worker/data/zipf_sets.h"
 
-namespace syncopate::testing_support {
+namespace syncopate::testing_support::hybrid_runs {
 namespace {
 
 using Flags = std::vector<std::string>;
@@ -85,4 +85,4 @@ TEST(Hybrid, TakesAsLongAsALinkNeedsForBothExchanges) {
 }
 
 }  // namespace
-}  // namespace syncopate::testing_support
+}  // namespace syncopate::testing_support::hybrid_runs

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/experiments/program/divided_runs.h"
 #include "tests/support/run_program.h"
 #include "tests/support/slowness.h"
 
@@ -19,48 +20,12 @@ namespace syncopate::testing_support::pipeline_runs {
 namespace {
 
 using testing::HasSubstr;
-using Flags = std::vector<std::string>;
+using namespace divided_runs;
 
-constexpr int kBatch = 8, kSteps = 6;
 constexpr double kWidth = 784;
-const Flags kSmall{"--train-samples=2000", "--test-samples=100", "--evaluate-every=100epochs",
-                   fmt::format("--steps={}", kSteps)};
 // Layers alike, but for the last: 784 x 784 each.
 const Flags kJob = kSmall + Flags{"--mode=allreduce", "--model=mlp:784-784-784-784-784-10", "--optimizer=adam",
                                   fmt::format("--batch-size={}", kBatch)};
-
-// Returns the cells of all workers, from that step on.
-std::vector<double> numbers(const Program& program, const std::string& column, int first_step = 0) {
-  std::vector<double> values;
-  const std::vector<std::string> cells = program.column("steps.csv", column),
-                                 steps = program.column("steps.csv", "step");
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (std::stoi(steps[i]) >= first_step) values.push_back(std::stod(cells[i]));
-  }
-  return values;
-}
-
-double sum_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum;
-}
-
-double greatest_gap(const std::vector<float>& first, const std::vector<float>& second) {
-  EXPECT_EQ(first.size(), second.size());
-  EXPECT_FALSE(first.empty());
-  double gap = 0;
-  for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
-    gap = std::max(gap, std::abs(static_cast<double>(first[i]) - static_cast<double>(second[i])));
-  }
-  return gap;
-}
-
-std::vector<float> weights_after(const Flags& flags) {
-  Program program(flags);
-  EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
-  return program.weights();
-}
 
 // The job of all workers is the same, however they divide it.
 TEST(Pipeline, FollowsLocalOnEveryWire) {
@@ -155,18 +120,6 @@ TEST(Pipeline, RunsAProfileOnManyWorkers) {
 // Under adam 16 bytes for each parameter of its stage alone, and 4 more for the gradients of one microbatch.
 TEST(Pipeline, HoldsItsStageAlone) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's memory is counted, too";
-  const auto peaks_of = [](const Flags& flags) {
-    const Flags job{"--mode=allreduce", "--model=mlp:784-2048-2048-2048-2048-2048-10", "--optimizer=adam",
-                    "--batch-size=4", "--transport=sockets"};
-    Program program(kSmall + job + flags);
-    EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
-    std::vector<double> bytes;
-    const nlohmann::json peaks = program.summary()["peak_memory_bytes"];
-    for (const auto& [process, peak] : peaks.items()) {
-      if (process.starts_with("worker")) bytes.push_back(peak.get<double>());
-    }
-    return bytes;
-  };
   constexpr double kLayer = 2048 * 2048, kAll = 784 * 2048 + 4 * kLayer;
   const double whole = std::ranges::min(peaks_of({"--workers=2"}));
   for (const auto& [microbatches, bytes] : {std::pair{1, 16}, {4, 20}}) {

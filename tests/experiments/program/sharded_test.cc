@@ -13,7 +13,7 @@
 #include "tests/support/run_program.h"
 #include "tests/support/slowness.h"
 
-namespace syncopate::testing_support {
+namespace syncopate::testing_support::sharded_runs {
 namespace {
 
 using Flags = std::vector<std::string>;
@@ -109,4 +109,4 @@ TEST(Sharded, TakesAsLongAsItsClosedForm) {
 }
 
 }  // namespace
-}  // namespace syncopate::testing_support
+}  // namespace syncopate::testing_support::sharded_runs

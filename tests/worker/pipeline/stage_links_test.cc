@@ -44,9 +44,9 @@ TEST_F(Links, KeepsWhatComesBeforeItIsAskedFor) {
   EXPECT_THAT(got_, ElementsAre(1, 2));
   ASSERT_TRUE(second_.receive(0, StageMessage::kActivations, got_).ok());
   EXPECT_THAT(got_, ElementsAre(3, 4));
-  EXPECT_EQ(second_.take_costs().bytes_in, 24);
-  EXPECT_EQ(first_.take_costs().bytes_out, 24);
-  EXPECT_EQ(first_.take_costs().bytes_out, 0) << "they have been taken";
+  EXPECT_EQ(second_.costs().take().bytes_in, 24);
+  EXPECT_EQ(first_.costs().take().bytes_out, 24);
+  EXPECT_EQ(first_.costs().take().bytes_out, 0) << "they have been taken";
 }
 
 TEST_F(Links, DropsWhatComesAgainAndWhatIsNone) {
@@ -78,17 +78,17 @@ TEST_F(Links, FailsWhereAMessageIsMissingOrOfAnotherSize) {
 
 TEST_F(Links, CountsWaitsOfBothPasses) {
   StageLinks impatient(*transports_[1], {.workers = {4, 6}, .timeout = std::chrono::milliseconds(5)}, clock_);
-  impatient.begin_forward(1);
+  impatient.costs().begin_forward(1);
   EXPECT_FALSE(impatient.receive(0, StageMessage::kActivations, got_).ok());
-  const SyncStats costs = impatient.take_costs();
+  const SyncStats costs = impatient.costs().take();
   EXPECT_GE(costs.forward_wait, std::chrono::milliseconds(5));
   EXPECT_EQ(costs.exposed_wait, costs.forward_wait);
   EXPECT_EQ(costs.backward_wait, Duration::zero());
   StageLinks later(*transports_[1], {.workers = {4, 6}, .timeout = std::chrono::milliseconds(5)}, clock_);
-  later.begin_forward(1);
-  later.begin_backward();
+  later.costs().begin_forward(1);
+  later.costs().begin_backward();
   EXPECT_FALSE(later.receive(0, StageMessage::kGradient, got_).ok());
-  EXPECT_GE(later.take_costs().backward_wait, std::chrono::milliseconds(5));
+  EXPECT_GE(later.costs().take().backward_wait, std::chrono::milliseconds(5));
 }
 
 }  // namespace

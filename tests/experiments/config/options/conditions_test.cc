@@ -171,9 +171,8 @@ const std::map<std::string, Promise> kPromises = {
        {"mode=sharded", "pipeline=2"},
        {"mode=ps", "pipeline=2"},
        {"mode=hybrid", "pipeline=2"}}}},
-    {"--mode=allreduce, --mode=sharded or --mode=hybrid, without --gossip and --pipeline and with another collective "
-     "than "
-     "nccl",
+    {"--mode=allreduce, --mode=sharded or --mode=hybrid, without --gossip, --pipeline and --tensor and with another "
+     "collective than nccl",
      {{{"mode=allreduce"},
        {"mode=allreduce", "collective=direct"},
        {"mode=allreduce", "collective=ring"},

@@ -1,0 +1,73 @@
+// PassCosts: what messages cost that a worker sends and waits for inside its passes, beside its strategy's own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/os/core_wait.h"
+#include "common/status.h"
+#include "common/sync_strategy.h"
+#include "common/trace/tracer.h"
+
+namespace syncopate::worker {
+
+class PassCosts {
+ public:
+  // The tracer records waits, unless it is null. Both must outlive this.
+  PassCosts(const Clock& clock, Tracer* tracer) : clock_(clock), tracer_(tracer) {}
+
+  // A step begins, or its first backward: waits from now on are of that pass.
+  void begin_forward(std::int64_t step) {
+    step_ = step;
+    wait_ = &costs_.forward_wait;
+  }
+  void begin_backward() { wait_ = &costs_.backward_wait; }
+  // Between steps waits are of none, and do not count.
+  void end_step() { wait_ = nullptr; }
+  std::int64_t step() const { return step_; }
+
+  void count_bytes(std::int64_t out, std::int64_t in) {
+    costs_.bytes_out += out;
+    costs_.bytes_in += in;
+  }
+  // Does the work, of which all time is a wait, and returns its status, which says in which step, and at `what`.
+  template <typename Work>
+  Status counted(const Work& work, const std::string& what) {
+    const TimePoint begin = clock_.now();
+    const Duration without_core = core_wait_of_this_thread();
+    const TraceSpan span(tracer_, {.kind = TraceKind::kWait, .number = step_});
+    Status status = Status(work()).in("step " + std::to_string(step_) + ": " + what);
+    if (wait_ == nullptr) return status;
+    const Duration waited = clock_.now() - begin;
+    costs_.exposed_wait += waited;
+    costs_.communication += waited;
+    *wait_ += waited;
+    costs_.pass_core_wait += core_wait_of_this_thread() - without_core;
+    return status;
+  }
+
+  // Returns what there was since the last call.
+  SyncStats take() { return std::exchange(costs_, {}); }
+  // The same, and adds it to what the step has cost besides.
+  void add_to(SyncStats& stats) {
+    const SyncStats own = take();
+    for (Duration SyncStats::*const time :
+         {&SyncStats::exposed_wait, &SyncStats::forward_wait, &SyncStats::backward_wait, &SyncStats::pass_core_wait,
+          &SyncStats::communication}) {
+      stats.*time += own.*time;
+    }
+    stats.bytes_out += own.bytes_out;
+    stats.bytes_in += own.bytes_in;
+  }
+
+ private:
+  const Clock& clock_;
+  Tracer* const tracer_;
+  std::int64_t step_ = 0;
+  SyncStats costs_;
+  Duration* wait_ = nullptr;  // what waits count as besides
+};
+
+}  // namespace syncopate::worker
