@@ -32,17 +32,18 @@ TEST(TensorCollective, SumsAndCopiesWithTheSameBitsOverEveryWire) {
     const SteadyClock clock;
     auto transports = connect_group(wire, 3);
     std::vector<std::vector<float>> sums(3), copies(3);
+    std::vector<std::unique_ptr<TensorCollective>> groups(3);  // each lives until all have received
     run_ranks(3, [&](int rank) {
       const auto at = static_cast<std::size_t>(rank);
-      const auto group = group_over(std::move(transports[at]), clock);
+      const auto& group = groups[at] = group_over(std::move(transports[at]), clock);
       EXPECT_EQ(group->rank(), rank);
       EXPECT_EQ(group->size(), 3);
       // Several sizes, of which none but the first fills the memory.
       for (const std::size_t size : {100, 1, 48}) {
         sums[at].assign(size, 0.1f * static_cast<float>(rank + 1));
-        EXPECT_TRUE(group->sum(sums[at]).ok());
+        EXPECT_EQ(group->sum(sums[at]).message(), "");
         copies[at].assign(size, static_cast<float>(rank));
-        EXPECT_TRUE(group->broadcast(copies[at], 1).ok());
+        EXPECT_EQ(group->broadcast(copies[at], 1).message(), "");
       }
       EXPECT_GT(group->counters().payload_bytes_out, 0);
     });
