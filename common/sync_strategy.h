@@ -152,7 +152,7 @@ class SyncStrategy {
 
   virtual void begin_step(const StepContext& step) = 0;
 
-  // The gradients of bucket `bucket` are final. Call it once per bucket and step, in ascending order. Failures are kept
+  // The gradients of bucket `bucket` are final. Call it once per bucket and pass, in ascending order. Failures are kept
   // and reported by finish_step.
   virtual void gradient_ready(std::size_t bucket) = 0;
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,12 +22,20 @@ struct BatchView {
   std::span<const int> labels;          // (batch, labels per sample)
   std::span<const int> ids = {};        // (batch, id columns)
   std::span<const float> targets = {};  // (batch), of regression
+  // (batch): what each place costs to compute (data/sample_costs.h), an empty one nothing; empty: all cost the same.
+  std::span<const float> costs = {};
   // A batch that is not full has this many places without a sample, at its end: zeros, and labels of -1. The mean over
   // its places, of which those count for nothing, times the weight is what the loss and its gradients are: so that the
   // mean over all workers is that over all samples of the global batch.
   int empty_places = 0;
   double weight = 1;
 };
+
+// Returns how long a batch takes to compute, as a multiple of one whose samples cost 1 each.
+inline double cost_of(const BatchView& batch) {
+  if (batch.costs.empty()) return 1;
+  return std::accumulate(batch.costs.begin(), batch.costs.end(), 0.0) / static_cast<double>(batch.costs.size());
+}
 
 class Model {
  public:

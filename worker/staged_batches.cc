@@ -55,7 +55,8 @@ BatchView StagedBatches::next() {
   return {.values = floats(slot.values),
           .labels = whole_numbers(slot.labels),
           .ids = whole_numbers(slot.ids),
-          .targets = floats(slot.targets)};
+          .targets = floats(slot.targets),
+          .costs = slot.costs};
 }
 
 // The batch whose copy was begun is not wanted: another takes its place, behind it on the copy stream.
@@ -93,6 +94,7 @@ void StagedBatches::begin_copy(Slot& slot, const BatchView& batch) {
   if (!batch.ids.empty()) copies_->copy_to_device(std::as_bytes(batch.ids), slot.ids);
   if (!batch.targets.empty()) copies_->copy_to_device(std::as_bytes(batch.targets), slot.targets);
   copies_->copy_to_device(std::as_bytes(batch.labels), slot.labels);
+  slot.costs.assign(batch.costs.begin(), batch.costs.end());
   copies_->record(*slot.copied);
   is_staged_ = true;
 }

@@ -33,6 +33,7 @@ class StagedBatches final : public BatchSource {
     std::span<std::byte> ids;
     std::span<std::byte> labels;
     std::span<std::byte> targets;
+    std::vector<float> costs;       // on the host
     std::unique_ptr<Event> copied;  // on the copy stream
     std::unique_ptr<Event> used;    // on the compute stream
   };

@@ -13,6 +13,14 @@ void Straggling::begin_step(std::int64_t step) {
   begin_ = clock_.now();
   credit_ = std::clamp(waited_ + credit_ - delay_, Duration::zero(), delay_);
   delay_ = waited_ = {};
+  stretch_ = slowdown_.stretch;
+}
+
+void Straggling::begin_pass(double cost) {
+  if (!options_.by_cost) return;
+  slowdown_.stretch = stretch_ + cost;
+  slowdown_.extra = std::max(slowdown_.extra, delay_);
+  begin_ = clock_.now() - waited_;
 }
 
 void Straggling::catch_up() {

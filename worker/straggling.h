@@ -2,7 +2,9 @@
 //
 // On a slow machine a step not only ends later: each of its gradients is ready later. So the worker waits after its
 // forward pass, before it passes on each bucket, and at the end of backward, until the step is as late as on such a
-// machine. Extra time is added before backward; a factor stretches forward and backward evenly.
+// machine. Extra time is added before backward; a factor stretches forward and backward evenly. What samples cost
+// (data/sample_costs.h) is such a factor: no machine computes less for a cheap sample of ours, so what a pass has
+// computed is waited for once more, times its cost.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +19,7 @@ struct StragglingOptions {
   Stragglers stragglers;
   std::uint64_t seed = 1;
   int worker = 0;
+  bool by_cost = false;                // whether each pass is waited for by what its samples cost
   Duration longest = Duration::max();  // of a step's delay
 };
 
@@ -29,6 +32,8 @@ class Straggling {
 
   // Marks the begin of the compute of step `step`.
   void begin_step(std::int64_t step);
+  // What is computed from now on is a pass of this step over samples that cost so much in the mean.
+  void begin_pass(double cost);
   // Excludes `waited` of the time since begin_step, which was not compute.
   void leave_out(Duration waited) { begin_ += waited; }
   // Waits as long as a slower machine would still need for what the step has computed so far. If a wait lasts too long,
@@ -43,7 +48,8 @@ class Straggling {
   const StragglingOptions options_;
   const Clock& clock_;
   const std::function<bool(Duration)> wait_;
-  Slowdown slowdown_;  // of this step
+  Slowdown slowdown_;   // of this step; in a later pass its extra time is the delay of those before
+  double stretch_ = 0;  // of every pass of this step
   TimePoint begin_{};
   Duration delay_{};   // of this step so far
   Duration waited_{};  // of this step

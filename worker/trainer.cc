@@ -9,6 +9,7 @@
 #include "common/left_out_step.h"
 #include "common/os/aligned_buffer.h"
 #include "common/os/flush_denormals.h"
+#include "worker/microbatch.h"
 #include "worker/step_graphs.h"
 
 namespace syncopate::worker {
@@ -56,6 +57,7 @@ struct GivenStep {
   StepRecord record;  // what is known before its end
   StepContext context;
   Duration straggled_forward{}, straggled_backward{};
+  LossAndCorrect learnt = {};  // in several passes
   // What its loss is of.
   double weight = 1;
   double labels = 0;
@@ -121,6 +123,7 @@ class Training {
 
  private:
   std::int64_t global_batch() const { return position_ / options_.workers; }
+  int batch_size() const { return parts_.model.batch_size() * options_.microbatches; }  // of a step
 
   // What is to be evaluated now, if anything.
   Status hand_out() {
@@ -184,7 +187,7 @@ class Training {
     parts_.activity.set("waiting for data", step_);
     const BatchView batch = parts_.batches.next();
     SYNCOPATE_RETURN_IF_ERROR(parts_.batches.status());
-    record.samples = parts_.model.has_loss() ? parts_.model.batch_size() - batch.empty_places : 0;
+    record.samples = parts_.model.has_loss() ? batch_size() - batch.empty_places : 0;
     given.weight = batch.weight;
     given.labels = static_cast<double>(batch.labels.size());
     given.is_regression = !batch.targets.empty();
@@ -233,13 +236,35 @@ class Training {
 
   // Computes the gradients of a batch and hands them over.
   Status compute(const BatchView& batch, GivenStep& given, Lap& lap, TraceSpan& phase) {
+    const int passes = options_.microbatches;
+    for (int pass = 0; pass < passes; ++pass) {
+      if (pass > 0) {
+        phase.next(TraceKind::kForward);
+        parts_.activity.set("forward", step_);
+      }
+      const BatchView part = microbatch_of(batch, batch_size(), pass, passes);
+      SYNCOPATE_RETURN_IF_ERROR(pass_through(part, given, lap, phase));
+      if (passes == 1) break;
+      const LossAndCorrect learnt = parts_.model.loss();
+      given.learnt.loss += learnt.loss;
+      given.learnt.correct += learnt.correct;
+    }
+    begin(Phase::kSynchronise);
+    parts_.strategy.gradients_complete();
+    return {};
+  }
+
+  Status pass_through(const BatchView& batch, GivenStep& given, Lap& lap, TraceSpan& phase) {
     StepRecord& record = given.record;
+    if (parts_.straggling != nullptr) parts_.straggling->begin_pass(cost_of(batch));
+    const Duration before = straggled();
     in_backward_ = false;
     parts_.model.forward(arenas_.model_weights(), batch);
     SYNCOPATE_RETURN_IF_ERROR(weights_);
     straggle("forward");
-    given.straggled_forward = straggled();
-    record.forward = lap.split() - given.straggled_forward;
+    const Duration in_forward = straggled() - before;
+    given.straggled_forward += in_forward;
+    record.forward += lap.split() - in_forward;
     phase.next(TraceKind::kBackward);
 
     parts_.activity.set("backward", step_);
@@ -251,10 +276,9 @@ class Training {
     SYNCOPATE_RETURN_IF_ERROR(judge_gradient(batch, record.samples > 0));
     straggle("backward");
     record.straggle = straggled();
-    given.straggled_backward = record.straggle - given.straggled_forward;
-    record.backward = lap.split() - given.straggled_backward;
-    begin(Phase::kSynchronise);
-    parts_.strategy.gradients_complete();
+    const Duration in_backward = record.straggle - before - in_forward;
+    given.straggled_backward += in_backward;
+    record.backward += lap.split() - in_backward;
     return {};
   }
 
@@ -315,8 +339,8 @@ class Training {
   Status record_learning(GivenStep& given, std::size_t turn) {
     StepRecord& record = given.record;
     if (record.samples == 0) return {};
-    const LossAndCorrect learnt = parts_.model.loss(turn);
-    const double full = static_cast<double>(record.samples) / parts_.model.batch_size();
+    const LossAndCorrect learnt = options_.microbatches > 1 ? given.learnt : parts_.model.loss(turn);
+    const double full = static_cast<double>(record.samples) / batch_size();
     record.loss = learnt.loss / (given.weight * full);
     if (given.is_regression) {
       record.accuracy = std::numeric_limits<double>::quiet_NaN();  // regression has none

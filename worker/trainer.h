@@ -29,6 +29,8 @@ struct TrainerOptions {
   double base_learning_rate = 0;
   double minibatch_growth = 1;               // see LearningRateContext
   int workers = 1;                           // in the job
+  int microbatches = 1;                      // parts of a batch that pass through the model one after the other;
+                                             // above 1: the strategy adds up their gradients, and no device computes
   const TrainingState* restored = nullptr;   // the state to go on from; null: a new job, or others have it
   std::optional<HealthOptions> health = {};  // none: nothing is looked at
 };

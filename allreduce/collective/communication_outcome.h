@@ -26,14 +26,14 @@ struct CommunicationOutcome {
   }
 };
 
-// Carries `work` out, which uses the collective.
-template <typename Work>
-CommunicationOutcome outcome_of(const Collective& collective, const Clock& clock, const Work& work) {
+// Carries `work` out, whose bytes `wire` counts: a collective, or whatever has counters().
+template <typename Wire, typename Work>
+CommunicationOutcome outcome_of(const Wire& wire, const Clock& clock, const Work& work) {
   const TimePoint begin = clock.now();
-  const TransportCounters before = collective.counters();
+  const TransportCounters before = wire.counters();
   CommunicationOutcome outcome{.status = work()};
   outcome.time = clock.now() - begin;
-  outcome.sent = collective.counters() - before;
+  outcome.sent = wire.counters() - before;
   return outcome;
 }
 

@@ -14,12 +14,18 @@
 // them, while layers before it compute, and gives them back behind it, in place of the gather at the end: 3(n-1)/n,
 // less the layers that end forward and begin backward. The order of layers is that of the step before. With a
 // collective that sums in the same order, ring or direct, weights have the bits that AllReduceStrategy leaves.
+//
+// Where a batch passes in microbatches, each pass does all of this but the update: its gradients are summed over the
+// workers, and added to those of the passes before at their owner, as Fully Sharded Data Parallel does without no_sync
+// (Zhao et al. 2023, section 5.4). Each is one more collective for each layer, in which workers meet. With OnDemand
+// they meet once a step instead: see on_demand_exchange.h.
 #pragma once
 
 #include <memory>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective/collective_activity.h"
+#include "allreduce/strategy/on_demand_exchange.h"
 #include "common/optimizer/optimizer.h"
 #include "common/sync_strategy.h"
 #include "common/threads.h"
@@ -43,6 +49,8 @@ struct ShardedOptions {
   OptimizerConfig optimizer;  // of a rule that updates each element by itself (is_layerwise)
   ShardingStage stage = ShardingStage::kOptimizer;
   std::size_t bucket_bytes = 1 << 20;
+  int passes = 1;  // calls of gradient_ready for each bucket and step; above 1 and the next: kWeights alone
+  OnDemandExchange::Endpoints on_demand = {};   // in place of the collective's halves; null: none
   bool overlap = true;                          // false: nothing is sent before backward has ended
   Duration timeout = std::chrono::seconds(30);  // for each wait
   CollectiveActivity* activity = nullptr;       // records every operation; must outlive the strategy

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
 #include <vector>
 
 namespace syncopate::worker {
@@ -49,6 +50,40 @@ TEST_F(StragglingTest, DoesNotStretchWhatWasNoCompute) {
   slow.leave_out(milliseconds(50));
   slow.catch_up();
   EXPECT_THAT(waits_, ElementsAre(milliseconds(6)));
+}
+
+// Each pass of a step by the cost of its own samples, beside what slows every step.
+TEST_F(StragglingTest, WaitsForWhatEachPassCosts) {
+  Straggling slow(
+      {.stragglers = *Stragglers::parse("all:2x,all:+20"), .by_cost = true, .longest = std::chrono::hours(1)}, clock_,
+      [this](Duration duration) {
+        waits_.push_back(duration);
+        clock_.advance(duration);
+        return true;
+      });
+  for (int step = 0; step < 2; ++step) {
+    slow.begin_step(step);
+    for (const double cost : {0.5, 3.0}) {
+      slow.begin_pass(cost);
+      for (const Duration part : {milliseconds(2), milliseconds(4)}) {
+        compute(part);
+        slow.catch_up();
+      }
+    }
+    EXPECT_EQ(slow.waited(), milliseconds(20 + 9 + 24));
+  }
+  const std::vector<Duration> a_step{milliseconds(23), milliseconds(6), milliseconds(8), milliseconds(16)};
+  EXPECT_THAT(std::span(waits_).first(4), testing::ElementsAreArray(a_step));
+  EXPECT_THAT(std::span(waits_).last(4), testing::ElementsAreArray(a_step));
+}
+
+TEST_F(StragglingTest, DoesNotWaitForCostsUnlessItIsTo) {
+  Straggling slow = straggling("1:2x");
+  slow.begin_step(0);
+  slow.begin_pass(100);
+  compute(milliseconds(2));
+  slow.catch_up();
+  EXPECT_THAT(waits_, ElementsAre(milliseconds(2)));
 }
 
 TEST_F(StragglingTest, TakesExtraTimeBeforeAnyGradientIsReady) {

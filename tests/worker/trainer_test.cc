@@ -39,7 +39,10 @@ class FakeStrategy final : public SyncStrategy {
     note("begin_step " + std::to_string(step.step));
     learning_rates.push_back(step.learning_rate);
   }
-  void gradient_ready(std::size_t bucket) override { note("gradient_ready " + std::to_string(bucket)); }
+  void gradient_ready(std::size_t bucket) override {
+    note("gradient_ready " + std::to_string(bucket));
+    clock_.advance(takes_time);
+  }
   void gradients_complete() override { note("gradients_complete"); }
   void step_given() override { note("step_given"); }
   bool runs_ahead() const override { return is_ahead; }
@@ -66,6 +69,7 @@ class FakeStrategy final : public SyncStrategy {
   std::string fails_in;
   bool is_ahead = false;
   Duration pass_core_wait{};
+  Duration takes_time{};  // in gradient_ready
   bool found_initial_weights = false;
   std::vector<double> learning_rates;
   std::vector<Range> needed;
@@ -88,11 +92,12 @@ class OneBatch final : public BatchSource {
       : images_(std::move(images)), labels_(std::move(labels)), clock_(clock) {}
   BatchView next() override {
     clock_.advance(std::chrono::milliseconds(3));
-    return {images_, labels_};
+    return {.values = images_, .labels = labels_, .costs = costs};
   }
   void seek(std::int64_t step) override { sought = step; }
 
   std::int64_t sought = -1;
+  std::vector<float> costs;
 
  private:
   Tensor images_;
@@ -157,6 +162,47 @@ TEST_F(TrainerTest, CallsTheStrategyInItsOrderAndSaysWhatItIsDoing) {
   expected.insert(expected.end(), {"leave [leaving]", "final_weights"});
   EXPECT_EQ(calls_, expected);
   EXPECT_EQ(activity_.step(), 2);
+}
+
+// Each passes through the model on its own, and the strategy is given its gradients; the step is of all of them.
+TEST_F(TrainerTest, PassesABatchInMicrobatchesAndRecordsItAsOne) {
+  ASSERT_TRUE(run(strategy_).ok());
+  const StepRecord whole = records_.all.front();
+  calls_.clear();
+  model_ = std::move(*make_model("mlp:4-8-4", form_of_images({2, 2, 1}, 4), kBatch / 4, *backend_));
+  options_.microbatches = 4;
+  ASSERT_TRUE(run(strategy_).ok());
+  Calls given;
+  for (const std::string& call : calls_) {
+    if (call.starts_with("gradient")) given.push_back(call.substr(0, call.find(" [")));
+  }
+  Calls expected;
+  for (int pass = 0; pass < 4; ++pass) {
+    for (const char* bucket : {"0", "1", "2", "3"}) expected.push_back(std::string("gradient_ready ") + bucket);
+  }
+  expected.push_back("gradients_complete");
+  EXPECT_EQ(given, expected);
+  const StepRecord& cut = records_.all.back();
+  EXPECT_EQ(cut.samples, kBatch);
+  EXPECT_NEAR(cut.loss, whole.loss, 1e-6);
+  EXPECT_EQ(cut.accuracy, whole.accuracy);
+}
+
+// What a pass has computed is waited for by what its own samples cost: here 1 ms for each of four buckets.
+TEST_F(TrainerTest, WaitsForWhatEachMicrobatchCosts) {
+  std::vector<double> waited;
+  Straggling costly({.stragglers = {}, .by_cost = true}, clock_, [&](Duration duration) {
+    waited.push_back(seconds(duration) * 1e3);
+    clock_.advance(duration);
+    return true;
+  });
+  batches_.costs = std::vector<float>(kBatch, 2.0f);
+  std::fill_n(batches_.costs.begin(), kBatch / 2, 5.0f);
+  model_ = std::move(*make_model("mlp:4-8-4", form_of_images({2, 2, 1}, 4), kBatch / 2, *backend_));
+  options_.microbatches = 2;
+  strategy_.takes_time = std::chrono::milliseconds(1);
+  ASSERT_TRUE(run(strategy_, &costly).ok());
+  EXPECT_THAT(waited, ElementsAre(5, 5, 5, 5, 2, 2, 2, 2));
 }
 
 TEST_F(TrainerTest, GivesTheNextStepBeforeItWaitsForOneOfADevice) {

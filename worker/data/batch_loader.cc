@@ -190,6 +190,7 @@ class BatchLoader::Prefetcher {
             .labels = slot.room.labels,
             .ids = slot.room.ids,
             .targets = slot.room.targets,
+            .costs = slot.costs,
             .empty_places = slot.empty_places,
             .weight = slot.weight};
   }
@@ -202,6 +203,7 @@ class BatchLoader::Prefetcher {
 
   struct Slot {
     SampleRoom room;
+    std::vector<float> costs;  // empty: all are equal
     int empty_places = 0;
     double weight = 1;
   };
@@ -267,6 +269,7 @@ class BatchLoader::Prefetcher {
     part.rank = static_cast<int>(number % order_.workers);
     batch_indices(part, *permutation_, step, indices_);
     read_batch(dataset_, indices_, epoch, to.room);
+    price(to);
     to.empty_places = static_cast<int>(std::ranges::count(indices_, -1));
     to.weight = static_cast<double>(order_.global_batch_size()) / static_cast<double>(order_.samples_in(step));
   }
@@ -278,12 +281,22 @@ class BatchLoader::Prefetcher {
     permute(pass);
     batch_indices(alone, *permutation_, batch % alone.steps_per_epoch(), indices_);
     read_batch(dataset_, indices_, pass, to.room);
+    price(to);
+  }
+
+  void price(Slot& to) const {
+    to.costs.clear();
+    if (order_.costs.are_equal()) return;
+    for (const std::int64_t index : indices_) {
+      to.costs.push_back(index < 0 ? 0.0f : static_cast<float>(order_.costs.of(order_.seed, index)));
+    }
   }
 
   void permute(std::int64_t epoch) {
     if (permuted_ == epoch) return;
     const BatchOrder as_they_lie{.dataset_size = order_.dataset_size, .shuffle = Shuffle::kOff};
-    permutation_ = dataset_.is_blank() ? shared_permutation(as_they_lie, 0) : shared_permutation(order_, epoch);
+    const bool says_nothing = dataset_.is_blank() && order_.costs.are_equal();
+    permutation_ = says_nothing ? shared_permutation(as_they_lie, 0) : shared_permutation(order_, epoch);
     permuted_ = epoch;
   }
 

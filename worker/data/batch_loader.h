@@ -22,6 +22,7 @@
 #include "worker/batch_source.h"
 #include "worker/data/dataset.h"
 #include "worker/data/label_parts.h"
+#include "worker/data/sample_costs.h"
 #include "worker/data/shuffle.h"
 
 namespace syncopate::worker {
@@ -34,6 +35,7 @@ struct BatchOrder {
   int workers = 1;                                // W
   std::shared_ptr<const SampleParts> parts = {};  // of the workers, by sample; none: any worker trains any sample
   Shuffle shuffle = Shuffle::kGlobal;             // no other but kOff together with parts
+  SampleCosts costs = {};                         // of the samples
   bool drop_last = true;  // whether what does not fill a global batch is left out; if not, all parts are of any worker
 
   std::int64_t global_batch_size() const { return static_cast<std::int64_t>(batch_size) * workers; }

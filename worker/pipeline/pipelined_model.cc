@@ -4,17 +4,9 @@
 #include <cassert>
 #include <utility>
 
+#include "worker/microbatch.h"
+
 namespace syncopate::worker {
-namespace {
-
-// Returns part `part` of `parts` of a batch's values, labels or ids.
-template <typename T>
-std::span<const T> share(std::span<const T> whole, int part, int parts) {
-  const std::size_t size = whole.size() / static_cast<std::size_t>(parts);
-  return whole.subspan(static_cast<std::size_t>(part) * size, size);
-}
-
-}  // namespace
 
 PipelinedModel::PipelinedModel(const PipelinePlace& place, StageCut cut, int samples, std::vector<StageSlot> slots,
                                ComputeBackend& backend)
@@ -40,14 +32,7 @@ void PipelinedModel::before_reading(std::function<void(Range)> before) {
 }
 
 BatchView PipelinedModel::part_of(int microbatch) {
-  const int parts = place_.microbatches, size = samples_ / parts;
-  const int filled = samples_ - batch_.empty_places - microbatch * size;
-  BatchView part{.values = share(batch_.values, microbatch, parts),
-                 .labels = share(batch_.labels, microbatch, parts),
-                 .ids = share(batch_.ids, microbatch, parts),
-                 .targets = share(batch_.targets, microbatch, parts),
-                 .empty_places = size - std::clamp(filled, 0, size),
-                 .weight = batch_.weight / parts};
+  BatchView part = microbatch_of(batch_, samples_, microbatch, place_.microbatches);
   if (!place_.is_first()) part.values = inputs_[static_cast<std::size_t>(microbatch) % slots_.size()];
   return part;
 }

@@ -247,6 +247,39 @@ TEST(BatchLoader, GivesWhatIsLeftOfAnEpochAsABatchWithEmptyPlacesIfItIsNotDroppe
   }
 }
 
+// The same sample costs the same in every epoch, whoever trains it; an empty place nothing.
+TEST(BatchLoader, SaysWhatEachSampleCostsToWhomeverItIsDealt) {
+  const CountingDataset dataset(21);
+  const SampleCosts costs = *SampleCosts::parse("zipf");
+  for (const int workers : {1, 2}) {
+    for (int rank = 0; rank < workers; ++rank) {
+      const BatchOrder order{.seed = 5,
+                             .dataset_size = 21,
+                             .batch_size = 4,
+                             .rank = rank,
+                             .workers = workers,
+                             .costs = costs,
+                             .drop_last = false};
+      BatchLoader loader(dataset, order);
+      for (std::int64_t step = 0; step < 2 * order.steps_per_epoch(); ++step) {
+        const BatchView batch = loader.next();
+        ASSERT_EQ(batch.costs.size(), 4u);
+        double sum = 0;
+        const std::vector<std::int64_t> taken =
+            indices(order, permutation(5, step / order.steps_per_epoch(), 21), step % order.steps_per_epoch());
+        for (std::size_t i = 0; i < 4; ++i) {
+          EXPECT_EQ(batch.costs[i], taken[i] < 0 ? 0 : static_cast<float>(costs.of(5, taken[i])));
+          sum += batch.costs[i];
+        }
+        EXPECT_DOUBLE_EQ(cost_of(batch), sum / 4);
+      }
+    }
+  }
+  BatchLoader equal(dataset, {.dataset_size = 21, .batch_size = 4});
+  EXPECT_TRUE(equal.next().costs.empty());
+  EXPECT_EQ(cost_of({}), 1);
+}
+
 TEST(BatchLoader, WorksWithOneBatchAnEpoch) {
   const CountingDataset dataset(10);
   const BatchOrder order{.dataset_size = 10, .batch_size = 10};
