@@ -48,7 +48,6 @@ class TensorStrategy final : public SyncStrategy, public Resumable {
     SYNCOPATE_RETURN_IF_ERROR(links_.status());
     SYNCOPATE_ASSIGN_OR_RETURN(SyncStats stats, of_part_->finish_step());
     links_.costs().add_to(stats);
-    links_.costs().end_step();
     return stats;
   }
 

@@ -67,6 +67,7 @@ class TestWorker {
 
   Result<SyncStats> step(std::int64_t number, const BatchView& batch) {
     strategy_->begin_step({.step = number, .learning_rate = 0.05});
+    EXPECT_TRUE(strategy_->job_weights().values.empty()) << "a step has no memory of all weights";
     model_.forward(arenas_.weights, batch);
     model_.backward(arenas_.weights, arenas_.gradients, [](std::size_t) {});
     return strategy_->finish_step();

@@ -47,6 +47,8 @@ class ThreadGroup final : public TensorGroup {
     show(values);
     if (rank_ != root) std::ranges::copy(state_.shown[static_cast<std::size_t>(root)], values.begin());
     state_.meet.arrive_and_wait();
+    const auto bytes = static_cast<std::int64_t>(values.size_bytes());
+    (rank_ == root ? counters_.payload_bytes_out : counters_.payload_bytes_in) += bytes;
     return {};
   }
   TransportCounters counters() const override { return counters_; }
