@@ -173,7 +173,8 @@ bool is_profile(const RunSettings& config) { return config.model.starts_with(kPr
 
 bool times_are_certain(const ResolvedRun& config) {
   return config.cluster == ClusterKind::kSimulated && is_profile(config) && !config.stragglers.draws() &&
-         config.gossip == Gossip::kOff && config.processing.source != ProcessingModel::Source::kSolo;
+         config.sample_costs.are_equal() && config.gossip == Gossip::kOff &&
+         config.processing.source != ProcessingModel::Source::kSolo;
 }
 
 std::string command_of(const RunSettings& config) {
@@ -256,6 +257,8 @@ int pipeline_worker(const ResolvedRun& config, const PipelineRank& place) {
   return place.stage * pipelines_of(config) + place.replica;
 }
 
+int microbatch_samples(const ResolvedRun& config) { return pipeline_batch(config) / microbatches_of(config); }
+
 int pipeline_batch(const ResolvedRun& config) {
   return config.batch_size * (is_pipelined(config) ? config.pipeline : 1);
 }
@@ -337,14 +340,22 @@ std::int64_t total_steps_of(const RunSettings& config, std::int64_t steps_per_ep
 Duration longest_delay(const RunSettings& config) { return from_seconds(config.timeout_seconds / 2); }
 
 worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank) {
-  return {.stragglers = config.stragglers, .seed = config.seed, .worker = rank, .longest = longest_delay(config)};
+  return {.stragglers = config.stragglers,
+          .seed = config.seed,
+          .worker = rank,
+          .by_cost = !config.sample_costs.are_equal() && config.cluster != ClusterKind::kSimulated,
+          .longest = longest_delay(config)};
+}
+
+bool is_slowed(const ResolvedRun& config, int rank) {
+  return config.stragglers.slows(rank) || straggling_of(config, rank).by_cost;
 }
 
 Duration stall_warning_of(const ResolvedRun& config) { return from_seconds(config.stall_warning_seconds); }
 
 bool may_report_stalls(const ResolvedRun& config) {
   return sums_among_workers(config) && !is_nccl(config.collective) && config.gossip == Gossip::kOff &&
-         !is_pipelined(config);
+         !is_pipelined(config) && !gathers_on_demand(config);
 }
 
 // The weights that a worker keeps for compensation are those of its last response.

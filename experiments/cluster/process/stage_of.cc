@@ -12,7 +12,7 @@ worker::PipelinePlace pipeline_place(const ResolvedRun& config, int rank) {
   return {.schedule = config.pipeline_schedule,
           .stages = config.pipeline,
           .stage = pipeline_rank(config, rank).stage,
-          .microbatches = config.microbatches};
+          .microbatches = microbatches_of(config)};
 }
 
 Result<CutModel> cut_model_of(const ResolvedRun& config, const worker::SampleForm& form) {
@@ -40,10 +40,9 @@ Result<std::unique_ptr<worker::PipelinedModel>> stage_of(const ResolvedRun& conf
                                                          worker::ComputeBackend& backend) {
   SYNCOPATE_ASSIGN_OR_RETURN(CutModel model, cut_model_of(config, form));
   const worker::PipelinePlace place = pipeline_place(config, rank);
-  SYNCOPATE_ASSIGN_OR_RETURN(
-      std::vector<std::unique_ptr<worker::StageModel>> passes,
-      worker::make_stage(model_spec(config), form, model.cut, place.stage, pipeline_batch(config) / place.microbatches,
-                         most_in_flight(place), backend));
+  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<worker::StageModel>> passes,
+                             worker::make_stage(model_spec(config), form, model.cut, place.stage,
+                                                microbatch_samples(config), most_in_flight(place), backend));
   return assemble_stage(config, rank, std::move(model.cut), std::move(passes), backend,
                         [](std::unique_ptr<worker::Model> pass) { return pass; });
 }

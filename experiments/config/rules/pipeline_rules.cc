@@ -32,12 +32,12 @@ const StageRefusal kStageRefusals[] = {
        return fmt::format("must divide the {} workers, of which each stage has as many; use --workers={}", r.workers,
                           std::max(1, r.workers / r.pipeline) * r.pipeline);
      }},
-    {[](const Run& r) { return pipeline_batch(r) % r.microbatches != 0; },
+    {[](const Run& r) { return pipeline_batch(r) % microbatches_of(r) != 0; },
      [](const Run& r) {
        return fmt::format(
            "its {} workers train {} samples together, which are not cut into --microbatches={} alike; "
            "use a number that divides them",
-           r.pipeline, pipeline_batch(r), r.microbatches);
+           r.pipeline, pipeline_batch(r), microbatches_of(r));
      }},
     {[](const Run& r) { return r.device == DeviceKind::kCuda; },
      [](const Run&) -> std::string { return "sends activations from the host's memory; use --device=cpu"; }},
@@ -70,6 +70,11 @@ const StageRefusal kStageRefusals[] = {
     {[](const Run& r) { return !r.stragglers.empty(); },
      [](const Run&) -> std::string {
        return "--straggler: waits for neighbours inside a pass would count as its computing; leave it out";
+     }},
+    {[](const Run& r) { return !r.sample_costs.are_equal() && r.cluster != ClusterKind::kSimulated; },
+     [](const Run&) -> std::string {
+       return "--sample-cost: waits for neighbours inside a pass would count as its computing; leave it out, or use "
+              "--cluster=simulated";
      }},
     {[](const Run& r) { return !r.bucket_bytes; },
      [](const Run&) -> std::string {

@@ -18,7 +18,9 @@ bool has_tables(const ParamLayout& layout) {
 
 // What happens to a run that no form knows of.
 bool is_disturbed(const ResolvedRun& config) {
-  return !config.stragglers.empty() || !config.faults.empty() || compresses(config) || config.replicas > 0;
+  return !config.stragglers.empty() || !config.sample_costs.are_equal() || !config.faults.empty() ||
+         compresses(config) || config.replicas > 0 || gathers_on_demand(config) ||
+         (shards_weights(config) && microbatches_of(config) > 1);
 }
 
 // How processes share the hosts' links.
