@@ -43,7 +43,7 @@ Status wrong_mode(const std::string& label) {
     if (!mode.has_servers_alone()) labels += fmt::format("{}, ", mode.name);
     if (!mode.sums_among_workers) continue;
     labels += fmt::format("{0}: and a collective, as in {0}:ring, ", mode.name);
-    if (mode.shards_state()) labels += fmt::format("{0}:1, {0}:2, {0}:3, ", mode.name);
+    if (mode.shards_state()) labels += fmt::format("{0}:1, {0}:2, {0}:3, {0}:on-demand, ", mode.name);
     if (!mode.replicates_state) continue;
     labels += fmt::format(
         "{0}:sync-every:k (k from 2), {0}:gossip, {0}:gossip:k, {0}:gossip-async, {0}:gossip-async:k, "
@@ -121,8 +121,14 @@ bool sets_division(RunRequest& config, const std::string& way) {
   return is_set && !way.ends_with(':');
 }
 
-// Sets the stage of a sharded state, as in "2". Returns whether there is such a one.
+// Sets the stage of a sharded state, as in "2", or the third with weights on demand. Returns whether there is such a
+// one.
 bool sets_stage(RunRequest& config, const std::string& way) {
+  if (way == name_of(WeightGather::kOnDemand)) {
+    config.stage = 3;
+    config.gather = WeightGather::kOnDemand;
+    return true;
+  }
   const std::vector<OptionSpec> table = option_table();
   return std::ranges::find(table, "stage", &OptionSpec::name)->set(config, way).ok();
 }

@@ -78,10 +78,10 @@ std::vector<OptionSpec> options_of_commands() {
        .name = "modes",
        .placeholder = "LIST",
        .sentence = "What to compare; local gets the batch of all workers together. In place of --mode, --consistency, "
-                   "--collective, --sync-every, --gossip and --stage.",
+                   "--collective, --sync-every, --gossip, --stage and --gather.",
        .range = "all (each kind that the job can run), local, allreduce, allreduce:mpi, allreduce:sync-every:k, "
                 "allreduce:gossip:k, "
-                "allreduce:gossip-async:k, sharded:1, sharded:2, sharded:3, hybrid, " +
+                "allreduce:gossip-async:k, sharded:1, sharded:2, sharded:3, sharded:on-demand, hybrid, " +
                 ps_modes() + ", like:PRESET (--help=like)",
        .usual = std::string(kUsualModes)},
       {.group = "compare",

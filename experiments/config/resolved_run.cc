@@ -173,7 +173,8 @@ bool is_profile(const RunSettings& config) { return config.model.starts_with(kPr
 
 bool times_are_certain(const ResolvedRun& config) {
   return config.cluster == ClusterKind::kSimulated && is_profile(config) && !config.stragglers.draws() &&
-         config.gossip == Gossip::kOff && config.processing.source != ProcessingModel::Source::kSolo;
+         config.sample_costs.are_equal() && config.gossip == Gossip::kOff &&
+         config.processing.source != ProcessingModel::Source::kSolo;
 }
 
 std::string command_of(const RunSettings& config) {
@@ -266,6 +267,8 @@ int worker_at(const ResolvedRun& config, const ModelPlace& place) {
 
 int replica_batch(const ResolvedRun& config) { return config.batch_size * workers_of_replica(config); }
 
+int microbatch_samples(const ResolvedRun& config) { return replica_batch(config) / microbatches_of(config); }
+
 bool sums_among_replicas(const RunSettings& config) { return sums_among_workers(config) && replicates_state(config); }
 
 bool averages_weights(const RunSettings& config) {
@@ -343,14 +346,22 @@ std::int64_t total_steps_of(const RunSettings& config, std::int64_t steps_per_ep
 Duration longest_delay(const RunSettings& config) { return from_seconds(config.timeout_seconds / 2); }
 
 worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank) {
-  return {.stragglers = config.stragglers, .seed = config.seed, .worker = rank, .longest = longest_delay(config)};
+  return {.stragglers = config.stragglers,
+          .seed = config.seed,
+          .worker = rank,
+          .by_cost = !config.sample_costs.are_equal() && config.cluster != ClusterKind::kSimulated,
+          .longest = longest_delay(config)};
+}
+
+bool is_slowed(const ResolvedRun& config, int rank) {
+  return config.stragglers.slows(rank) || straggling_of(config, rank).by_cost;
 }
 
 Duration stall_warning_of(const ResolvedRun& config) { return from_seconds(config.stall_warning_seconds); }
 
 bool may_report_stalls(const ResolvedRun& config) {
   return sums_among_workers(config) && !is_nccl(config.collective) && config.gossip == Gossip::kOff &&
-         !divides_model(config);
+         !divides_model(config) && !gathers_on_demand(config);
 }
 
 // The weights that a worker keeps for compensation are those of its last response.

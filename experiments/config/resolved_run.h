@@ -89,6 +89,8 @@ ModelPlace model_place(const ResolvedRun& config, int rank);
 int worker_at(const ResolvedRun& config, const ModelPlace& place);
 // Returns the samples that a replica trains in a step: the batches of its workers, as one.
 int replica_batch(const ResolvedRun& config);
+// Returns the samples of a microbatch: of which a worker's model computes the gradient at once.
+int microbatch_samples(const ResolvedRun& config);
 
 // Returns whether our own schedules (over a transport) or the direct collective carry the gradients.
 bool has_own_collective(const ResolvedRun& config);
@@ -205,12 +207,15 @@ ps::Compression compression_of(const ResolvedRun& config);
 std::int64_t total_steps_of(const RunSettings& config, std::int64_t steps_per_epoch);
 // Returns the longest delay of a straggler in one step: half of the timeout, since the others wait for it meanwhile.
 Duration longest_delay(const RunSettings& config);
-// Returns how worker `rank` is slowed.
+// Returns whether worker `rank` is slowed, and how. It waits for what samples cost, where their time does not pass in
+// the computing itself, as on a simulated cluster.
+bool is_slowed(const ResolvedRun& config, int rank);
 worker::StragglingOptions straggling_of(const ResolvedRun& config, int rank);
 // Returns how long a collective operation may wait for missing ranks before it is reported; zero: it never is.
 Duration stall_warning_of(const ResolvedRun& config);
 // Returns whether stalls can be reported. They cannot with NCCL, whose operations are queued on the GPU and not waited
-// for one by one, or for operations between pairs, or among the workers of a stage, which do not concern all ranks.
+// for one by one, or for operations between pairs, or among the workers of a stage, which do not concern all ranks; nor
+// where workers gather weights on demand, and are at different layers.
 bool may_report_stalls(const ResolvedRun& config);
 // Return whether a worker may run ahead of the responses to its pushes, may begin a forward pass before it has all of
 // them, and may choose what it pushes first. Where it may not, the option has no effect.

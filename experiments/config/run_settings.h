@@ -38,6 +38,7 @@
 #include "worker/data/own/own_options.h"
 #include "worker/data/patterns.h"
 #include "worker/data/pixel_scale.h"
+#include "worker/data/sample_costs.h"
 #include "worker/data/shuffle.h"
 #include "worker/layers/initialization.h"
 #include "worker/pipeline/pipeline_schedule.h"
@@ -78,6 +79,9 @@ enum class Aggregation { kOff, kHost };
 enum class DataShard { kRandom, kLabels };
 // kInStep: partners average after the same step; kAsync: whenever one of them asks.
 enum class Gossip { kOff, kInStep, kAsync };
+// How weights and gradients of a sharded state pass between workers: by collectives of all, layer by layer, or from and
+// to the one that owns them, whenever a worker comes to that layer.
+enum class WeightGather { kCollective, kOnDemand };
 
 inline constexpr std::int64_t kMostSyncEvery = 1000000;
 
@@ -91,6 +95,7 @@ const char* name_of(StalenessRate value);
 const char* name_of(WorkDivision value);
 const char* name_of(Aggregation value);
 const char* name_of(DataShard value);
+const char* name_of(WeightGather value);
 const char* name_of(worker::EmbeddingKind value);
 const char* name_of(worker::WeightInit value);
 const char* name_of(worker::PixelScale value);
@@ -112,6 +117,7 @@ struct RunSettings {
   std::optional<LinkShape> shape;          // none: the link is not emulated
   bool share_gpu = false;                  // placement switches it off where no GPU has to be shared
   worker::Stragglers stragglers;
+  worker::SampleCosts sample_costs;
   FaultSchedule faults;
   CodecConfig compress;  // gradient compression: kind, ratio and rank; codec_of() has all settings
   Int8Rounding int8_rounding = Int8Rounding::kNearest;
@@ -160,9 +166,11 @@ struct RunSettings {
   std::int64_t sync_fragments = 1;  // of the weights, each of which meets once in sync_every steps
   std::int64_t sync_overlap = 0;    // steps beside which a meeting of all goes on
   Gossip gossip = Gossip::kOff;
-  std::int64_t stage = 1;  // allreduce::ShardingStage
-  int pipeline = 1;        // stages of the model's chain of layers, a worker each; 1: every worker has all layers
-  int microbatches = 8;    // this and the next: used where there are several stages
+  std::int64_t stage = 1;                           // allreduce::ShardingStage
+  WeightGather gather = WeightGather::kCollective;  // stage 3 only
+  int pipeline = 1;  // stages of the model's chain of layers, a worker each; 1: every worker has all layers
+  std::optional<int> microbatches;  // none: as microbatches_of() says
+  // Used where there are several stages.
   worker::PipelineSchedule pipeline_schedule = worker::PipelineSchedule::kOneForwardOneBackward;
   int tensor = 1;  // workers that have a part of each layer's weights; 1: every worker has whole layers
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
@@ -264,6 +272,17 @@ inline bool splits_layers(const RunSettings& config) {
 }
 // Returns whether a worker trains a part of the model, in either way.
 inline bool divides_model(const RunSettings& config) { return is_pipelined(config) || splits_layers(config); }
+// Returns into how many parts a batch is cut whose gradients are added up; those of a pipeline pass through its stages
+// beside each other. 1: it is not cut.
+inline int microbatches_of(const RunSettings& config) {
+  return is_pipelined(config)     ? config.microbatches.value_or(8)
+         : shards_weights(config) ? config.microbatches.value_or(1)
+                                  : 1;
+}
+// Returns whether workers gather weights from those that own them, one by one.
+inline bool gathers_on_demand(const RunSettings& config) {
+  return shards_weights(config) && config.gather == WeightGather::kOnDemand;
+}
 // Returns whether no worker has all weights but where they are gathered, after the same step for all.
 inline bool gathers_weights(const RunSettings& config) { return shards_weights(config) || divides_model(config); }
 // Returns whether servers keep all weights; or row-sparse tables alone, while workers sum the rest among themselves.

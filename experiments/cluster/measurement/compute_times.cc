@@ -22,6 +22,7 @@ class TimedModel final : public worker::Model {
 
   void forward(worker::In weights, const worker::BatchView& batch) override {
     passed_ = 0;
+    cost_ = worker::cost_of(batch);
     model_->forward(weights, batch);
     pass_before(layout().size());
   }
@@ -34,7 +35,7 @@ class TimedModel final : public worker::Model {
   void backward(worker::In weights, worker::Out gradients,
                 const std::function<void(std::size_t)>& tensor_ready) override {
     model_->backward(weights, gradients, [&](std::size_t tensor) {
-      sleep_(times_.backward[tensor]);
+      sleep_(costly(times_.backward[tensor]));
       tensor_ready(tensor);
     });
   }
@@ -47,9 +48,11 @@ class TimedModel final : public worker::Model {
     Duration time{};
     const std::vector<TensorSpec>& tensors = layout().tensors();
     for (; passed_ < tensors.size() && tensors[passed_].range.end <= end; ++passed_) time += times_.forward[passed_];
-    if (time > Duration::zero()) sleep_(time);
+    if (time > Duration::zero()) sleep_(costly(time));
   }
+  Duration costly(Duration time) const { return cost_ == 1 ? time : from_seconds(cost_ * seconds(time)); }
 
+  double cost_ = 1;         // of this pass's batch
   std::size_t passed_ = 0;  // tensors of this forward pass whose time has passed
   const std::unique_ptr<worker::Model> model_;
   const ComputeTimes times_;

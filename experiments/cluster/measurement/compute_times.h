@@ -30,8 +30,8 @@ struct ProcessingTimes {
   double decode = 0;
 };
 
-// Returns a model that computes as `model` does and takes `times` for it, by having `sleep` called for each part before
-// its result is there.
+// Returns a model that computes as `model` does and takes `times` for it, times what the batch costs, by having `sleep`
+// called for each part before its result is there.
 std::unique_ptr<worker::Model> timed_model(std::unique_ptr<worker::Model> model, ComputeTimes times,
                                            std::function<void(Duration)> sleep);
 

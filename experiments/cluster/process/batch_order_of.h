@@ -17,6 +17,7 @@ inline worker::BatchOrder batch_order_of(const ResolvedRun& config, std::int64_t
           .rank = model_place(config, rank).replica,
           .workers = model_replicas(config),
           .shuffle = shuffle_of(config),
+          .costs = config.sample_costs,
           .drop_last = config.drop_last};
 }
 

@@ -28,7 +28,7 @@ class LocalHost final : public ProcessHost {
   Status keep_links(const std::string& wire, const allreduce::GroupLinks& links) override;
   Result<std::unique_ptr<worker::Model>> make_model(const ResolvedRun& config, const worker::SampleForm& form,
                                                     worker::ComputeBackend& backend) override {
-    return worker::make_model(model_spec(config), form, config.batch_size, backend);
+    return worker::make_model(model_spec(config), form, microbatch_samples(config), backend);
   }
   Result<OwnedPart> make_part(const ResolvedRun& config, int rank, const worker::SampleForm& form,
                               worker::ComputeBackend& backend) override {

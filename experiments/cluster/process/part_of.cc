@@ -26,7 +26,7 @@ worker::PipelinePlace pipeline_place(const ResolvedRun& config, int rank) {
   return {.schedule = config.pipeline_schedule,
           .stages = config.pipeline,
           .stage = model_place(config, rank).stage,
-          .microbatches = config.microbatches};
+          .microbatches = microbatches_of(config)};
 }
 
 worker::LayerPart layer_part(const ResolvedRun& config, int rank) {
@@ -61,10 +61,9 @@ Result<OwnedPart> part_of(const ResolvedRun& config, int rank, const worker::Sam
   SYNCOPATE_ASSIGN_OR_RETURN(worker::StageCut cut, cut_of(config, facts.layers, facts.layout));
   const worker::PipelinePlace place = pipeline_place(config, rank);
   auto sums = std::make_unique<worker::TensorSums>();
-  SYNCOPATE_ASSIGN_OR_RETURN(
-      std::vector<std::unique_ptr<worker::StageModel>> passes,
-      worker::make_stage(model_spec(config), form, cut, place.stage, replica_batch(config) / place.microbatches,
-                         most_in_flight(place), backend, layer_part(config, rank), sums.get()));
+  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<worker::StageModel>> passes,
+                             worker::make_stage(model_spec(config), form, cut, place.stage, microbatch_samples(config),
+                                                most_in_flight(place), backend, layer_part(config, rank), sums.get()));
   return assemble_stage(config, rank, std::move(cut), std::move(passes), std::move(facts.split), std::move(sums),
                         backend, as_it_is);
 }

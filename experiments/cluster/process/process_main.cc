@@ -46,7 +46,7 @@ constexpr unsigned long kTimerSlackNanoseconds = 1000;
 void ask_the_kernel(const ProcessIdentity& self, const ResolvedRun& config) {
   if (self.role == Role::kEvaluator) setpriority(PRIO_PROCESS, 0, kEvaluatorsNiceness);
   // The waits of a straggler would otherwise each be extended by up to 50 microseconds.
-  if (self.role == Role::kWorker && config.stragglers.slows(self.rank)) {
+  if (self.role == Role::kWorker && is_slowed(config, self.rank)) {
     prctl(PR_SET_TIMERSLACK, kTimerSlackNanoseconds);
   }
 }

@@ -11,6 +11,7 @@
 #include "common/device/staged_strategy.h"
 #include "common/tables/split_strategy.h"
 #include "common/text/log.h"
+#include "common/thread_failure.h"
 #include "common/transport/members_transport.h"
 #include "experiments/cluster/process/aggregating_strategy.h"
 #include "experiments/cluster/process/data_endpoint.h"
@@ -258,9 +259,12 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
     return {};
   }
   if (shards_state(config)) {
+    if (gathers_on_demand(config)) SYNCOPATE_RETURN_IF_ERROR(connect_on_demand(context, membership, link, clock));
     allreduce::ShardedOptions options{.optimizer = optimizer_of(config),
                                       .stage = static_cast<allreduce::ShardingStage>(config.stage),
                                       .bucket_bytes = static_cast<std::size_t>(*config.bucket_bytes),
+                                      .passes = microbatches_of(config),
+                                      .on_demand = {.asks = asks_.get(), .answers = answers_.get()},
                                       .overlap = config.overlap,
                                       .timeout = timeout_of(config),
                                       .activity = &activity_,
@@ -293,6 +297,29 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
   return {};
 }
 
+Status ReplicaGroup::connect_on_demand(const RoleContext& context, const MembershipEpoch& membership,
+                                       const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  const std::vector<int>& workers = membership.workers;
+  const int size = static_cast<int>(workers.size());
+  const int asks = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()), answers = size + asks;
+  const auto connect = [&](int rank, int inside) {
+    return connect_endpoint(
+        context, {.membership_epoch = membership.number, .group = "on-demand", .rank = rank, .size = 2 * size}, link,
+        clock, {inside});
+  };
+  // Each waits for all others.
+  Result<std::unique_ptr<Transport>> answering = Status::internal("the endpoint that answers has not been connected");
+  ThreadFailure failure;
+  std::unique_ptr<Threads::Handle> other =
+      context.host.threads().start("connecting", [&] { failure.carry([&] { answering = connect(answers, asks); }); });
+  Result<std::unique_ptr<Transport>> asking = connect(asks, answers);
+  other.reset();
+  failure.rethrow();
+  SYNCOPATE_ASSIGN_OR_RETURN(answers_, std::move(answering));
+  SYNCOPATE_ASSIGN_OR_RETURN(asks_, std::move(asking));
+  return {};
+}
+
 Status ReplicaGroup::connect_nccl(const RoleContext& context, Device& device, const Clock& clock) {
   const ResolvedRun& config = context.config;
   SYNCOPATE_ASSIGN_OR_RETURN(
@@ -320,6 +347,8 @@ void ReplicaGroup::interrupt() {
   if (to_servers_) to_servers_->interrupt();
   if (to_stages_) to_stages_->interrupt();
   if (to_layer_parts_) to_layer_parts_->interrupt();
+  if (asks_) asks_->interrupt();
+  if (answers_) answers_->interrupt();
   if (transport_) transport_->interrupt();
   if (inside_host_) inside_host_->interrupt();
   if (collective_) collective_->interrupt();
@@ -331,8 +360,8 @@ std::int64_t ReplicaGroup::dropped() const {
   // A collective has counted what its transport does, and one on two levels what the one inside the host does.
   const std::int64_t inside_host = collective_ ? 0 : rejected(inside_host_);
   return rejected(collective_) + rejected(to_servers_) + rejected(to_stages_) + rejected(to_layer_parts_) +
-         inside_host + (links_ ? links_->dropped() : 0) + (servers_ != nullptr ? servers_->dropped() : 0) +
-         (meetings_ != nullptr ? meetings_->dropped() : 0);
+         rejected(asks_) + rejected(answers_) + inside_host + (links_ ? links_->dropped() : 0) +
+         (servers_ != nullptr ? servers_->dropped() : 0) + (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 
 ps::PsGroup ps_group_of(const ResolvedRun& config) {

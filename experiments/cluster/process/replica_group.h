@@ -68,6 +68,9 @@ class ReplicaGroup {
                              const std::shared_ptr<ProcessLink>& link, const Clock& clock);
   // Connects the worker inside its host.
   Status meet_host(const RoleContext& context, const MembershipEpoch& membership, const Clock& clock);
+  // Connects the two endpoints by which workers gather weights on demand.
+  Status connect_on_demand(const RoleContext& context, const MembershipEpoch& membership,
+                           const std::shared_ptr<ProcessLink>& link, const Clock& clock);
   Status connect_nccl(const RoleContext& context, Device& device, const Clock& clock);
 
   const Clock& clock_;
@@ -84,6 +87,7 @@ class ReplicaGroup {
   std::unique_ptr<worker::TensorLinks> tensor_links_;
   std::unique_ptr<Transport> transport_;         // to the workers; null if there is no message to send or receive
   std::unique_ptr<TransportChannels> channels_;  // set if the collective does not use all of the transport
+  std::unique_ptr<Transport> asks_, answers_;    // set where weights are gathered on demand
   std::unique_ptr<allreduce::Collective> collective_;
   std::string description_;  // description of collective_
   std::string wire_;

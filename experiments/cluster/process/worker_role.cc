@@ -282,7 +282,7 @@ Status Worker::train_in(const MembershipEpoch& membership) {
 Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& membership) {
   Pause pause(context_.host.threads());
   std::optional<worker::Straggling> straggling;
-  if (config_.stragglers.slows(context_.rank)) {
+  if (is_slowed(config_, context_.rank)) {
     straggling.emplace(straggling_of(config_, context_.rank), clock_,
                        [&](Duration duration) { return pause.wait(duration); });
   }
@@ -304,6 +304,7 @@ Status Worker::train_with(ReplicaGroup& replicas, const MembershipEpoch& members
                                        .base_learning_rate = config_.learning_rate,
                                        .minibatch_growth = static_cast<double>(batches_an_update(config_)),
                                        .workers = config_.workers,
+                                       .microbatches = part_.stage != nullptr ? 1 : microbatches_of(config_),
                                        .restored = carried_ && goes_on(membership) ? &*carried_ : nullptr,
                                        .health = health_.options()};
   std::optional<worker::UntilUpdated> until_updated;

@@ -52,11 +52,16 @@ Result<std::unique_ptr<worker::Model>> SimulatedHost::make_model(const ResolvedR
   }
   std::unique_ptr<worker::Model> model;
   if (compute_.phantom) {
-    model = make_phantom_model(*compute_.phantom, config.batch_size);
+    model = make_phantom_model(*compute_.phantom, microbatch_samples(config));
   } else {
-    SYNCOPATE_ASSIGN_OR_RETURN(model, worker::make_model(model_spec(config), form, config.batch_size, backend));
+    SYNCOPATE_ASSIGN_OR_RETURN(model,
+                               worker::make_model(model_spec(config), form, microbatch_samples(config), backend));
   }
-  return timed_model(std::move(model), compute_.times, sleep);
+  ComputeTimes of_pass = compute_.times;
+  for (std::vector<Duration>* const pass : {&of_pass.forward, &of_pass.backward}) {
+    for (Duration& time : *pass) time /= microbatches_of(config);
+  }
+  return timed_model(std::move(model), std::move(of_pass), sleep);
 }
 
 Result<OwnedPart> SimulatedHost::make_part(const ResolvedRun& config, int rank, const worker::SampleForm& form,
@@ -84,7 +89,7 @@ Result<OwnedPart> SimulatedHost::make_part(const ResolvedRun& config, int rank, 
       worker::layers_by_tensors(facts.layers, facts.layout, costs_of(of_worker));
   SYNCOPATE_ASSIGN_OR_RETURN(worker::StageCut cut, cut_of(config, layers, facts.layout));
   const worker::PipelinePlace place = pipeline_place(config, rank);
-  const int microbatch = replica_batch(config) / place.microbatches, count = most_in_flight(place);
+  const int microbatch = microbatch_samples(config), count = most_in_flight(place);
   auto sums = std::make_unique<worker::TensorSums>();
   std::vector<std::unique_ptr<worker::StageModel>> passes;
   if (compute_.phantom) {

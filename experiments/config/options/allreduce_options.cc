@@ -59,6 +59,20 @@ OptionSpec gossip() {
   return option;
 }
 
+OptionSpec microbatches() {
+  OptionSpec option =
+      number({.group = "Allreduce",
+              .name = "microbatches",
+              .placeholder = "M",
+              .sentence = "Parts into which a batch is cut, whose gradients are added up: a pipeline's, so that stages "
+                          "work beside each other (with M of them a stage waits (S-1)/(M+S-1) of the time); or at "
+                          "--stage=3 a worker's, each of which gathers the weights anew.",
+              .usual = "8 in a pipeline, else 1"},
+             &C::microbatches, "microbatches", 1, 1024);
+  option.get = [](const ResolvedRun& config) { return fmt::format("{}", microbatches_of(config)); };
+  return option;
+}
+
 }  // namespace
 
 void add_allreduce_options(std::vector<OptionSpec>& table) {
@@ -156,6 +170,16 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                                            "gradients, too (2), and weights, too (3), as the stages of ZeRO."},
                               &C::stage, "stage", std::int64_t{1}, std::int64_t{3}),
                        conditions::kShardsState));
+  table.push_back(only(
+      choice({.group = group,
+              .name = "gather",
+              .of_mode = true,
+              .placeholder = "HOW",
+              .sentence = "How workers come by each other's weights, and by the sums of their own part's gradients: "
+                          "by a collective of all for each layer of each microbatch; or on-demand from and to the "
+                          "worker that owns them, so that all meet once a step (ODC)."},
+             &C::gather, "gather", {WeightGather::kCollective, WeightGather::kOnDemand}),
+      conditions::kShardsWeights));
   table.push_back(
       only(number({.group = group,
                    .name = "pipeline",
@@ -166,13 +190,7 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                                "there are D such pipelines, and the workers of a stage sum its gradients."},
                   &C::pipeline, "stages", 1, 64),
            conditions::kSumsGradients));
-  table.push_back(only(number({.group = group,
-                               .name = "microbatches",
-                               .placeholder = "M",
-                               .sentence = "Parts into which a pipeline's batch is cut, so that stages work beside "
-                                           "each other; with M of them a stage waits (S-1)/(M+S-1) of the time."},
-                              &C::microbatches, "microbatches", 1, 1024),
-                       conditions::kPipelined));
+  table.push_back(only(microbatches(), conditions::kCutsBatches));
   table.push_back(
       only(choice({.group = group,
                    .name = "pipeline-schedule",

@@ -132,7 +132,11 @@ inline const Condition kSumsGradients{kReplicatingModes + ", and without --sync-
                                       [](const Run& r) { return sums_gradients(r); }};
 inline const Condition kShardsState{modes_with(&ModeTraits::shards_state),
                                     [](const Run& r) { return shards_state(r); }};
+inline const Condition kShardsWeights{kShardsState.words + " with --stage=3",
+                                      [](const Run& r) { return shards_weights(r); }};
 inline const Condition kPipelined{"a --pipeline of 2 or more", [](const Run& r) { return is_pipelined(r); }};
+inline const Condition kCutsBatches{kPipelined.words + ", or " + kShardsWeights.words,
+                                    [](const Run& r) { return is_pipelined(r) || shards_weights(r); }};
 inline const Condition kSendsBuckets{kSummingModes + ", and without --sync-every and --gossip",
                                      [](const Run& r) { return sums_among_workers(r) && !averages_weights(r); }};
 inline const Condition kSumsRows{kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse",
@@ -148,7 +152,8 @@ inline const Condition kChoosesBySize{
         " and --collective=auto over another --transport than shm",
     [](const Run& r) { return sums_among_workers(r) && r.collective == CollectiveKind::kBySize; }};
 inline const Condition kStalls{
-    kSummingModes + ", without --gossip, --pipeline and --tensor and with another collective than nccl",
+    kSummingModes +
+        ", without --gossip, --pipeline, --tensor and --gather=on-demand and with another collective than nccl",
     may_report_stalls};
 
 // Model and data

@@ -46,6 +46,27 @@ OptionSpec straggler() {
   return option;
 }
 
+OptionSpec sample_cost() {
+  OptionSpec option{.group = "Job",
+                    .name = "sample-cost",
+                    .placeholder = "LENGTHS",
+                    .sentence =
+                        "Makes samples cost what texts of unequal lengths do: each takes a multiple of the mean, drawn "
+                        "by its number, and a batch the mean of its samples'. On a simulated cluster computing takes "
+                        "so many times as long; elsewhere a worker waits for so many times what it has computed.",
+                    .range = worker::SampleCosts::forms(),
+                    .usual = "all cost the same",
+                    .is_text = true};
+  option.set = [option](RunRequest& request, const std::string& value) -> Status {
+    const Result<worker::SampleCosts> parsed = worker::SampleCosts::parse(value);
+    if (!parsed.ok()) return option_kinds::wrong(option, value, "costs");
+    request.sample_costs = *parsed;
+    return {};
+  };
+  option.get = [](const ResolvedRun& config) { return config.sample_costs.to_string(); };
+  return option;
+}
+
 using C = RunRequest;
 
 std::vector<Mode> all_modes() {
@@ -105,6 +126,7 @@ void add_job(std::vector<OptionSpec>& table) {
                             &C::share_gpu),
                        conditions::kOnGpu));
   table.push_back(straggler());
+  table.push_back(sample_cost());
   add_fault_options(table);
   add_compression_options(table);
   add_ps_options(table);

@@ -38,12 +38,12 @@ const DivisionRefusal kOfStages[] = {
            "--workers={}",
            r.tensor, of_replica, r.workers, std::max(1, r.workers / of_replica) * of_replica);
      }},
-    {[](const Run& r) { return replica_batch(r) % r.microbatches != 0; },
+    {[](const Run& r) { return replica_batch(r) % microbatches_of(r) != 0; },
      [](const Run& r) {
        return fmt::format(
            "its {} workers train {} samples together, which are not cut into --microbatches={} alike; "
            "use a number that divides them",
-           replica_batch(r) / r.batch_size, replica_batch(r), r.microbatches);
+           replica_batch(r) / r.batch_size, replica_batch(r), microbatches_of(r));
      }},
 };
 
@@ -101,6 +101,11 @@ const DivisionRefusal kOfBoth[] = {
     {[](const Run& r) { return !r.stragglers.empty(); },
      [](const Run&) -> std::string {
        return "--straggler: waits for others inside a pass would count as its computing; leave it out";
+     }},
+    {[](const Run& r) { return !r.sample_costs.are_equal() && r.cluster != ClusterKind::kSimulated; },
+     [](const Run&) -> std::string {
+       return "--sample-cost: waits for others inside a pass would count as its computing; leave it out, or use "
+              "--cluster=simulated";
      }},
     {[](const Run& r) { return !r.bucket_bytes; },
      [](const Run&) -> std::string {

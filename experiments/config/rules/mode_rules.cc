@@ -61,6 +61,18 @@ Status check_shares(const ResolvedRun& config) {
         "or epochs, as in --evaluate-every=100",
         config.evaluate_every->to_string()));
   }
+  if (const int parts = microbatches_of(config); config.batch_size % parts != 0) {
+    return Status::invalid_argument(
+        fmt::format("--microbatches={}: a worker trains {} samples a step, which are not cut into {} alike; use a "
+                    "number that divides them, or another --batch-size",
+                    parts, config.batch_size, parts));
+  }
+  if (!gathers_on_demand(config)) return {};
+  if (kind == CollectiveKind::kMpi || config.launcher == LauncherKind::kMpirun) {
+    return Status::invalid_argument(
+        "--gather=on-demand: each worker answers others while it computes, over wires of ours, and Open MPI has its "
+        "own; use --launcher=local, and --collective=direct or ring");
+  }
   return {};
 }
 

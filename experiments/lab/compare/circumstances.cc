@@ -18,7 +18,8 @@ bool shares_cores(const ResolvedRun& run, int cores) {
 // Where computing takes all workers equally long in each step, nobody is ever late.
 bool has_equal_steps(const ResolvedRun& run) {
   const bool is_measured = runs_command(run) && run.compute.is_solo();  // step by step, of each rank
-  return run.cluster == ClusterKind::kSimulated && run.workers > 1 && run.stragglers.empty() && !is_measured;
+  return run.cluster == ClusterKind::kSimulated && run.workers > 1 && run.stragglers.empty() &&
+         run.sample_costs.are_equal() && !is_measured;
 }
 
 // Servers run on hosts that workers have not.
@@ -75,6 +76,9 @@ std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, cons
   }
   if (!base.stragglers.empty() && !varies("straggler")) {
     lines.push_back(fmt::format("straggler {}, in all modes but local", base.stragglers.to_string()));
+  }
+  if (!base.sample_costs.are_equal() && !varies("sample-cost")) {
+    lines.push_back(fmt::format("samples cost {}, in all modes", base.sample_costs.to_string()));
   }
   if (!base.faults.empty() && !varies("fault")) {
     lines.push_back(fmt::format("fault {}, in all modes but local", base.faults.to_string()));

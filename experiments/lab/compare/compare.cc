@@ -25,6 +25,7 @@
 #include "experiments/lab/report/comparison_charts.h"
 #include "experiments/lab/report/comparison_files.h"
 #include "experiments/lab/report/comparison_tables.h"
+#include "experiments/lab/report/mode_of.h"
 #include "experiments/lab/report/plot.h"
 #include "experiments/lab/run/console.h"
 
@@ -91,12 +92,12 @@ class Comparison {
     std::error_code ignored;
     std::filesystem::remove_all(folder_ + "/equality", ignored);  // of a comparison that was interrupted
     std::vector<Mode> modes;
-    std::set<std::string> divisions;
+    std::set<std::string> ways;
     for (const PlannedRun& run : runs_) {
       modes.push_back(run.config.mode);
-      if (divides_model(run.config)) divisions.insert(division_of(run.config));
+      if (divides_model(run.config) || gathers_on_demand(run.config)) ways.insert(mode_of(run.config));
     }
-    const EqualityOutcome outcome = check_equality(base_, modes, divisions, folder_ + "/equality", resolver_, run_job_);
+    const EqualityOutcome outcome = check_equality(base_, modes, ways, folder_ + "/equality", resolver_, run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
     console_.say(outcome.line + "\n");
     report_.notes.push_back(outcome.line);

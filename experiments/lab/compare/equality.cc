@@ -164,6 +164,7 @@ RunRequest equality_job(const RunRequest& base) {
   job.warmup_steps = 0;
   job.target_accuracy = 0;
   job.stragglers = {};                       // slow workers change no weight
+  job.sample_costs = {};                     // nor do samples that take longer
   job.faults = {};                           // a run with faults proves nothing
   job.shape.reset();                         // the speed of links changes no weight
   job.backup_workers = 0;                    // with them, sync uses other gradients each time
@@ -184,8 +185,8 @@ RunRequest equality_job(const RunRequest& base) {
 }
 
 EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& modes_of_rows,
-                               const std::set<std::string>& divisions, const std::string& folder,
-                               const Resolver& resolver, const JobRunner& runner) {
+                               const std::set<std::string>& ways, const std::string& folder, const Resolver& resolver,
+                               const JobRunner& runner) {
   RunRequest job = equality_job(base);
   const Result<ParamLayout> local_layout = local_state_layout_of(base);
   if (!local_layout.ok()) return failure(local_layout.status());
@@ -197,8 +198,14 @@ EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& 
   // parts by label.
   const bool with_local = !norms_batches && !has_parts;
   std::string modes = modes_in_step(with_local, modes_of_rows);
-  for (const std::string& division : divisions) {
-    if (!norms_batches) modes += fmt::format(",{}:{}", name_of(Mode::kAllreduce), division);
+  std::vector<std::string> left_out;
+  for (const std::string& way : ways) {
+    const bool cuts_batches = !way.ends_with(name_of(WeightGather::kOnDemand)) || base.microbatches.value_or(1) > 1;
+    if (norms_batches && cuts_batches) {
+      left_out.push_back(way);
+    } else {
+      modes += "," + way;
+    }
   }
   EqualityOutcome outcome;
   for (std::uint64_t attempt = 0; attempt < kSeeds; ++attempt) {
@@ -222,8 +229,8 @@ EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& 
     outcome = {is_unequal ? ExitCode::kUnequal : ExitCode::kSuccess, found->gap.verdict == EqualityGap::Verdict::kEqual,
                sentence_of(base, job, trained, *found)};
     if (norms_batches) outcome.line += "; local is left out, whose batch norms see all workers' batches as one";
-    if (norms_batches && !divisions.empty()) {
-      outcome.line += "; pipelines are left out, whose batch norms see a microbatch at a time";
+    for (const std::string& way : left_out) {
+      outcome.line += fmt::format("; {} is left out, whose batch norms see a microbatch at a time", way);
     }
     if (has_parts) outcome.line += "; local is left out, which has no workers to divide the samples among";
     if (!is_unequal) break;

@@ -61,10 +61,11 @@ struct EqualityOutcome {
 // their weights. If they are unequal it repeats this with two other seeds: rounding can grow with one seed, but a fault
 // shows with each. A model with batch norm is compared without local, whose moments are those of all workers' batches
 // together; so is a run whose workers have parts by label, which local does not have.
-// Modes with a sharded state, or with both servers and sums, and `divisions` of the model (division_of), are among them
-// if a row of the comparison has them; but not pipelines of a model with batch norm, whose moments are a microbatch's.
+// Modes with a sharded state, or with both servers and sums, and these `ways` of modes, as in allreduce:tensor:2, are
+// among them if a row of the comparison has them; but not those that cut batches of a model with batch norm, whose
+// moments are a microbatch's.
 EqualityOutcome check_equality(const RunRequest& base, const std::vector<Mode>& modes_of_rows,
-                               const std::set<std::string>& divisions, const std::string& folder,
-                               const Resolver& resolver, const JobRunner& runner);
+                               const std::set<std::string>& ways, const std::string& folder, const Resolver& resolver,
+                               const JobRunner& runner);
 
 }  // namespace syncopate::experiments

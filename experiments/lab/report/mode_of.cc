@@ -7,6 +7,7 @@ namespace syncopate::experiments {
 std::string mode_of(const ResolvedRun& config) {
   const std::string mode = name_of(config.mode);
   if (has_servers_alone(config)) return mode + ":" + config.consistency.to_string();
+  if (gathers_on_demand(config)) return mode + ":" + name_of(config.gather);
   if (shards_state(config)) return mode + ":" + std::to_string(config.stage);
   if (divides_model(config)) return mode + ":" + division_of(config);
   return averages_weights(config) ? mode + ":" + averaging_of(config) : mode;

@@ -266,7 +266,8 @@ std::string describe_gpus(const ResolvedRun& config) {
 
 std::string describe(const ResolvedRun& config) {
   const std::string device = config.device != DeviceKind::kCuda ? "" : ", " + describe_gpus(config);
-  const std::string slowed = config.stragglers.empty() ? "" : ", straggler " + config.stragglers.to_string();
+  std::string slowed = config.stragglers.empty() ? "" : ", straggler " + config.stragglers.to_string();
+  if (!config.sample_costs.are_equal()) slowed += ", sample costs " + config.sample_costs.to_string();
   if (!is_distributed(config)) return "local, 1 worker" + device + slowed;
   const bool ps = has_servers(config);
   std::string text =
@@ -277,9 +278,13 @@ std::string describe(const ResolvedRun& config) {
   if (outer.fragments > 1) text += fmt::format(" in {} fragments", outer.fragments);
   if (outer.overlap > 0) text += fmt::format(" beside {} step{}", outer.overlap, outer.overlap == 1 ? "" : "s");
   if (shards_state(config)) text += fmt::format(" stage {}", config.stage);
+  if (gathers_on_demand(config)) text += " on demand";
+  if (shards_weights(config) && microbatches_of(config) > 1) {
+    text += fmt::format(" in {} microbatches", microbatches_of(config));
+  }
   if (is_pipelined(config)) {
-    text +=
-        fmt::format(" pipeline {} x {} {}", config.pipeline, config.microbatches, name_of(config.pipeline_schedule));
+    text += fmt::format(" pipeline {} x {} {}", config.pipeline, microbatches_of(config),
+                        name_of(config.pipeline_schedule));
   }
   if (splits_layers(config)) text += fmt::format(" tensor {}", config.tensor);
   if (may_compress(config) && compresses(config)) {

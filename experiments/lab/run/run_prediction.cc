@@ -21,7 +21,9 @@ bool has_tables(const ParamLayout& layout) {
 
 // What happens to a run that no form knows of.
 bool is_disturbed(const ResolvedRun& config) {
-  return !config.stragglers.empty() || !config.faults.empty() || compresses(config) || config.replicas > 0;
+  return !config.stragglers.empty() || !config.sample_costs.are_equal() || !config.faults.empty() ||
+         compresses(config) || config.replicas > 0 || gathers_on_demand(config) ||
+         (shards_weights(config) && microbatches_of(config) > 1);
 }
 
 // How processes share the hosts' links.
@@ -149,7 +151,7 @@ std::optional<FormOfStages> stages_of(const ResolvedRun& config, const predictio
   if (!cut.ok() || !(whole > 0)) return std::nullopt;
 
   FormOfStages stages{.cut = std::move(*cut)};
-  const double samples = static_cast<double>(replica_batch(config)) / config.microbatches;
+  const double samples = static_cast<double>(microbatch_samples(config));
   for (int stage = 0; stage < config.pipeline; ++stage) {
     const auto s = static_cast<std::size_t>(stage);
     prediction::ModelProfile part{.model = profile.model};
@@ -176,7 +178,7 @@ std::optional<double> pipelined_step(const ResolvedRun& config, const prediction
   constexpr int kSteps = 4;  // until each takes as long as the one before
   std::optional<FormOfStages> stages = stages_of(config, profile);
   if (!stages || form.network.workers_per_host > 1) return std::nullopt;
-  const double microbatch = compute * config.pipeline / config.microbatches;
+  const double microbatch = compute * config.pipeline / microbatches_of(config);
   std::vector<double> left;  // of a stage's exchange behind its last backward
   for (std::size_t s = 0; s < stages->times.size(); ++s) {
     worker::StageTimes& times = stages->times[s];
@@ -194,7 +196,7 @@ std::optional<double> pipelined_step(const ResolvedRun& config, const prediction
   double step = 0;
   for (int i = 0; i < kSteps; ++i) {
     std::vector<double> ends =
-        worker::pipeline_ends(config.pipeline_schedule, config.microbatches, stages->times, form.network.alpha);
+        worker::pipeline_ends(config.pipeline_schedule, microbatches_of(config), stages->times, form.network.alpha);
     const double began = stages->times.front().begins;
     for (const worker::SharedTensor& shared : stages->cut.shared) {
       double& end = ends[static_cast<std::size_t>(shared.owner)];

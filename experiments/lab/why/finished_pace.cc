@@ -23,7 +23,7 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
     if (is_pipelined(config)) {
       pace.pipeline = {.schedule = config.pipeline_schedule,
                        .stages = config.pipeline,
-                       .microbatches = config.microbatches,
+                       .microbatches = microbatches_of(config),
                        .workers_a_stage = config.workers / config.pipeline};
     }
     if (config.gossip != Gossip::kOff || divides_model(config)) return;
@@ -136,7 +136,7 @@ std::set<std::string> refused_by(const ResolvedRun& config) {
                                     {"consistency", "bounded:4"},
                                     {"backup-workers", "1"},
                                     {"sync-every", "2"},
-                                    {"microbatches", std::to_string(2 * config.microbatches)},
+                                    {"microbatches", std::to_string(2 * microbatches_of(config))},
                                     {"sharding", "balanced"},
                                     {"shards-per-server", "2"},
                                     {"batch-size", std::to_string(2 * config.batch_size)},

@@ -18,7 +18,7 @@
 #include "common/transport/faulty_transport.h"
 #include "tests/support/cluster.h"
 
-namespace syncopate::allreduce {
+namespace syncopate::allreduce::on_demand {
 namespace {
 
 using testing::HasSubstr;
@@ -283,4 +283,4 @@ TEST(OnDemand, IsInterrupted) {
 }
 
 }  // namespace
-}  // namespace syncopate::allreduce
+}  // namespace syncopate::allreduce::on_demand

@@ -164,6 +164,12 @@ const std::map<std::string, Promise> kPromises = {
      "memory does not",
      {{{"mode=allreduce", "collective=ring"}, {"mode=allreduce", "collective=direct", "transport=tcp"}},
       {{"mode=allreduce", "collective=direct", "transport=shm"}, {"mode=allreduce", "collective=mpi"}, {"mode=ps"}}}},
+    {"--mode=sharded with --stage=3",
+     {{{"mode=sharded", "stage=3"}},
+      {{}, {"mode=sharded"}, {"mode=sharded", "stage=2"}, {"mode=allreduce", "stage=3"}}}},
+    {"a --pipeline of 2 or more, or --mode=sharded with --stage=3",
+     {{{"mode=allreduce", "pipeline=2"}, {"mode=sharded", "stage=3"}},
+      {{}, {"mode=allreduce"}, {"mode=sharded", "stage=2"}, {"mode=ps", "pipeline=2"}}}},
     {"a --pipeline of 2 or more",
      {{{"mode=allreduce", "pipeline=2"}, {"mode=allreduce", "pipeline=4"}},
       {{},
@@ -171,8 +177,8 @@ const std::map<std::string, Promise> kPromises = {
        {"mode=sharded", "pipeline=2"},
        {"mode=ps", "pipeline=2"},
        {"mode=hybrid", "pipeline=2"}}}},
-    {"--mode=allreduce, --mode=sharded or --mode=hybrid, without --gossip, --pipeline and --tensor and with another "
-     "collective than nccl",
+    {"--mode=allreduce, --mode=sharded or --mode=hybrid, without --gossip, --pipeline, --tensor and --gather=on-demand "
+     "and with another collective than nccl",
      {{{"mode=allreduce"},
        {"mode=allreduce", "collective=direct"},
        {"mode=allreduce", "collective=ring"},

@@ -110,7 +110,7 @@ class EqualityCheck : public testing::Test {
  protected:
   EqualityOutcome check() {
     const Resolver resolver = [](const RunRequest& request) { return resolve(request, {}, ""); };
-    return check_equality(base_, modes_, divisions_, "there", resolver, [this](const ResolvedRun& config) {
+    return check_equality(base_, modes_, ways_, "there", resolver, [this](const ResolvedRun& config) {
       outputs_.push_back(config.output);
       JobResult result;
       if (failures_.contains(config.output)) return failures_[config.output];
@@ -131,7 +131,7 @@ class EqualityCheck : public testing::Test {
 
   RunRequest base_ = job();
   std::vector<Mode> modes_ = {Mode::kAllreduce};  // of the comparison's rows
-  std::set<std::string> divisions_;               // of the model, of those
+  std::set<std::string> ways_;                    // of these
   TableKeys rows_;                                // that were touched, of a model with tables
   double movement_ = 1;
   std::map<std::string, double> gaps_;  // by folder, of the movement
@@ -159,13 +159,29 @@ TEST_F(EqualityCheck, TakesAShardedStateWhereARowHasOne) {
 TEST_F(EqualityCheck, TakesDividedModelsWhereRowsHaveThemUnlessTheyNormaliseByBatches) {
   base_.workers = 4;
   base_.model = "mlp:784-10-10-10-10";
-  divisions_ = {"pipeline:2", "pipeline:4", "tensor:2"};
+  ways_ = {"allreduce:pipeline:2", "allreduce:pipeline:4", "allreduce:tensor:2"};
   check();
   EXPECT_THAT(outputs_, ElementsAre("there/local", "there/allreduce", "there/ps-sync", "there/allreduce-pipeline-2",
                                     "there/allreduce-pipeline-4", "there/allreduce-tensor-2"));
   outputs_.clear();
   base_.model = "resnet20";
-  EXPECT_THAT(check().line, HasSubstr("; pipelines are left out, whose batch norms see a microbatch at a time"));
+  EXPECT_THAT(check().line,
+              HasSubstr("; allreduce:pipeline:4 is left out, whose batch norms see a microbatch at a time"));
+  EXPECT_THAT(outputs_, ElementsAre("there/allreduce", "there/ps-sync"));
+}
+
+// Whose batches are cut only if that is asked for.
+TEST_F(EqualityCheck, TakesWeightsOnDemandWhereARowHasThemUnlessItNormalisesByMicrobatches) {
+  ways_ = {"sharded:on-demand"};
+  check();
+  EXPECT_THAT(outputs_, ElementsAre("there/local", "there/allreduce", "there/ps-sync", "there/sharded-on-demand"));
+  outputs_.clear();
+  base_.model = "resnet20";
+  check();
+  EXPECT_THAT(outputs_, ElementsAre("there/allreduce", "there/ps-sync", "there/sharded-on-demand"));
+  outputs_.clear();
+  base_.microbatches = 2;
+  EXPECT_THAT(check().line, HasSubstr("; sharded:on-demand is left out, whose batch norms see a microbatch at a time"));
   EXPECT_THAT(outputs_, ElementsAre("there/allreduce", "there/ps-sync"));
 }
 
