@@ -12,7 +12,7 @@
 #include "tests/support/run_program.h"
 #include "worker/data/batch_loader.h"
 
-namespace syncopate::testing_support {
+namespace syncopate::testing_support::on_demand_runs {
 namespace {
 
 using testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST(OnDemand, WaitsOnceAStepForUnequalSamples) {
 }
 
 }  // namespace
-}  // namespace syncopate::testing_support
+}  // namespace syncopate::testing_support::on_demand_runs

@@ -10,7 +10,7 @@
 
 #include "tests/support/run_program.h"
 
-namespace syncopate::testing_support {
+namespace syncopate::testing_support::sample_cost_runs {
 namespace {
 
 using Flags = std::vector<std::string>;
@@ -116,4 +116,4 @@ TEST(SampleCost, IsWaitedForOnRealHosts) {
 }
 
 }  // namespace
-}  // namespace syncopate::testing_support
+}  // namespace syncopate::testing_support::sample_cost_runs

@@ -8,7 +8,7 @@
 #include "experiments/lab/run/run_prediction.h"
 #include "tests/experiments/config/typed_line.h"
 
-namespace syncopate::experiments {
+namespace syncopate::experiments::sample_cost_rules {
 namespace {
 
 using testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(SampleCost, HasNoPartInTheCheckOfEquality) {
 }
 
 }  // namespace
-}  // namespace syncopate::experiments
+}  // namespace syncopate::experiments::sample_cost_rules
