@@ -232,7 +232,7 @@ std::string usage_text(int columns) {
     constexpr int kIndent = 23;
     text += fmt::format("  {:<20} {}", command, wrapped(sentence, kIndent, columns).substr(kIndent));
   };
-  text += "\nrun_experiment [OPTIONS] runs one job\nrun_experiment COMMAND [OPTIONS]\n";
+  text += "\nrun_experiment [COMMAND] [OPTIONS]: no command runs one job\n";
   for (const Command& command : commands()) {
     add(command.name + (command.operands.empty() ? "" : " " + command.operands), command.sentence);
   }

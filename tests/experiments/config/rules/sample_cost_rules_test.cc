@@ -47,7 +47,7 @@ TEST(SampleCost, IsRefusedWhereItCannotBe) {
   EXPECT_EQ(refusal({"--sample-cost=heavy"}),
             "--sample-cost=heavy: costs must be zipf, zipf:EXPONENT (above 0 to 4) or lognormal:SIGMA (above 0 to 2)");
   EXPECT_THAT(refusal({"--mode=allreduce", "--pipeline=2", "--sample-cost=zipf"}),
-              HasSubstr("--sample-cost: waits for neighbours inside a pass would count as its computing"));
+              HasSubstr("--sample-cost: waits for others inside a pass would count as its computing"));
   EXPECT_EQ(refusal({"--mode=allreduce", "--pipeline=2", "--sample-cost=zipf", "--cluster=simulated"}), "accepted");
   EXPECT_THAT(refusal({"--mode=allreduce", "--sample-cost=zipf", "--", "python3", "train.py"}),
               HasSubstr("--sample-cost"));
