@@ -40,9 +40,8 @@ struct ComparedRun {
   double base_rate = 0;  // learning rate for updates of the comparison's reference; 0 before apply_rate_rule
 };
 
-// Returns how the run divides its model as an entry of `modes` has it behind allreduce: "pipeline:4", "tensor:2",
-// "pipeline:2:tensor:2"; empty
-// if it does not.
+// Returns how the run divides its model as an entry of `modes` has it behind allreduce: "pipeline:4", "tensor:2" or
+// "pipeline:2:tensor:2"; empty if it does not.
 std::string division_of(const RunSettings& config);
 
 // Returns one run for each entry of `modes`, with `base` for everything else. Entries are separated by commas: a mode,

@@ -42,6 +42,7 @@ struct Way {
   int passes = 1;
   bool on_demand = false;
   bool overlap = true;
+  std::size_t bucket_bytes = kBucketBytes;
 };
 
 // The ranks of a run, over one sort of wire.
@@ -68,7 +69,7 @@ class Ranks {
     return make_sharded_strategy(collective(rank),
                                  {.optimizer = kSgd,
                                   .stage = ShardingStage::kWeights,
-                                  .bucket_bytes = kBucketBytes,
+                                  .bucket_bytes = way.bucket_bytes,
                                   .passes = way.passes,
                                   .on_demand = way.on_demand ? endpoints(rank) : OnDemandExchange::Endpoints(),
                                   .overlap = way.overlap,
@@ -254,6 +255,17 @@ TEST_P(OnDemandOver, NamesWhomItWaitsForInVain) {
     EXPECT_THAT(replica.strategy->resumable()->save(state).message(), HasSubstr("step 0 has failed"));
     has_failed.count_down();
   });
+}
+
+// One bucket has all weights, which stay from pass to pass: nothing but its sum is there to wait for. The wire is slow.
+TEST(Microbatches, WriteNoGradientWhereThatOfThePassBeforeIsStillSummed) {
+  Ranks whole("inproc", 2);
+  const std::vector<float> expected = train(whole, std::nullopt, 2, 3).front().weights;
+  for (const bool on_demand : {false, true}) {
+    Ranks slow("shaped", 2);
+    const Way way{.passes = 3, .on_demand = on_demand, .bucket_bytes = 1 << 30};
+    for (const End& end : train(slow, way, 2, 3)) EXPECT_LT(greatest_gap(end.weights, expected), 1e-5) << on_demand;
+  }
 }
 
 // A wire that repeats every message, and holds some back.
