@@ -76,7 +76,7 @@ struct SyncStats {
   Duration exposed_wait{};     // time that the compute thread waited
   Duration forward_wait{};     // the part of it within forward
   Duration backward_wait{};    // the part of it within backward
-  Duration pass_core_wait{};   // the part of both in which the compute thread was ready to go on and had no core
+  Duration pass_core_wait{};   // the part of both in which its thread was ready and had no core; the trainer takes it
   Duration communication{};    // time during which this worker's communication was in flight, hidden or exposed
   Duration optimizer{};        // time that the compute thread spent in the update rule; zero if a server applies it
   Duration codec{};            // time that this worker's threads spent compressing and decompressing

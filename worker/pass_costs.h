@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "common/clock.h"
-#include "common/os/core_wait.h"
+#include "common/exposed_wait.h"
 #include "common/status.h"
 #include "common/sync_strategy.h"
 #include "common/trace/tracer.h"
@@ -21,11 +22,11 @@ class PassCosts {
   // A step begins, or its first backward: waits from now on are of that pass.
   void begin_forward(std::int64_t step) {
     step_ = step;
-    wait_ = &costs_.forward_wait;
+    within_ = &SyncStats::forward_wait;
   }
-  void begin_backward() { wait_ = &costs_.backward_wait; }
+  void begin_backward() { within_ = &SyncStats::backward_wait; }
   // Between steps waits are of none, and do not count.
-  void end_step() { wait_ = nullptr; }
+  void end_step() { within_ = nullptr; }
   std::int64_t step() const { return step_; }
 
   void count_bytes(std::int64_t out, std::int64_t in) {
@@ -35,21 +36,17 @@ class PassCosts {
   // Does the work, of which all time is a wait, and returns its status, which says in which step, and at `what`.
   template <typename Work>
   Status counted(const Work& work, const std::string& what) {
-    const TimePoint begin = clock_.now();
-    const Duration without_core = core_wait_of_this_thread();
     const TraceSpan span(tracer_, {.kind = TraceKind::kWait, .number = step_});
-    Status status = Status(work()).in("step " + std::to_string(step_) + ": " + what);
-    if (wait_ == nullptr) return status;
-    const Duration waited = clock_.now() - begin;
-    costs_.exposed_wait += waited;
-    costs_.communication += waited;
-    *wait_ += waited;
-    costs_.pass_core_wait += core_wait_of_this_thread() - without_core;
-    return status;
+    std::optional<ExposedWait> wait;
+    if (within_ != nullptr) wait.emplace(clock_, costs_, within_);
+    return Status(work()).in("step " + std::to_string(step_) + ": " + what);
   }
 
-  // Returns what there was since the last call.
-  SyncStats take() { return std::exchange(costs_, {}); }
+  // Returns what there was since the last call. Something was under way in all waits.
+  SyncStats take() {
+    costs_.communication = costs_.exposed_wait;
+    return std::exchange(costs_, {});
+  }
   // The same, and adds it to what the step has cost besides.
   void add_to(SyncStats& stats) {
     const SyncStats own = take();
@@ -67,7 +64,7 @@ class PassCosts {
   Tracer* const tracer_;
   std::int64_t step_ = 0;
   SyncStats costs_;
-  Duration* wait_ = nullptr;  // what waits count as besides
+  Duration SyncStats::*within_ = nullptr;  // the pass, as which waits count besides
 };
 
 }  // namespace syncopate::worker

@@ -314,7 +314,8 @@ class Training {
     }
     record.forward -= record.sync.forward_wait;
     record.backward -= record.sync.backward_wait;
-    record.compute_core_wait -= std::min(record.compute_core_wait, record.sync.pass_core_wait);
+    const Duration in_waits = std::exchange(record.sync.pass_core_wait, {});  // in no record: of real threads alone
+    if (parts_.core_wait) record.compute_core_wait -= std::min(record.compute_core_wait, in_waits);
     SYNCOPATE_RETURN_IF_ERROR(record_learning(given, turn));
     SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<DeviceTimes> device, device_times(turn));
     if (device) {

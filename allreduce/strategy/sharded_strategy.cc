@@ -14,7 +14,7 @@
 #include "allreduce/strategy/agreement.h"
 #include "allreduce/strategy/asked_ranges.h"
 #include "allreduce/strategy/sharded_bucket.h"
-#include "common/os/core_wait.h"
+#include "common/exposed_wait.h"
 #include "common/os/release_pages.h"
 
 namespace syncopate::allreduce {
@@ -90,10 +90,10 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
 
   Status weights_needed(Range range) override {
     if (is_whole_) return take_weights(range);  // between steps
-    return counted(&stats_.forward_wait, [&] { return take_weights(range); });
+    return counted(&SyncStats::forward_wait, [&] { return take_weights(range); });
   }
   Status weights_needed_again(Range range) override {
-    return counted(&stats_.backward_wait, [&] {
+    return counted(&SyncStats::backward_wait, [&] {
       if (pass_ > 0) wait_for_sums(range);
       return take_weights(range);
     });
@@ -103,7 +103,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     const bool another_pass_follows = bucket + 1 == buckets_.size() && pass_ + 1 < options_.passes;
     if (options_.overlap || another_pass_follows) submit_up_to(bucket);
     if (options_.overlap && shards(ShardingStage::kGradients) && bucket >= kBucketsUnderWay) {
-      counted(&stats_.backward_wait, [&] {
+      counted(&SyncStats::backward_wait, [&] {
         thread_.wait_for(buckets_[bucket - kBucketsUnderWay].summing, Duration::zero());
         return Status();
       });
@@ -249,18 +249,11 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
 
   bool shards(ShardingStage stage) const { return options_.stage >= stage; }
 
-  // Counts the time of `work` as wait, of which `part` is one.
+  // Counts the time of `work` as a wait, within that pass unless it is null.
   template <typename Work>
-  Status counted(Duration* part, const Work& work) {
-    const TimePoint begin = clock_.now();
-    const Duration without_core = core_wait_of_this_thread();
-    const Status status = work();
-    const Duration wait = clock_.now() - begin;
-    stats_.exposed_wait += wait;
-    if (part == nullptr) return status;
-    *part += wait;
-    stats_.pass_core_wait += core_wait_of_this_thread() - without_core;
-    return status;
+  Status counted(Duration SyncStats::*within, const Work& work) {
+    const ExposedWait wait(clock_, stats_, within);
+    return work();
   }
 
   // Under stages below kWeights, whether a step's new weights are gathered beside the next forward pass.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "common/exposed_wait.h"
 #include "common/optimizer/decay_parts.h"
-#include "common/os/core_wait.h"
 #include "common/text/log.h"
 #include "ps/client/join_request.h"
 #include "ps/transport_memory.h"
@@ -126,7 +126,8 @@ void PsStrategy::take_up() {
 void PsStrategy::begin_step(const StepContext& step) {
   step_ = step;
   failure_ = Status();
-  forward_wait_ = pass_core_wait_ = backward_codec_ = {};
+  waits_ = {};
+  backward_codec_ = {};
   if (codec_) codec_->begin_epoch(step.epoch);
   if (tables_.tables() == 0) return;
   traffic_.expect(tables_.tables() * links_.shards.size());
@@ -172,7 +173,7 @@ Status PsStrategy::weights_needed(Range range) {
   if (pusher_.keeps_up() && !tables_.awaits(range)) return Status();
   set_activity("wait for weights");
   const TimePoint wait_begin = clock_.now();
-  const Duration without_core = core_wait_of_this_thread();
+  const ExposedWait wait(clock_, waits_, &SyncStats::forward_wait);
   const TraceSpan span(options_.tracer, {.kind = TraceKind::kWait, .number = step_.step});
   const auto are_here = [&] {
     return !tables_.awaits(range) && std::ranges::none_of(links_.chunks, [&](const ChunkLink& chunk) {
@@ -182,8 +183,6 @@ Status PsStrategy::weights_needed(Range range) {
   Status status = exchange_until(are_here, wait_begin + options_.timeout);
   // Backward, which comes next, writes to where the gradients were sent from.
   if (status.ok() && pusher_.keeps_up()) status = transport_.wait(pusher_.pending(0), wait_begin + options_.timeout);
-  forward_wait_ += clock_.now() - wait_begin;
-  pass_core_wait_ += core_wait_of_this_thread() - without_core;
   return status.in(fmt::format("step {}", step_.step));
 }
 
@@ -428,9 +427,9 @@ std::string PsStrategy::silent_shards() const {
 
 SyncStats PsStrategy::take_stats(TimePoint wait_begin) {
   SyncStats stats = traffic_.take();
-  stats.forward_wait = forward_wait_;
-  stats.pass_core_wait = pass_core_wait_;
-  stats.exposed_wait = forward_wait_ + (clock_.now() - wait_begin);
+  stats.forward_wait = waits_.forward_wait;
+  stats.pass_core_wait = waits_.pass_core_wait;
+  stats.exposed_wait = waits_.exposed_wait + (clock_.now() - wait_begin);
   if (codec_) stats.codec = codec_->take_time();
   stats.backward_codec = backward_codec_;
   return stats;

@@ -205,8 +205,7 @@ class PsStrategy final : public SyncStrategy, public Resumable, public TableRead
   bool in_backward_ = false;
   Status failure_;                 // the first failure of this step's pushes
   std::vector<Range> unreported_;  // ranges whose new weights arrived during backward
-  Duration forward_wait_{};        // in this step
-  Duration pass_core_wait_{};      // the part of it without a core
+  SyncStats waits_;                // within this step's forward
   Duration backward_codec_{};      // in this step
   wire::Header incoming_;          // reused
   std::int64_t dropped_ = 0;

@@ -331,7 +331,15 @@ TEST_F(TrainerTest, CountsNoComputingWithoutACoreInWaitsWithinThePasses) {
     ASSERT_THAT(records_.all, SizeIs(1));
     EXPECT_EQ(records_.all.front().compute_core_wait, std::chrono::microseconds(in_passes));
     EXPECT_EQ(records_.all.front().core_wait, std::chrono::milliseconds(2));
+    EXPECT_EQ(records_.all.front().sync.pass_core_wait, Duration::zero());
   }
+  // What a virtual clock's thread was seen to wait for says nothing, and is in no record.
+  parts.core_wait = nullptr;
+  strategy_.pass_core_wait = -std::chrono::microseconds(400);
+  records_.all.clear();
+  ASSERT_TRUE(train(options_, hooks_, parts, nullptr).ok());
+  EXPECT_EQ(records_.all.front().compute_core_wait, Duration::zero());
+  EXPECT_EQ(records_.all.front().sync.pass_core_wait, Duration::zero());
 }
 
 TEST_F(TrainerTest, SaysThatItDoesNotKnowForHowLongItHadNoCore) {

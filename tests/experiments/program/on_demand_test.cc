@@ -9,34 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "tests/experiments/program/divided_runs.h"
 #include "tests/support/run_program.h"
 #include "worker/data/batch_loader.h"
 
 namespace syncopate::testing_support::on_demand_runs {
 namespace {
 
+using divided_runs::Flags;
+using divided_runs::greatest_gap;
+using divided_runs::weights_after;
 using testing::HasSubstr;
-using Flags = std::vector<std::string>;
 
 const Flags kSmall{"--model=mlp",          "--optimizer=sgd",    "--learning-rate=0.05",
                    "--train-samples=2000", "--test-samples=100", "--evaluate-every=5"};
 const Flags kOnDemand{"--mode=sharded", "--stage=3", "--gather=on-demand"};
-
-std::vector<float> weights_after(const Flags& flags) {
-  Program program(flags);
-  EXPECT_EQ(program.wait().exit_code, 0) << program.errors();
-  return program.weights();
-}
-
-double greatest_gap(const std::vector<float>& first, const std::vector<float>& second) {
-  EXPECT_EQ(first.size(), second.size());
-  EXPECT_FALSE(first.empty());
-  double gap = 0;
-  for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
-    gap = std::max(gap, std::abs(static_cast<double>(first[i]) - static_cast<double>(second[i])));
-  }
-  return gap;
-}
 
 // The job is the same, however its batches are cut, and whoever waits for whom.
 TEST(OnDemand, FollowsLocalOnEveryWire) {

@@ -10,6 +10,7 @@
 #include "tests/support/cluster.h"
 #include "tests/worker/pipeline/staged_model.h"
 #include "tests/worker/tensor_helpers.h"
+#include "tests/worker/whole_training.h"
 #include "worker/model.h"
 
 namespace syncopate::worker {
@@ -71,27 +72,8 @@ Trained train_staged(const Job& job) {
 }
 
 // The same on one worker.
-Trained train_whole(const Job& job) {
-  const SteadyClock clock;
-  const auto backend = make_reference_backend();
-  const std::unique_ptr<Model> model = std::move(*make_model(job.spec, job.form, kSamples, *backend));
-  LocalStrategy strategy(kMomentum, clock);
-  const ParamArenas arenas = *strategy.allocate(model->layout());
-  model->initialize(1, arenas.weights);
-  EXPECT_TRUE(strategy.join().ok());
-  Trained trained;
-  DrawnBatches batches(job.form, kSamples);
-  for (int step = 0; step < kSteps; ++step) {
-    strategy.begin_step({.step = step, .learning_rate = 0.05});
-    const BatchView batch = batches.next(job.empty);
-    model->forward(arenas.weights, batch);
-    model->backward(arenas.weights, arenas.gradients, [](std::size_t) {});
-    EXPECT_TRUE(strategy.finish_step().ok());
-    trained.losses.push_back(model->loss().loss);
-    trained.correct.push_back(model->loss().correct);
-  }
-  trained.weights.assign(arenas.weights.begin(), arenas.weights.end());
-  return trained;
+WholeTraining train_whole(const Job& job) {
+  return train_whole(job.spec, job.form, kSamples, job.empty, kSteps, kMomentum);
 }
 
 std::string text_of(const Job& job) {
@@ -101,7 +83,8 @@ std::string text_of(const Job& job) {
 
 void expect_equal(const Job& job) {
   SCOPED_TRACE(text_of(job));
-  const Trained staged = train_staged(job), whole = train_whole(job);
+  const Trained staged = train_staged(job);
+  const WholeTraining whole = train_whole(job);
   ASSERT_EQ(staged.weights.size(), whole.weights.size());
   for (std::size_t i = 0; i < whole.weights.size(); ++i) {
     ASSERT_NEAR(staged.weights[i], whole.weights[i], 2e-6) << "weight " << i;
@@ -152,7 +135,8 @@ TEST(PipelinedTraining, FollowsItOverEveryWire) {
 // In one microbatch nothing is summed in another order.
 TEST(PipelinedTraining, HasTheSameBitsWithOneMicrobatch) {
   const Job job{.stages = 3, .microbatches = 1};
-  const Trained staged = train_staged(job), whole = train_whole(job);
+  const Trained staged = train_staged(job);
+  const WholeTraining whole = train_whole(job);
   EXPECT_THAT(staged.weights, testing::ElementsAreArray(whole.weights));
   EXPECT_EQ(staged.losses, whole.losses);
 }
@@ -163,7 +147,8 @@ TEST(PipelinedTraining, NormalisesByTheMomentsOfAMicrobatch) {
   expect_equal(one);
   Job two = one;
   two.microbatches = 2;
-  const Trained staged = train_staged(two), whole = train_whole(two);
+  const Trained staged = train_staged(two);
+  const WholeTraining whole = train_whole(two);
   EXPECT_NE(staged.losses.back(), whole.losses.back());
   EXPECT_NEAR(staged.losses.back(), whole.losses.back(), 1);
 }

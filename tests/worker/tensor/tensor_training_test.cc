@@ -10,6 +10,7 @@
 #include "tests/support/cluster.h"
 #include "tests/worker/drawn_batches.h"
 #include "tests/worker/tensor/thread_group.h"
+#include "tests/worker/whole_training.h"
 #include "worker/local_strategy.h"
 #include "worker/tensor/tensor_model.h"
 #include "worker/tensor/tensor_strategy.h"
@@ -126,28 +127,8 @@ Trained train_parts(const Job& job, const TrainingState* restored = nullptr, int
 }
 
 // The same on one worker.
-Trained train_whole(const Job& job) {
-  const SteadyClock clock;
-  const auto backend = make_reference_backend();
-  const std::unique_ptr<Model> model = std::move(*make_model(job.spec, job.form, kSamples, *backend));
-  LocalStrategy strategy(kMomentum, clock);
-  const ParamArenas arenas = *strategy.allocate(model->layout());
-  model->initialize(1, arenas.weights);
-  EXPECT_TRUE(strategy.join().ok());
-  Trained trained;
-  DrawnBatches batches(job.form, kSamples);
-  for (int step = 0; step < kSteps; ++step) {
-    strategy.begin_step({.step = step, .learning_rate = 0.05});
-    const BatchView batch = batches.next(job.empty);
-    model->forward(arenas.weights, batch);
-    model->backward(arenas.weights, arenas.gradients, [](std::size_t) {});
-    EXPECT_TRUE(strategy.finish_step().ok());
-    trained.losses.push_back(model->loss().loss);
-    trained.correct.push_back(model->loss().correct);
-  }
-  EXPECT_TRUE(strategy.resumable()->save(trained.states.emplace_back()).ok());
-  trained.weights.assign(arenas.weights.begin(), arenas.weights.end());
-  return trained;
+WholeTraining train_whole(const Job& job) {
+  return train_whole(job.spec, job.form, kSamples, job.empty, kSteps, kMomentum);
 }
 
 void expect_near(std::span<const float> values, std::span<const float> expected, float tolerance) {
@@ -157,7 +138,8 @@ void expect_near(std::span<const float> values, std::span<const float> expected,
 
 void expect_equal(const Job& job) {
   SCOPED_TRACE(job.spec + ", T = " + std::to_string(job.parts));
-  const Trained split = train_parts(job), whole = train_whole(job);
+  const Trained split = train_parts(job);
+  const WholeTraining whole = train_whole(job);
   EXPECT_EQ(split.layout.whole().hash(), model_layout(job.spec, job.form)->hash());
   expect_near(split.weights, whole.weights, 2e-6f);
   ASSERT_EQ(split.losses.size(), whole.losses.size());
@@ -236,7 +218,8 @@ TEST(TensorTraining, SumsAndSendsAsTheFormulaSays) {
 // the same number.
 TEST(TensorTraining, SavesItsSharesOfAStateThatAnyNumberOfPartsGoesOnFrom) {
   for (const Job& job : {Job{.parts = 4}, Job{.spec = "gpt:1-4-8", .form = text_form(), .parts = 4}}) {
-    const Trained split = train_parts(job), whole = train_whole(job);
+    const Trained split = train_parts(job);
+    const WholeTraining whole = train_whole(job);
     TrainingState all;
     for (const TrainingState& each : split.states) {
       for (const std::string& name : each.names()) {
@@ -244,12 +227,12 @@ TEST(TensorTraining, SavesItsSharesOfAStateThatAnyNumberOfPartsGoesOnFrom) {
       }
       all.merge(each);
     }
-    EXPECT_EQ(all.step, whole.states[0].step);
-    EXPECT_EQ(all.names(), whole.states[0].names());
+    EXPECT_EQ(all.step, whole.state.step);
+    EXPECT_EQ(all.names(), whole.state.names());
     for (const std::string& name : all.names()) {
       std::vector<float> values(whole.weights.size()), expected(values.size());
       ASSERT_TRUE(all.read(name, {0, values.size()}, values).ok()) << name << ", with what is between tensors";
-      ASSERT_TRUE(whole.states[0].read(name, {0, values.size()}, expected).ok());
+      ASSERT_TRUE(whole.state.read(name, {0, values.size()}, expected).ok());
       expect_near(values, expected, name == state_part::kWeights ? 2e-6f : 1e-5f);
     }
     for (const int parts : {1, 2, 4}) {

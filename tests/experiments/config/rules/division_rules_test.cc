@@ -16,6 +16,25 @@ namespace {
 
 using testing::HasSubstr;
 
+// What neither kind of division has, and a part of what is said.
+const std::pair<std::function<void(RunRequest&)>, const char*> kRefusedByBoth[] = {
+    {[](RunRequest& r) { r.collective = CollectiveKind::kBySize; }, "--collective=auto"},
+    {[](RunRequest& r) {
+       r.model = "ncf";
+       r.dataset = "zipf-ratings";
+     },
+     "--model=ncf is no chain"},
+    {[](RunRequest& r) { r.compress.kind = CodecKind::kFp16; }, "--compress=fp16"},
+    {[](RunRequest& r) { r.elastic = true; }, "--elastic"},
+    {[](RunRequest& r) { r.on_nan = OnNan::kSkip; }, "--on-nan=skip"},
+    {[](RunRequest& r) { r.stragglers = *worker::Stragglers::parse("0:2x"); }, "--straggler"},
+    {[](RunRequest& r) { r.sample_costs = *worker::SampleCosts::parse("zipf"); }, "--sample-cost"},
+    {[](RunRequest& r) { r.bucket_bytes.reset(); }, "--bucket-bytes=auto"},
+    {[](RunRequest& r) { r.shuffle = worker::Shuffle::kShard; }, "the same samples"},
+    {[](RunRequest& r) { r.shard = DataShard::kLabels; }, "the same samples"},
+    {[](RunRequest& r) { r.evaluate_every = *EvaluationInterval::parse("2s"); }, "--evaluate-every=2s"},
+    {[](RunRequest& r) { r.launcher = LauncherKind::kMpirun; }, "mpirun"}};
+
 RunRequest pipelined() {
   RunRequest request;
   request.mode = Mode::kAllreduce;
@@ -47,23 +66,8 @@ TEST(PipelineRules, NamesWhatItHasNot) {
   refuses([](RunRequest& r) { r.pipeline = 8; },
           "must divide the 4 workers, of which each stage has as many; use --workers=8");
   refuses([](RunRequest& r) { r.microbatches = 3; }, "its 2 workers train 128 samples together");
-  refuses([](RunRequest& r) { r.collective = CollectiveKind::kBySize; }, "--collective=auto");
   refuses([](RunRequest& r) { r.collective = CollectiveKind::kHierarchical; }, "--collective=hierarchical");
-  refuses(
-      [](RunRequest& r) {
-        r.model = "ncf";
-        r.dataset = "zipf-ratings";
-      },
-      "--model=ncf is no chain");
-  refuses([](RunRequest& r) { r.compress.kind = CodecKind::kFp16; }, "--compress=fp16");
-  refuses([](RunRequest& r) { r.elastic = true; }, "--elastic");
-  refuses([](RunRequest& r) { r.on_nan = OnNan::kSkip; }, "--on-nan=skip");
-  refuses([](RunRequest& r) { r.stragglers = *worker::Stragglers::parse("0:2x"); }, "--straggler");
-  refuses([](RunRequest& r) { r.bucket_bytes.reset(); }, "--bucket-bytes=auto");
-  refuses([](RunRequest& r) { r.shuffle = worker::Shuffle::kShard; }, "the same samples");
-  refuses([](RunRequest& r) { r.shard = DataShard::kLabels; }, "the same samples");
-  refuses([](RunRequest& r) { r.evaluate_every = *EvaluationInterval::parse("2s"); }, "--evaluate-every=2s");
-  refuses([](RunRequest& r) { r.launcher = LauncherKind::kMpirun; }, "mpirun");
+  for (const auto& [change, why] : kRefusedByBoth) refuses(change, why);
 }
 
 // The workers of a stage stand in a row.
@@ -123,22 +127,7 @@ TEST(TensorRules, NamesWhatItHasNot) {
         r.model = "profile:gpt2";
       },
       "--model=profile:gpt2 knows tensors and no layers");
-  refuses([](RunRequest& r) { r.collective = CollectiveKind::kBySize; }, "--collective=auto");
-  refuses(
-      [](RunRequest& r) {
-        r.model = "ncf";
-        r.dataset = "zipf-ratings";
-      },
-      "--model=ncf is no chain");
-  refuses([](RunRequest& r) { r.compress.kind = CodecKind::kFp16; }, "--compress=fp16");
-  refuses([](RunRequest& r) { r.elastic = true; }, "--elastic");
-  refuses([](RunRequest& r) { r.on_nan = OnNan::kSkip; }, "--on-nan=skip");
-  refuses([](RunRequest& r) { r.stragglers = *worker::Stragglers::parse("0:2x"); }, "--straggler");
-  refuses([](RunRequest& r) { r.bucket_bytes.reset(); }, "--bucket-bytes=auto");
-  refuses([](RunRequest& r) { r.shuffle = worker::Shuffle::kShard; }, "the same samples");
-  refuses([](RunRequest& r) { r.shard = DataShard::kLabels; }, "the same samples");
-  refuses([](RunRequest& r) { r.evaluate_every = *EvaluationInterval::parse("2s"); }, "--evaluate-every=2s");
-  refuses([](RunRequest& r) { r.launcher = LauncherKind::kMpirun; }, "mpirun");
+  for (const auto& [change, why] : kRefusedByBoth) refuses(change, why);
 }
 
 TEST(TensorRules, CountsTheWorkersOfAReplicaByBoth) {
