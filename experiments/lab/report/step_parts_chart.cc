@@ -59,7 +59,7 @@ BarChart step_parts_chart(const ComparisonReport& report) {
       .axis = {.label = report.simulated ? "simulated ms of a mean step" : "ms of a mean step", .from_zero = true},
       .rows = {},
       .series = {},
-      .note = "Ideal is what the fastest worker computes by itself."};
+      .note = "Ideal is what the fastest worker computes by itself; a pipeline's stages do so in the mean."};
   const bool in_parts = report.varied.size() > 1 && report.rows.size() > kMostBars;
   // A view for each combination of all options but the first.
   const auto view_of = [&](const ComparedRow& row) {

@@ -256,6 +256,28 @@ TEST(ModelAveraging, StreamsFragmentsBesideTheStepsThatFollow) {
   }
 }
 
+// The mean over workers is what they would have without the meeting, too: but for an outer step, half as long here.
+TEST(ModelAveraging, LeavesWithTheMeetingThatIsUnderWay) {
+  const Range met{0, 64};  // the first of two fragments, after two steps of four
+  std::vector<Replica> replicas(3);
+  const Weights initial = replicas[0].weights;
+  for (std::int64_t step = 0; step < 2; ++step) {
+    for (int rank = 0; rank < 3; ++rank) replicas[static_cast<std::size_t>(rank)].step(rank, step);
+  }
+  Weights expected = mean_of(replicas);
+  for (std::size_t i = met.begin; i < met.end; ++i) expected[i] = initial[i] + 0.5f * (expected[i] - initial[i]);
+  const std::vector<Weights> final_weights =
+      train("inproc", 3, 2,
+            {.optimizer = kMomentum,
+             .period = 4,
+             .outer = {.momentum = OuterMomentum{.momentum = 0, .rate = 0.5}, .fragments = 2, .overlap = 1},
+             .timeout = kTimeout},
+            [](int, std::int64_t, const SyncStats&, std::span<const float>) {});
+  for (const Weights& each : final_weights) {
+    EXPECT_THAT(each, testing::Pointwise(testing::FloatNear(1e-4f), expected));
+  }
+}
+
 TEST(ModelAveraging, RefusesMoreFragmentsThanTensors) {
   const auto ring = connect_group("inproc", 1);
   const SteadyClock clock;
