@@ -27,7 +27,8 @@ constexpr double kManyTimes = 20;  // the most of an axis over its least, from w
 
 constexpr int kGrey = 8;
 constexpr const char* kDottedNote =
-    "Dotted: closed forms of the steady rate, with what each row's fastest worker computes by itself, or a pipeline's stages in the mean.";
+    "Dotted: closed forms of the steady rate, with what each row's fastest worker computes by itself, or a pipeline's "
+    "stages in the mean.";
 
 // Adds what the first line would be if as many more workers did as much more.
 void add_linear_scaling(std::vector<ChartSeries>& all) {
