@@ -3,6 +3,10 @@
 // Members 0 .. workers-1 are the workers; the chief is the lowest one present. The shards follow, numbered over all
 // servers: shard s belongs to server s / shards_per_server. With standbys the same number of members follows in the
 // same order: each shard then has two replicas, of which one or both serve it (ps/README.md, "Replication").
+//
+// Where workers train parts of a model (the stages of pipelines), each part has as many shards on every server, those
+// of one part after those of the other. A group is seen from one part: its shards are counted from 0, and only those of
+// its members are known that are its shards.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +22,25 @@ inline constexpr std::size_t kMostTables = 15;
 struct PsGroup {
   int workers = 1;
   int servers = 1;
-  int shards_per_server = 1;
-  int replicas = 0;  // standbys of each shard: 0 or 1
+  int shards_per_server = 1;  // of each part
+  int replicas = 0;           // standbys of each shard: 0 or 1
+  int parts = 1;              // of the model
+  int part = 0;
 
   int shards() const { return servers * shards_per_server; }
-  int size() const { return workers + (1 + replicas) * shards(); }
+  int all_shards() const { return parts * shards(); }
+  int size() const { return workers + (1 + replicas) * all_shards(); }
   bool is_worker(int rank) const { return rank >= 0 && rank < workers; }
-  int rank_of_shard(int shard) const { return workers + shard; }
-  int rank_of_standby(int shard) const { return workers + shards() + shard; }
+  // Returns the number of the shard among those of all parts, by which people know it.
+  int number_of_shard(int shard) const { return part * shards() + shard; }
+  int rank_of_shard(int shard) const { return workers + number_of_shard(shard); }
+  int rank_of_standby(int shard) const { return workers + all_shards() + number_of_shard(shard); }
   // Returns the shard that has a replica at member `rank`, or -1 for none.
-  int shard_of_rank(int rank) const { return rank >= workers && rank < size() ? (rank - workers) % shards() : -1; }
+  int shard_of_rank(int rank) const {
+    if (rank < workers || rank >= size()) return -1;
+    const int shard = (rank - workers) % all_shards() - part * shards();
+    return shard >= 0 && shard < shards() ? shard : -1;
+  }
   // Returns the rank of the other replica of a shard that has a standby.
   int other_replica_of(int rank) const {
     const int shard = shard_of_rank(rank);

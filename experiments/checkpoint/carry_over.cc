@@ -25,11 +25,11 @@ namespace {
 using Facts = std::map<std::string, std::string>;
 
 // How the same is learnt, which may differ.
-constexpr std::array<std::string_view, 18> kMayDiffer{
+constexpr std::array<std::string_view, 19> kMayDiffer{
     "--mode",           "--workers",    "--batch-size",          "--consistency",     "--staleness-lr",
     "--shard",          "--shuffle",    "--delay-compensation",  "--compress",        "--compress-answers",
     "--int8-rounding",  "--gossip",     "--momentum-correction", "--compress-warmup", "--compress-momentum",
-    "--backup-workers", "--sync-every", "--elastic-alpha"};
+    "--backup-workers", "--sync-every", "--elastic-alpha",       kStagesFact};
 
 // What the checkpoint's run was, as far as its facts say.
 struct Predecessor {
@@ -232,7 +232,7 @@ Result<std::optional<CarryOver>> plan_carry_over(const Manifest& manifest, const
                                 (name == kLengthFact && has_another_batch(manifest.facts, run.facts)));
     plan.differences.push_back(fmt::format("{} is {} there and {} here", printable(name), shown(there), shown(here)));
     // What one of the two has alone follows from its mode.
-    if (!there.empty() && !here.empty()) plan.choices.push_back(plan.differences.back());
+    if ((!there.empty() && !here.empty()) || name == kStagesFact) plan.choices.push_back(plan.differences.back());
   }
   if (plan.differences.empty()) return std::optional<CarryOver>();
   if (!may_differ) {

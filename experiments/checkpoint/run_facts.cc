@@ -119,7 +119,7 @@ std::vector<std::string> checkpoint_writers(const ResolvedRun& config, bool has_
     const bool is_chief = divides_model(config) ? model_place(config, worker).replica == 0 : worker == workers.front();
     if (share_of_worker(config, has_local_state, is_chief)) writers.push_back(worker_writer(worker));
   }
-  const int shards = servers_of(config) * config.shards_per_server;
+  const int shards = has_servers(config) ? static_cast<int>(shards_of(config)) : 0;
   for (int shard = 0; shard < shards; ++shard) writers.push_back(shard_writer(shard));
   return writers;
 }
@@ -128,13 +128,15 @@ std::string worker_writer(int rank) { return fmt::format("worker-{}", rank); }
 std::string shard_writer(int shard) { return fmt::format("shard-{}", shard); }
 
 std::int64_t batches_done(const Manifest& manifest, const ResolvedRun& config) {
-  const int pushes_an_update = config.consistency.pushes_an_update(config.workers, config.workers);
+  const int replicas = model_replicas(config);
+  const int pushes_an_update = config.consistency.pushes_an_update(replicas, replicas);
   std::optional<std::int64_t> least;
   for (const StoredPart& part : manifest.parts) {
     const std::optional<std::int64_t> pushes = ps::pushes_applied(part.counts, pushes_an_update);
     if (pushes) least = std::min(least.value_or(*pushes), *pushes);
   }
-  return least ? *least * config.consistency.period() : manifest.step * config.workers;
+  if (!least) return manifest.step * config.workers;
+  return *least * config.consistency.period() * (config.workers / replicas);
 }
 
 }  // namespace syncopate::experiments

@@ -23,6 +23,8 @@ std::map<std::string, std::string> facts_of(const ResolvedRun& config, const Par
 
 // What the facts call the number of steps, where the rate's schedule goes by it.
 inline constexpr const char* kLengthFact = "steps in all, which --lr-schedule goes by";
+// The same of the stages whose workers push to servers each.
+inline constexpr const char* kStagesFact = "--pipeline at servers";
 
 // Fails with invalid argument unless a run of `total_steps` that goes on at `step` has steps left. What else must be
 // the same, plan_carry_over() says (carry_over.h).

@@ -39,7 +39,9 @@ Status wrong_mode(const std::string& label) {
   }
   std::string labels;
   for (const ModeTraits& mode : kModeTraits) {
-    if (mode.has_servers_alone()) labels += fmt::format("{0}: and a consistency, as in {0}:bounded:4, ", mode.name);
+    if (mode.has_servers_alone()) {
+      labels += fmt::format("{0}: and a consistency, as in {0}:bounded:4 or {0}:async:pipeline:2, ", mode.name);
+    }
     if (!mode.has_servers_alone()) labels += fmt::format("{}, ", mode.name);
     if (!mode.sums_among_workers) continue;
     labels += fmt::format("{0}: and a collective, as in {0}:ring, ", mode.name);
@@ -155,8 +157,11 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
   if (colon == label.size()) return mode->has_servers_alone() ? wrong_mode(label) : Result<RunRequest>(config);
   const std::string way = label.substr(colon + 1);
   if (mode->has_servers_alone()) {
-    const Result<ps::Consistency> consistency = ps::Consistency::parse(way);
-    if (!consistency.ok()) return wrong_mode(label);
+    const std::size_t end = std::min(way.find(":pipeline:"), way.size());
+    const Result<ps::Consistency> consistency = ps::Consistency::parse(way.substr(0, end));
+    if (!consistency.ok() || (end < way.size() && !sets_division(config, way.substr(end + 1)))) {
+      return wrong_mode(label);
+    }
     config.consistency = *consistency;
     return config;
   }

@@ -22,7 +22,7 @@ inline constexpr std::string_view kEveryMode = "all";
 inline constexpr std::string_view kAllModes =
     "local,allreduce,allreduce:sync-every:8,allreduce:gossip,allreduce:gossip-async,allreduce:pipeline:2,"
     "allreduce:tensor:2,sharded:1,sharded:2,sharded:3,sharded:on-demand,hybrid,"
-    "ps:sync,ps:softsync:2,ps:bounded:4,ps:dynamic:2:8,ps:async,ps:local-sgd:8,ps:easgd:8";
+    "ps:sync,ps:softsync:2,ps:bounded:4,ps:dynamic:2:8,ps:async,ps:async:pipeline:2,ps:local-sgd:8,ps:easgd:8";
 
 inline constexpr std::string_view kLikeMode = "like:";  // before a preset's name
 
@@ -40,14 +40,15 @@ struct ComparedRun {
   double base_rate = 0;  // learning rate for updates of the comparison's reference; 0 before apply_rate_rule
 };
 
-// Returns how the run divides its model as an entry of `modes` has it behind allreduce: "pipeline:4", "tensor:2" or
+// Returns how the run divides its model as an entry of `modes` has it behind the mode: "pipeline:4", "tensor:2" or
 // "pipeline:2:tensor:2"; empty if it does not.
 std::string division_of(const RunSettings& config);
 
 // Returns one run for each entry of `modes`, with `base` for everything else. Entries are separated by commas: a mode,
-// or a mode and a way of it, as in allreduce:ring, allreduce:tensor:4, sharded:3, sharded:on-demand and ps:bounded:4,
-// or like:PRESET. `local` trains one worker with the batch of all workers together, so that its curve is that of the
-// synchronous modes. Stragglers, faults and a shaped link do not apply to it. allreduce:mpi is launched by mpirun.
+// or a mode and a way of it, as in allreduce:ring, allreduce:tensor:4, sharded:3, sharded:on-demand, ps:bounded:4 and
+// ps:async:pipeline:2,// or like:PRESET. `local` trains one worker with the batch of all workers together, so that its
+// curve is that of the synchronous modes. Stragglers, faults and a shaped link do not apply to it. allreduce:mpi is
+// launched by mpirun.
 Result<std::vector<ComparedRun>> comparison_runs(const RunRequest& base, const std::string& modes);
 
 // Fails with invalid argument for an entry of `modes` that is none of these, whatever the rest of a run is.

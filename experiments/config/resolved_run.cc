@@ -235,7 +235,8 @@ OptimizerConfig optimizer_of(const ResolvedRun& config) {
 }
 
 std::size_t shards_of(const RunSettings& config) {
-  return static_cast<std::size_t>(config.servers) * static_cast<std::size_t>(config.shards_per_server);
+  return static_cast<std::size_t>(config.servers) * static_cast<std::size_t>(config.shards_per_server) *
+         static_cast<std::size_t>(stages_of(config));
 }
 
 ps::Sharding sharding_of(const ResolvedRun& config) {
@@ -248,9 +249,7 @@ ps::Sharding sharding_of(const ResolvedRun& config) {
 namespace {
 
 int parts_of_layers(const ResolvedRun& config) { return splits_layers(config) ? config.tensor : 1; }
-int workers_of_replica(const ResolvedRun& config) {
-  return (is_pipelined(config) ? config.pipeline : 1) * parts_of_layers(config);
-}
+int workers_of_replica(const ResolvedRun& config) { return stages_of(config) * parts_of_layers(config); }
 
 }  // namespace
 
@@ -385,7 +384,7 @@ bool goes_at_own_pace(const RunSettings& config) {
 }
 
 bool may_share_work(const RunSettings& config) {
-  return goes_at_own_pace(config) && !has_samples_of_its_own(config) && !runs_command(config);
+  return goes_at_own_pace(config) && !has_samples_of_its_own(config) && !runs_command(config) && !is_pipelined(config);
 }
 
 bool shares_work(const RunSettings& config) { return may_share_work(config) && config.work == WorkDivision::kShared; }

@@ -263,8 +263,12 @@ inline bool shards_state(const RunSettings& config) { return traits_of(config.mo
 inline bool shards_weights(const RunSettings& config) { return shards_state(config) && config.stage >= 3; }
 // Returns whether workers have some of the model's layers each, and several of them train a batch together (pipeline).
 inline bool is_pipelined(const RunSettings& config) {
-  return sums_among_workers(config) && replicates_state(config) && config.pipeline > 1;
+  const ModeTraits& mode = traits_of(config.mode);
+  const bool may_be = (mode.sums_among_workers && mode.replicates_state) || mode.has_servers_alone();
+  return may_be && config.pipeline > 1;
 }
+// Returns into how many stages the model is cut; 1: it is not.
+inline int stages_of(const RunSettings& config) { return is_pipelined(config) ? config.pipeline : 1; }
 // Returns whether workers have a part of each of the model's layers, and several of them train a batch together
 // (tensor).
 inline bool splits_layers(const RunSettings& config) {

@@ -80,7 +80,7 @@ Status GradientPusher::push(std::size_t bucket, std::size_t slot) {
   if (own_rate_) push.set_own_rate(*own_rate_);
   const TraceSpan span(options_.tracer,
                        {.kind = TraceKind::kPush,
-                        .shard = chunk.shard,
+                        .shard = sender_.group().number_of_shard(chunk.shard),
                         .peer = worker_,
                         .item = static_cast<std::int32_t>(chunk.number),
                         .number = chunk.pushed,

@@ -389,7 +389,7 @@ bool PsStrategy::take_weights(const ChunkLink& chunk, std::span<const std::byte>
 TraceEvent PsStrategy::traced_answer(const Message& message, int shard) const {
   const wire::Weights& weights = incoming_.weights();
   return {.kind = TraceKind::kAnswerTaken,
-          .shard = shard,
+          .shard = options_.group.number_of_shard(shard),
           .peer = transport_.rank(),
           .item = static_cast<std::int32_t>(weights.chunk()),
           .number = weights.clock(),
@@ -420,7 +420,8 @@ std::string PsStrategy::silent_shards() const {
         tables_.awaits(shard) || reader_.awaits(shard);
     if (!is_silent) continue;
     if (!names.empty()) names += ", ";
-    names += fmt::format("shard {} (server {})", shard, options_.group.server_of_shard(shard));
+    names += fmt::format("shard {} (server {})", options_.group.number_of_shard(shard),
+                         options_.group.server_of_shard(shard));
   }
   return names;
 }

@@ -19,7 +19,8 @@ Status ShardSender::send(int shard, std::span<const std::byte> payload, PendingS
   const Status status =
       transport_.send(heads_[static_cast<std::size_t>(shard)], header_bytes_, payload, pending, timeout_from_now());
   if (status.ok()) return status;
-  return status.in(fmt::format("to shard {} (server {})", shard, group_.server_of_shard(shard)));
+  return status.in(
+      fmt::format("to shard {} (server {})", group_.number_of_shard(shard), group_.server_of_shard(shard)));
 }
 
 }  // namespace syncopate::ps

@@ -35,17 +35,18 @@ ShardServer::ShardServer(ShardServerOptions options, Transport& transport, const
     : options_(std::move(options)),
       transport_(transport),
       clock_(clock),
-      number_(options_.group.shard_of_rank(transport.rank())),
+      shard_number_(options_.group.shard_of_rank(transport.rank())),
+      number_(options_.group.number_of_shard(shard_number_)),
       work_(clock),
       account_(number_, clock, options_.tracer) {
-  assert(transport.size() == options_.group.size() && number_ >= 0);
+  assert(transport.size() == options_.group.size() && shard_number_ >= 0);
   if (options_.role == ReplicaRole::kHead) {
     to_tail_.emplace(transport, clock, options_.group.other_replica_of(transport.rank()), options_.timeout);
   }
   if (options_.compression.of_pushes()) {
     codec_.emplace(ShardCodec::Options{.compression = options_.compression,
                                        .workers = options_.group.workers,
-                                       .shard = number_,
+                                       .shard = shard_number_,
                                        .holds_gradients = options_.consistency.updates_together()},
                    [&transport](std::size_t elements) { return allocate_floats(transport, elements); });
   }
@@ -58,7 +59,7 @@ void ShardServer::make_shard(const TrainingState* restored) {
                    .consistency = options_.consistency,
                    .optimizer = options_.optimizer,
                    .staleness = options_.staleness,
-                   .shard = static_cast<std::size_t>(number_),
+                   .shard = static_cast<std::size_t>(shard_number_),
                    .shards = static_cast<std::size_t>(options_.group.shards()),
                    .seed = options_.seed,
                    .there = options_.there,
@@ -394,7 +395,7 @@ Result<std::span<const float>> ShardServer::floats_in(const Message& message) {
   const bool is_there = chunk < shard_->chunks() && shard_->chunk(chunk).created();
   if (!is_there || shard_->has_pending_gradient(message.from(), chunk)) return std::span<const float>();
   clock_.processed(Processing::kDecode, shard_->chunk(chunk).weights().size() * sizeof(float));
-  return codec_->decode({message.from(), number_, chunk, incoming_.push().clock(), shard_->range(chunk).begin},
+  return codec_->decode({message.from(), shard_number_, chunk, incoming_.push().clock(), shard_->range(chunk).begin},
                         message.payload(), shard_->chunk(chunk).weights().size());
 }
 

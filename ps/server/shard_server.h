@@ -157,7 +157,8 @@ class ShardServer {
   ShardServerOptions options_;
   Transport& transport_;
   const Clock& clock_;
-  int number_;  // of the shard
+  int shard_number_;  // in the group
+  int number_;        // the one by which people know it
   ShardWork work_;
   PushAccount account_;
   std::optional<Forwarder> to_tail_;    // in a head

@@ -99,6 +99,7 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
 
   Status gather_weights(bool /*wanted*/) override {
     if (!options_.gathers) return {};
+    SYNCOPATE_RETURN_IF_ERROR(of_stage_->weights_needed({0, arenas_.weights.size()}));
     for (int stage = 1; stage < options_.place.stages; ++stage) {
       if (!options_.place.is_first() && stage != options_.place.stage) continue;
       std::span<float> weights = slice(arenas_.weights, options_.cut.own(stage, layout_));
@@ -117,7 +118,8 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
   Status leave() override {
     SYNCOPATE_RETURN_IF_ERROR(borrow());
     SYNCOPATE_RETURN_IF_ERROR(links_.flush());
-    return of_stage_->leave();
+    SYNCOPATE_RETURN_IF_ERROR(of_stage_->leave());
+    return options_.gathers_behind_leaving ? gather_weights(true) : Status();
   }
 
  private:
@@ -140,6 +142,7 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
   Status share_weights() {
     for (const SharedTensor& shared : options_.cut.shared) {
       if (is_owner(shared)) {
+        SYNCOPATE_RETURN_IF_ERROR(of_stage_->weights_needed(shared.range));
         SYNCOPATE_RETURN_IF_ERROR(
             links_.send(shared.borrower, StageMessage::kSharedWeights, slice(arenas_.weights, shared.range)));
       }

@@ -25,6 +25,8 @@ struct PipelinedOptions {
   StageCut cut;
   bool gathers = true;  // this pipeline is the one that gathers the weights: its first stage has them where they are
                         // wanted
+  // The weights become the job's only when all have left, as at servers: they are gathered once more then.
+  bool gathers_behind_leaving = false;
 };
 
 // `of_stage` is of any kind that has no tables and computes on the host; if it is resumable, so is this, with the state

@@ -23,6 +23,10 @@ Status check_division(const ResolvedRun& config);
 Result<OwnedPart> part_of(const ResolvedRun& config, int rank, const worker::SampleForm& form,
                           worker::ComputeBackend& backend);
 
+// Returns the part of the model's layout that a stage of real processes has; all of it where there are no stages. Fails
+// as check_division() does.
+Result<ParamLayout> layout_of_stage(const ResolvedRun& config, int stage, const ParamLayout& layout);
+
 // What that is made of, for a host where a part takes another time.
 
 // Returns what is known of the worker's layers, and cuts such layers into the run's stages.

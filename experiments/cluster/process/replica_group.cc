@@ -101,14 +101,12 @@ Status ReplicaGroup::connect_part(const RoleContext& context, const MembershipEp
                                   const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
   const ResolvedRun& config = context.config;
   const ModelPlace place = model_place(config, context.rank);
-  MembershipEpoch same_part = membership;
-  std::erase_if(same_part.workers, [&](int worker) {
-    const ModelPlace other = model_place(config, worker);
-    return other.stage != place.stage || other.part != place.part;
-  });
+  const MembershipEpoch same_part = of_part(config, membership, place);
   workers_ = same_part.workers;
   SYNCOPATE_RETURN_IF_ERROR(
-      connect_allreduce(context, same_part, fmt::format("replicas-{}-{}", place.stage, place.part), link, clock));
+      has_servers(config)
+          ? connect_ps(context, same_part, link, clock)
+          : connect_allreduce(context, same_part, fmt::format("replicas-{}-{}", place.stage, place.part), link, clock));
   if (part_.stage != nullptr) SYNCOPATE_RETURN_IF_ERROR(connect_stages(context, membership, link, clock));
   if (part_.layers != nullptr) SYNCOPATE_RETURN_IF_ERROR(connect_layer_parts(context, membership, link, clock));
   return {};
@@ -154,9 +152,12 @@ Status ReplicaGroup::connect_stages(const RoleContext& context, const Membership
   links_ = std::make_unique<worker::StageLinks>(
       *to_stages_,
       worker::StageLinksOptions{.workers = stages, .timeout = timeout_of(config), .tracer = context.tracer}, clock);
-  strategy_ = worker::make_pipelined_strategy(
-      std::move(strategy_), {.place = part_.stage->place(), .cut = part_.stage->cut(), .gathers = place.replica == 0},
-      *links_);
+  strategy_ = worker::make_pipelined_strategy(std::move(strategy_),
+                                              {.place = part_.stage->place(),
+                                               .cut = part_.stage->cut(),
+                                               .gathers = place.replica == 0,
+                                               .gathers_behind_leaving = has_servers(config)},
+                                              *links_);
   part_.stage->connect(links_.get());
   return {};
 }
@@ -182,8 +183,8 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoc
       return {};
     }
   }
-  const ps::PsGroup members = ps_group_of(config);
-  SYNCOPATE_ASSIGN_OR_RETURN(to_servers_, connect_member(context, membership, context.rank, link, clock));
+  const ps::PsGroup members = ps_group_of(config, model_place(config, context.rank).stage);
+  SYNCOPATE_ASSIGN_OR_RETURN(to_servers_, connect_member(context, members, membership, context.rank, link, clock));
   ps::PsStrategyOptions options{.group = members,
                                 .sharding = sharding_of(config),
                                 .push_order = may_order_pushes(config) ? config.push_order : ps::PushOrder::kFifo,
@@ -364,11 +365,21 @@ std::int64_t ReplicaGroup::dropped() const {
          (servers_ != nullptr ? servers_->dropped() : 0) + (meetings_ != nullptr ? meetings_->dropped() : 0);
 }
 
-ps::PsGroup ps_group_of(const ResolvedRun& config) {
+MembershipEpoch of_part(const ResolvedRun& config, MembershipEpoch membership, const ModelPlace& place) {
+  std::erase_if(membership.workers, [&](int worker) {
+    const ModelPlace other = model_place(config, worker);
+    return other.stage != place.stage || other.part != place.part;
+  });
+  return membership;
+}
+
+ps::PsGroup ps_group_of(const ResolvedRun& config, int stage) {
   return {.workers = config.workers,
           .servers = config.servers,
           .shards_per_server = config.shards_per_server,
-          .replicas = config.replicas};
+          .replicas = config.replicas,
+          .parts = stages_of(config),
+          .part = stage};
 }
 
 ps::HostGroups host_groups_of(const ResolvedRun& config) {
@@ -388,8 +399,7 @@ std::vector<int> pushers_of(const ResolvedRun& config, const MembershipEpoch& me
   return pushers;
 }
 
-std::vector<int> members_of(const ResolvedRun& config, const MembershipEpoch& membership) {
-  const ps::PsGroup group = ps_group_of(config);
+std::vector<int> members_of(const ResolvedRun& config, const ps::PsGroup& group, const MembershipEpoch& membership) {
   const auto ranks_of = [&](int shard) {
     return membership.servers[static_cast<std::size_t>(group.server_of_shard(shard))];
   };
@@ -412,12 +422,12 @@ std::vector<int> heads_of(const ps::PsGroup& group, const MembershipEpoch& membe
   return heads;
 }
 
-Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const MembershipEpoch& membership,
-                                                  int rank, const std::shared_ptr<ProcessLink>& link,
-                                                  const Clock& clock) {
-  const ps::PsGroup group = ps_group_of(context.config);
-  std::vector<int> members = members_of(context.config, membership);
+Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const ps::PsGroup& group,
+                                                  const MembershipEpoch& membership, int rank,
+                                                  const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+  std::vector<int> members = members_of(context.config, group, membership);
   const RankAssignment assignment{.membership_epoch = membership.number,
+                                  .group = group.parts > 1 ? fmt::format("data-{}", group.part) : "data",
                                   .rank = static_cast<int>(std::ranges::find(members, rank) - members.begin()),
                                   .size = static_cast<int>(members.size())};
   std::vector<int> inside;  // ranks of the inner transport

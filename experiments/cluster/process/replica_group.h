@@ -98,18 +98,21 @@ class ReplicaGroup {
   const allreduce::AsyncGossipStrategy* meetings_ = nullptr;  // the same under asynchronous gossip
 };
 
-// Return the members of a ps run, and which of its workers share a host.
-ps::PsGroup ps_group_of(const ResolvedRun& config);
+// Returns the membership epoch as workers of the same part of the model have it as `place`: those alone are its
+// workers.
+MembershipEpoch of_part(const ResolvedRun& config, MembershipEpoch membership, const ModelPlace& place);
+// Return the members of a ps run, as seen from that stage of the model, and which of its workers share a host.
+ps::PsGroup ps_group_of(const ResolvedRun& config, int stage = 0);
 ps::HostGroups host_groups_of(const ResolvedRun& config);
 // Return the workers that push in a membership epoch, and with them all members of the group that take part: ranks of
-// the group, ascending.
+// the group, ascending. The epoch is that of the group's part of the model, as it is in the last of these.
 std::vector<int> pushers_of(const ResolvedRun& config, const MembershipEpoch& membership);
-std::vector<int> members_of(const ResolvedRun& config, const MembershipEpoch& membership);
+std::vector<int> members_of(const ResolvedRun& config, const ps::PsGroup& group, const MembershipEpoch& membership);
 // Returns, for each shard, the member that receives what workers send.
 std::vector<int> heads_of(const ps::PsGroup& group, const MembershipEpoch& membership);
 // Returns the endpoint of member `rank` of the group, connected with all that take part.
-Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const MembershipEpoch& membership,
-                                                  int rank, const std::shared_ptr<ProcessLink>& link,
-                                                  const Clock& clock);
+Result<std::unique_ptr<Transport>> connect_member(const RoleContext& context, const ps::PsGroup& group,
+                                                  const MembershipEpoch& membership, int rank,
+                                                  const std::shared_ptr<ProcessLink>& link, const Clock& clock);
 
 }  // namespace syncopate::experiments

@@ -79,10 +79,9 @@ class Server {
   explicit Server(const RoleContext& context)
       : context_(context),
         config_(context.config),
-        group_(ps_group_of(context.config)),
         clock_(context.host.clock()),
         link_(context.host.make_link(context.config)),
-        carried_(static_cast<std::size_t>(context.config.shards_per_server)) {}
+        carried_(static_cast<std::size_t>(context.config.shards_per_server * stages_of(context.config))) {}
 
   Status run();
 
@@ -95,7 +94,17 @@ class Server {
   void serve(const MembershipEpoch& membership, std::vector<ShardPlace>& places);
   Status connect(const MembershipEpoch& membership, std::vector<ShardPlace>& places);
   ps::ShardServerOptions options_in(const MembershipEpoch& membership, std::size_t place) const;
+  // Returns the group as the shard of that place sees it, its number there, and its rank.
+  ps::PsGroup group_of(std::size_t place) const { return ps_group_of(config_, stage_of(place)); }
+  int stage_of(std::size_t place) const { return static_cast<int>(place) / config_.shards_per_server; }
+  int shard_of(std::size_t place) const {
+    return context_.rank * config_.shards_per_server + static_cast<int>(place) % config_.shards_per_server;
+  }
   int rank_of(std::size_t place) const;
+  // Returns the epoch as those of the place's stage have it.
+  MembershipEpoch of_stage(const MembershipEpoch& membership, std::size_t place) const {
+    return is_pipelined(config_) ? of_part(config_, membership, {.stage = stage_of(place)}) : membership;
+  }
   ps::ReplicaRole role_in(const MembershipEpoch& membership) const;
   void carry_on(const std::vector<ShardPlace>& places);
   void say_what_was_served(ps::ReplicaRole role);
@@ -132,7 +141,6 @@ class Server {
 
   const RoleContext& context_;
   const ResolvedRun& config_;
-  const ps::PsGroup group_;
   const Clock& clock_;
   const std::shared_ptr<ProcessLink> link_;
   std::vector<CarriedShard> carried_;
@@ -141,8 +149,9 @@ class Server {
 };
 
 Status Server::run() {
-  SYNCOPATE_ASSIGN_OR_RETURN(checkpoints_, ShardCheckpoints::create(context_, context_.rank * config_.shards_per_server,
-                                                                    config_.shards_per_server));
+  std::vector<HeldShard> held;
+  for (std::size_t place = 0; place < carried_.size(); ++place) held.push_back({stage_of(place), shard_of(place)});
+  SYNCOPATE_ASSIGN_OR_RETURN(checkpoints_, ShardCheckpoints::create(context_, std::move(held)));
   return take_part_in_memberships(
       context_, clock_, [this] { context_.activity.rest("waiting for the others", 0); },
       [this](const MembershipEpoch& membership) { return serve_in(membership); });
@@ -225,7 +234,8 @@ void Server::serve(const MembershipEpoch& membership, std::vector<ShardPlace>& p
 Status Server::connect(const MembershipEpoch& membership, std::vector<ShardPlace>& places) {
   context_.activity.set("connecting", 0);
   const auto connect_place = [&](ShardPlace& place, std::size_t i) -> Status {
-    Result<std::unique_ptr<Transport>> transport = connect_member(context_, membership, rank_of(i), link_, clock_);
+    Result<std::unique_ptr<Transport>> transport =
+        connect_member(context_, group_of(i), of_stage(membership, i), rank_of(i), link_, clock_);
     if (!transport.ok()) return transport.status();
     place.transport = std::move(*transport);
     place.server = std::make_unique<ps::ShardServer>(options_in(membership, i), *place.transport, clock_);
@@ -240,7 +250,7 @@ Status Server::connect(const MembershipEpoch& membership, std::vector<ShardPlace
 }
 
 ps::ShardServerOptions Server::options_in(const MembershipEpoch& membership, std::size_t place) const {
-  ps::ShardServerOptions options{.group = group_,
+  ps::ShardServerOptions options{.group = group_of(place),
                                  .consistency = consistency_of(config_),
                                  .optimizer = optimizer_of(config_),
                                  .staleness = staleness_of(config_),
@@ -250,7 +260,8 @@ ps::ShardServerOptions Server::options_in(const MembershipEpoch& membership, std
                                  .leaves_out = config_.on_nan == OnNan::kSkip,
                                  .hosts = host_groups_of(config_)};
   options.there.assign(static_cast<std::size_t>(config_.workers), false);
-  for (const int worker : pushers_of(config_, membership)) options.there[static_cast<std::size_t>(worker)] = true;
+  for (const int worker : pushers_of(config_, of_stage(membership, place)))
+    options.there[static_cast<std::size_t>(worker)] = true;
   options.role = role_in(membership);
   options.tracer = context_.tracer;
   const CarriedShard& carried = carried_[place];
@@ -260,8 +271,9 @@ ps::ShardServerOptions Server::options_in(const MembershipEpoch& membership, std
 }
 
 int Server::rank_of(std::size_t place) const {
-  const int shard = context_.rank * config_.shards_per_server + static_cast<int>(place);
-  return context_.role == Role::kStandby ? group_.rank_of_standby(shard) : group_.rank_of_shard(shard);
+  const ps::PsGroup group = group_of(place);
+  return context_.role == Role::kStandby ? group.rank_of_standby(shard_of(place))
+                                         : group.rank_of_shard(shard_of(place));
 }
 
 ps::ReplicaRole Server::role_in(const MembershipEpoch& membership) const {

@@ -6,21 +6,23 @@
 #include "experiments/checkpoint/checkpoint_keeper.h"
 #include "experiments/checkpoint/run_facts.h"
 #include "experiments/cluster/process/data_of.h"
+#include "experiments/cluster/process/part_of.h"
+#include "experiments/cluster/process/replica_group.h"
 #include "ps/tables/row_partition.h"
 
 namespace syncopate::experiments {
 
-Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleContext& context, int first_shard,
-                                                                   int shards) {
+Result<std::unique_ptr<ShardCheckpoints>> ShardCheckpoints::create(const RoleContext& context,
+                                                                   std::vector<HeldShard> shards) {
   const ResolvedRun& config = context.config;
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of(config));
   SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout local_layout, local_state_layout_of(config));
-  std::unique_ptr<ShardCheckpoints> made(new ShardCheckpoints(context, first_shard, layout, local_layout));
+  std::unique_ptr<ShardCheckpoints> made(new ShardCheckpoints(context, std::move(shards), layout, local_layout));
   const std::string& folder = context.control.checkpoints();
   if (folder.empty()) return made;
   SYNCOPATE_RETURN_IF_ERROR(check_shared(folder, context.run_id));
-  for (int shard = first_shard; shard < first_shard + shards; ++shard) {
-    const std::string writer = shard_writer(shard);
+  for (const HeldShard& held : made->shards_) {
+    const std::string writer = shard_writer(ps_group_of(config, held.stage).number_of_shard(held.shard));
     made->cutters_.push_back(std::make_unique<ShardCutter>(
         ShardCutterOptions{.folder = folder,
                            .writer = writer,
@@ -44,13 +46,15 @@ Result<TrainingState> ShardCheckpoints::read(const std::string& folder, std::siz
   SYNCOPATE_ASSIGN_OR_RETURN(
       const Checkpoint checkpoint,
       Checkpoint::open(folder, {.digest = context_.control.checkpoint_terms().digest_of(folder)}));
-  const std::size_t shards = shards_of(config), shard = static_cast<std::size_t>(first_shard_) + place;
+  const auto shards = static_cast<std::size_t>(ps_group_of(config).shards());
+  const auto shard = static_cast<std::size_t>(shards_[place].shard);
   const auto is_mine = [shards, shard](std::size_t table, RowKey key) {
     return ps::shard_of_row(table, key, shards) == shard;
   };
+  SYNCOPATE_ASSIGN_OR_RETURN(const ParamLayout layout, layout_of_stage(config, shards_[place].stage, layout_));
   TrainingState state;
   SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(
-      forms_, {.ranges = ps::shard_map(layout_, shards, sharding_of(config)).chunks[shard], .row = is_mine}, state));
+      forms_, {.ranges = ps::shard_map(layout, shards, sharding_of(config)).chunks[shard], .row = is_mine}, state));
   return state;
 }
 

@@ -13,12 +13,18 @@
 
 namespace syncopate::experiments {
 
+// A shard of a server: of which stage of the model, and its number among the shards of that stage.
+struct HeldShard {
+  int stage = 0;
+  int shard = 0;
+};
+
 class ShardCheckpoints {
  public:
-  // Makes the parts of `shards` shards, from `first_shard` on. The context outlives this.
-  static Result<std::unique_ptr<ShardCheckpoints>> create(const RoleContext& context, int first_shard, int shards);
+  // The context outlives this.
+  static Result<std::unique_ptr<ShardCheckpoints>> create(const RoleContext& context, std::vector<HeldShard> shards);
 
-  // Returns the state from which the server's shard number `place` goes on, read from a checkpoint's folder.
+  // Returns the state from which the server's shard in that place goes on, read from a checkpoint's folder.
   Result<TrainingState> read(const std::string& folder, std::size_t place) const;
 
   // Each shard is served by one of `servers`, from `first_steps` on, until end(). Does nothing in a run without
@@ -30,11 +36,12 @@ class ShardCheckpoints {
   void finish();
 
  private:
-  ShardCheckpoints(const RoleContext& context, int first_shard, ParamLayout layout, const ParamLayout& local_layout)
-      : context_(context), first_shard_(first_shard), layout_(std::move(layout)), forms_(layout_, local_layout) {}
+  ShardCheckpoints(const RoleContext& context, std::vector<HeldShard> shards, ParamLayout layout,
+                   const ParamLayout& local_layout)
+      : context_(context), shards_(std::move(shards)), layout_(std::move(layout)), forms_(layout_, local_layout) {}
 
   const RoleContext& context_;
-  const int first_shard_;
+  const std::vector<HeldShard> shards_;
   const ParamLayout layout_;
   const StateForms forms_;
   std::vector<std::unique_ptr<ShardCutter>> cutters_;  // by shard; empty in a run without checkpoints

@@ -187,9 +187,10 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                    .placeholder = "S",
                    .sentence = "From 2 on the model's layers are cut into S stages, a worker each: S workers train "
                                "their batches as one, and send each other activations (GPipe). With D x S workers "
-                               "there are D such pipelines, and the workers of a stage sum its gradients."},
+                               "there are D such pipelines; the workers of a stage sum its gradients, or push them to "
+                               "servers, each of which then has shards of every stage."},
                   &C::pipeline, "stages", 1, 64),
-           conditions::kSumsGradients));
+           conditions::kMayBePipelined));
   table.push_back(only(microbatches(), conditions::kCutsBatches));
   table.push_back(
       only(choice({.group = group,

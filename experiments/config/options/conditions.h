@@ -130,6 +130,8 @@ inline const Condition kOuterMomentum{"--sync-every and an --outer-momentum abov
                                       [](const Run& r) { return kMeetsAll.holds(r) && r.outer_momentum > 0; }};
 inline const Condition kSumsGradients{kReplicatingModes + ", and without --sync-every and --gossip",
                                       [](const Run& r) { return sums_gradients(r); }};
+inline const Condition kMayBePipelined{kSumsGradients.words + ", or " + kPs.words,
+                                       [](const Run& r) { return kSumsGradients.holds(r) || kPs.holds(r); }};
 inline const Condition kShardsState{modes_with(&ModeTraits::shards_state),
                                     [](const Run& r) { return shards_state(r); }};
 inline const Condition kShardsWeights{kShardsState.words + " with --stage=3",

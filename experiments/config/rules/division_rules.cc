@@ -47,6 +47,46 @@ const DivisionRefusal kOfStages[] = {
      }},
 };
 
+const DivisionRefusal kOfStagesAtServers[] = {
+    {[](const Run& r) { return r.consistency.sums_gradients() || r.consistency.pushes_weights(); },
+     [](const Run& r) {
+       return fmt::format(
+           "--consistency={}: a server's update there is of several workers' pushes, or of their weights, and stages "
+           "have sync, bounded, dynamic and async; use one of them",
+           r.consistency.to_string());
+     }},
+    {[](const Run& r) { return r.backup_workers > 0; },
+     [](const Run& r) {
+       return fmt::format("--backup-workers={}: each stage would leave out another pipeline's push; leave it out",
+                          r.backup_workers);
+     }},
+    {[](const Run& r) { return is_colocated(r); },
+     [](const Run&) -> std::string {
+       return "--servers=colocated: a worker has one stage, and a server shards of all; give a number, as in "
+              "--servers=1";
+     }},
+    {[](const Run& r) { return r.replicas > 0 || r.respawn_seconds; },
+     [](const Run& r) {
+       return fmt::format("{}: a pipeline cannot go on where its stages have come to different steps; leave it out",
+                          r.replicas > 0 ? "--replicas" : "--respawn");
+     }},
+    {[](const Run& r) { return aggregates_on_hosts(r); },
+     [](const Run&) -> std::string {
+       return "--aggregation: the workers of a host may have different stages; leave it out";
+     }},
+    {[](const Run& r) { return (r.checkpoint_every || r.resume) && goes_at_own_pace(r); },
+     [](const Run& r) {
+       return fmt::format(
+           "{}: under --consistency={} stages are saved after different steps; leave it out, or use sync",
+           r.resume ? "--resume" : "--checkpoint-every", r.consistency.to_string());
+     }},
+    {[](const Run& r) { return (r.checkpoint_every || r.resume) && r.cluster == ClusterKind::kSimulated; },
+     [](const Run& r) {
+       return fmt::format("{}: a simulated cluster cuts stages by their time; leave it out",
+                          r.resume ? "--resume" : "--checkpoint-every");
+     }},
+};
+
 const DivisionRefusal kOfSplitLayers[] = {
     {[](const Run& r) { return r.workers % r.tensor != 0; },
      [](const Run& r) {
@@ -76,7 +116,9 @@ const DivisionRefusal kOfBoth[] = {
      [](const Run&) -> std::string {
        return "has a group of workers for each part of the model, and mpirun one of all; use --launcher=local";
      }},
-    {[](const Run& r) { return std::ranges::find(kCollectives, r.collective) == kCollectives.end(); },
+    {[](const Run& r) {
+       return sums_among_workers(r) && std::ranges::find(kCollectives, r.collective) == kCollectives.end();
+     },
      [](const Run& r) {
        return fmt::format(
            "--collective={} is of all workers, and those of a part of the model sum among themselves; use direct, or "
@@ -90,7 +132,7 @@ const DivisionRefusal kOfBoth[] = {
        return fmt::format("--compress={} is for workers that have the whole model; leave it out",
                           to_string(r.compress));
      }},
-    {[](const Run& r) { return r.elastic; },
+    {[](const Run& r) { return sums_among_workers(r) && r.elastic; },
      [](const Run&) -> std::string {
        return "--elastic: without a part of the model there is nothing to go on with; leave it out";
      }},
@@ -107,7 +149,7 @@ const DivisionRefusal kOfBoth[] = {
        return "--sample-cost: waits for others inside a pass would count as its computing; leave it out, or use "
               "--cluster=simulated";
      }},
-    {[](const Run& r) { return !r.bucket_bytes; },
+    {[](const Run& r) { return sums_among_workers(r) && !r.bucket_bytes; },
      [](const Run&) -> std::string {
        return "--bucket-bytes=auto searches by steps of all workers; give a size, as in --bucket-bytes=1048576";
      }},
@@ -136,6 +178,8 @@ Status check_all(std::span<const DivisionRefusal> refusals, const Run& config, c
 Status validate_division(const ResolvedRun& config) {
   const std::pair<bool, std::pair<std::string, std::span<const DivisionRefusal>>> kinds[] = {
       {is_pipelined(config), {fmt::format("--pipeline={}", config.pipeline), kOfStages}},
+      {is_pipelined(config) && has_servers(config),
+       {fmt::format("--pipeline={}", config.pipeline), kOfStagesAtServers}},
       {splits_layers(config), {fmt::format("--tensor={}", config.tensor), kOfSplitLayers}}};
   for (const auto& [is_so, kind] : kinds) {
     if (!is_so) continue;

@@ -27,7 +27,8 @@ Result<RateRule> parse_rate_rule(const std::string& text) {
 std::int64_t batches_an_update(const RunSettings& config, int workers) {
   if (!is_distributed(config)) return 1;
   if (sums_among_workers(config) || trains_replicas(config)) return workers;
-  return consistency_of(config).pushes_an_update(workers, workers);
+  const int replicas = workers / stages_of(config);  // a push is of a replica's batches
+  return std::int64_t{consistency_of(config).pushes_an_update(replicas, replicas)} * stages_of(config);
 }
 
 std::int64_t batches_an_update(const ResolvedRun& config) { return batches_an_update(config, config.workers); }

@@ -12,8 +12,8 @@ Recovery recovery_of(const ResolvedRun& config) {
   recovery.regroups_without_worker = may_be_elastic(config) && config.elastic;
   const bool has_separate_servers =  // others go with the first worker that is lost
       has_servers_alone(config) && separate_servers_of(config) > 0;
-  recovery.survives_workers =
-      (has_separate_servers && !aggregates_on_hosts(config)) || recovery.regroups_without_worker;
+  const bool go_alone = !aggregates_on_hosts(config) && !is_pipelined(config);
+  recovery.survives_workers = (has_separate_servers && go_alone) || recovery.regroups_without_worker;
   recovery.has_standbys = may_have_replicas(config) && config.replicas > 0;
   recovery.goes_back = has_separate_servers && config.checkpoint_every.has_value();
   if (may_respawn(config) && config.respawn_seconds) recovery.respawn_after = from_seconds(*config.respawn_seconds);

@@ -95,7 +95,9 @@ class Comparison {
     std::set<std::string> ways;
     for (const PlannedRun& run : runs_) {
       modes.push_back(run.config.mode);
-      if (divides_model(run.config) || gathers_on_demand(run.config)) ways.insert(mode_of(run.config));
+      if (gathers_on_demand(run.config)) ways.insert(mode_of(run.config));
+      if (!divides_model(run.config)) continue;
+      ways.insert(fmt::format("{}:{}", traits_of(run.config.mode).in_step, division_of(run.config)));
     }
     const EqualityOutcome outcome = check_equality(base_, modes, ways, folder_ + "/equality", resolver_, run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);

@@ -26,6 +26,10 @@ std::string name_of_shard(const ShardingReport& report, std::size_t shard) {
 
 }  // namespace
 
+bool reports_sharding(const ResolvedRun& config) {
+  return has_servers_alone(config) && !runs_command(config) && !is_pipelined(config);
+}
+
 ShardingReport report_sharding(const ResolvedRun& config, const ParamLayout& layout) {
   ps::Sharding sharding = sharding_of(config);
   if (sharding.chunk_bytes == ps::kUncut) sharding.chunk_bytes = layout.dense().size() * sizeof(float);

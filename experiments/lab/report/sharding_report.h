@@ -18,6 +18,8 @@ struct ShardingReport {
 };
 
 // `config` must be that of a ps run.
+// Whether servers keep the model's tensors as its layout has them, all in one: not where workers have stages of it.
+bool reports_sharding(const ResolvedRun& config);
 ShardingReport report_sharding(const ResolvedRun& config, const ParamLayout& layout);
 
 // Returns text for people, before the run: a line for each shard, or, if there are many, for the smallest and the

@@ -55,7 +55,10 @@ std::map<std::string, std::string> facts_of(const ResolvedRun& config, const Job
   std::map<std::string, std::string> facts = facts_of(config, job.layout, job.steps_per_epoch);
   if (!job.data_sum.empty()) facts["what the data holds"] = job.data_sum;
   // A batch norm's running moments are with the workers of its stage.
-  if (is_pipelined(config) && job.local_layout.size() > 0) facts["--pipeline"] = fmt::format("{}", config.pipeline);
+  if (!is_pipelined(config)) return facts;
+  if (job.local_layout.size() > 0) facts["--pipeline"] = fmt::format("{}", config.pipeline);
+  // Servers have counted the pushes of a stage's workers alone.
+  if (has_servers(config)) facts[kStagesFact] = fmt::format("{}", config.pipeline);
   return facts;
 }
 

@@ -357,7 +357,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
     console.say(note);
     result.facts.events.push_back(note);
   }
-  if (has_servers_alone(result.config) && !runs_command(config)) {
+  if (reports_sharding(result.config)) {
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));
   }
@@ -399,7 +399,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   if (!job.ok()) return job.status();
   Console console;
   SYNCOPATE_RETURN_IF_ERROR(find_resumed(config, *job, dry.facts, console).status());
-  if (!has_servers_alone(config)) return text;
+  if (!reports_sharding(config)) return text;
   return text + "\n" + to_text(report_sharding(config, job->layout));
 }
 

@@ -105,8 +105,9 @@ std::optional<FormOfRun> exchange_form_of(const ResolvedRun& config) {
   if (!is_distributed(config) || !config.shape || config.shape->bits_per_second <= 0 || is_disturbed(config)) {
     return std::nullopt;
   }
-  // Tables have no form, nor have sums within passes.
+  // Tables have no form, nor have sums within passes, nor servers behind stages.
   if (is_hybrid(config) || splits_layers(config) || runs_command(config)) return std::nullopt;
+  if (is_pipelined(config) && has_servers(config)) return std::nullopt;
   const std::optional<SharedHosts> hosts = shared_hosts(config);
   if (!hosts) return std::nullopt;
   FormOfRun form{.network = {.alpha = seconds(config.shape->delay),

@@ -70,6 +70,48 @@ TEST(PipelineRules, NamesWhatItHasNot) {
   for (const auto& [change, why] : kRefusedByBoth) refuses(change, why);
 }
 
+// With servers behind its stages.
+TEST(PipelineRules, NamesWhatItHasNotAtServers) {
+  const auto refusal = [](const std::function<void(RunRequest&)>& change) {
+    return stage_refusal([&](RunRequest& r) {
+      r.mode = Mode::kPs;
+      change(r);
+    });
+  };
+  const auto in_step = [](RunRequest& r) { r.consistency = *ps::Consistency::parse("sync"); };
+  EXPECT_EQ(refusal([](RunRequest&) {}), "");
+  EXPECT_EQ(refusal([&](RunRequest& r) {
+              in_step(r);
+              r.checkpoint_every = *CheckpointInterval::parse("10");
+            }),
+            "");
+  const auto refuses = [&](const std::function<void(RunRequest&)>& change, const std::string& why) {
+    EXPECT_THAT(refusal(change), testing::AllOf(testing::StartsWith("--pipeline=2: "), HasSubstr(why)));
+  };
+  for (const char* consistency : {"softsync:2", "local-sgd:4", "easgd:4"}) {
+    refuses([&](RunRequest& r) { r.consistency = *ps::Consistency::parse(consistency); },
+            std::string("--consistency=") + consistency);
+  }
+  refuses(
+      [&](RunRequest& r) {
+        in_step(r);
+        r.backup_workers = 1;
+      },
+      "--backup-workers=1");
+  refuses([](RunRequest& r) { r.colocated = true; }, "--servers=colocated");
+  refuses([](RunRequest& r) { r.replicas = 1; }, "--replicas");
+  refuses([](RunRequest& r) { r.respawn_seconds = 1; }, "--respawn");
+  refuses([](RunRequest& r) { r.checkpoint_every = *CheckpointInterval::parse("10"); }, "--checkpoint-every: under");
+  refuses(
+      [&](RunRequest& r) {
+        in_step(r);
+        r.aggregation = Aggregation::kHost;
+      },
+      "--aggregation");
+  refuses([](RunRequest& r) { r.compress.kind = CodecKind::kFp16; }, "--compress=fp16");
+  refuses([](RunRequest& r) { r.workers = 5; }, "use --workers=4");
+}
+
 // The workers of a stage stand in a row.
 TEST(PipelineRules, PlacesWorkersStageByStage) {
   RunRequest request = pipelined();
