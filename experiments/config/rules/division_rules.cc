@@ -60,11 +60,6 @@ const DivisionRefusal kOfStagesAtServers[] = {
        return fmt::format("--backup-workers={}: each stage would leave out another pipeline's push; leave it out",
                           r.backup_workers);
      }},
-    {[](const Run& r) { return is_colocated(r); },
-     [](const Run&) -> std::string {
-       return "--servers=colocated: a worker has one stage, and a server shards of all; give a number, as in "
-              "--servers=1";
-     }},
     {[](const Run& r) { return r.replicas > 0 || r.respawn_seconds; },
      [](const Run& r) {
        return fmt::format("{}: a pipeline cannot go on where its stages have come to different steps; leave it out",

@@ -18,14 +18,14 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
   pace.lead.reset();
   pace.quorum = config.workers;
   pace.optimizer_is_local = true;
+  if (is_pipelined(config)) {
+    pace.pipeline = {.schedule = config.pipeline_schedule,
+                     .stages = config.pipeline,
+                     .microbatches = microbatches_of(config),
+                     .workers_a_stage = config.workers / config.pipeline};
+  }
   if (sums_among_workers(config)) {
     pace.pairs_wait = config.gossip == Gossip::kInStep;
-    if (is_pipelined(config)) {
-      pace.pipeline = {.schedule = config.pipeline_schedule,
-                       .stages = config.pipeline,
-                       .microbatches = microbatches_of(config),
-                       .workers_a_stage = config.workers / config.pipeline};
-    }
     if (config.gossip != Gossip::kOff || divides_model(config)) return;
     pace.lead = 0;
     pace.meets_every = config.sync_every;
@@ -35,6 +35,7 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
   pace.optimizer_is_local = consistency.pushes_weights() || is_hybrid(config);
   pace.meets_every = consistency.period();
   pace.waits_in_forward = config.overlap_forward && may_overlap_forward(config);
+  if (divides_model(config)) return;
   if (consistency.updates_together()) {
     pace.lead = 0;
     pace.quorum = consistency.pushes_an_update(config.workers, config.workers);

@@ -14,6 +14,7 @@ namespace syncopate::testing_support::pipelines_at_servers {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using namespace divided_runs;
 
 const Flags kStaged{"--mode=ps", "--microbatches=4"};
@@ -26,6 +27,7 @@ TEST(PipelineAtServers, FollowsLocalOnEveryWire) {
   for (const Flags& way : {Flags{"--transport=shm", "--pipeline=2", "--servers=2", "--shards-per-server=2"},
                            Flags{"--transport=tcp", "--pipeline=2", "--servers=2", "--overlap-forward"},
                            Flags{"--transport=sockets", "--pipeline=4", "--servers=3"},
+                           Flags{"--transport=tcp", "--pipeline=2", "--servers=colocated"},
                            Flags{"--cluster=simulated", "--compute=5ms", "--pipeline=2"}}) {
     const std::vector<float> staged =
         weights_after(job + kStaged + kSync + Flags{"--workers=4", "--batch-size=32"} + way);
@@ -70,6 +72,9 @@ TEST(PipelineAtServers, CountsTheStalenessOfAStageByItsReplicas) {
   Program free(job + Flags{"--consistency=async"});
   ASSERT_EQ(free.wait().exit_code, 0) << free.errors();
   for (const double each : numbers(free, "staleness_mean", 4)) EXPECT_EQ(each, 3) << "of four pipelines";
+  const std::string report = run_program({"why", free.output().string()}).out;
+  EXPECT_THAT(report, HasSubstr("pipeline bubble"));
+  EXPECT_THAT(report, Not(HasSubstr("straggler"))) << "a stage has more layers than the other";
   Program bounded(job + Flags{"--consistency=bounded:1"});
   ASSERT_EQ(bounded.wait().exit_code, 0) << bounded.errors();
   const std::vector<double> most = numbers(bounded, "staleness_max");

@@ -80,6 +80,7 @@ TEST(PipelineRules, NamesWhatItHasNotAtServers) {
   };
   const auto in_step = [](RunRequest& r) { r.consistency = *ps::Consistency::parse("sync"); };
   EXPECT_EQ(refusal([](RunRequest&) {}), "");
+  EXPECT_EQ(refusal([](RunRequest& r) { r.colocated = true; }), "");
   EXPECT_EQ(refusal([&](RunRequest& r) {
               in_step(r);
               r.checkpoint_every = *CheckpointInterval::parse("10");
@@ -98,7 +99,6 @@ TEST(PipelineRules, NamesWhatItHasNotAtServers) {
         r.backup_workers = 1;
       },
       "--backup-workers=1");
-  refuses([](RunRequest& r) { r.colocated = true; }, "--servers=colocated");
   refuses([](RunRequest& r) { r.replicas = 1; }, "--replicas");
   refuses([](RunRequest& r) { r.respawn_seconds = 1; }, "--respawn");
   refuses([](RunRequest& r) { r.checkpoint_every = *CheckpointInterval::parse("10"); }, "--checkpoint-every: under");
