@@ -105,7 +105,7 @@ std::optional<FormOfRun> exchange_form_of(const ResolvedRun& config) {
   if (!is_distributed(config) || !config.shape || config.shape->bits_per_second <= 0 || is_disturbed(config)) {
     return std::nullopt;
   }
-  // Tables have no form, nor have sums within passes, nor servers behind stages.
+  // Tables have no form, nor have sums within passes, nor servers whose links several stages share.
   if (is_hybrid(config) || splits_layers(config) || runs_command(config)) return std::nullopt;
   if (is_pipelined(config) && has_servers(config)) return std::nullopt;
   const std::optional<SharedHosts> hosts = shared_hosts(config);
@@ -128,7 +128,7 @@ struct FormOfStages {
   std::vector<prediction::ModelProfile> profiles;
 };
 
-std::optional<FormOfStages> stages_of(const ResolvedRun& config, const prediction::ModelProfile& profile) {
+std::optional<FormOfStages> form_of_stages(const ResolvedRun& config, const prediction::ModelProfile& profile) {
   const prediction::TimedModel shares = prediction::timed_model(profile, 1);
   std::vector<double> costs;
   for (std::size_t i = 0; i < shares.forward.size(); ++i) costs.push_back(shares.forward[i] + shares.backward[i]);
@@ -177,7 +177,7 @@ std::optional<FormOfStages> stages_of(const ResolvedRun& config, const predictio
 std::optional<double> pipelined_step(const ResolvedRun& config, const prediction::ModelProfile& profile, double compute,
                                      const FormOfRun& form) {
   constexpr int kSteps = 4;  // until each takes as long as the one before
-  std::optional<FormOfStages> stages = stages_of(config, profile);
+  std::optional<FormOfStages> stages = form_of_stages(config, profile);
   if (!stages || form.network.workers_per_host > 1) return std::nullopt;
   const double microbatch = compute * config.pipeline / microbatches_of(config);
   std::vector<double> left;  // of a stage's exchange behind its last backward

@@ -113,6 +113,7 @@ TEST(PipelineAtServers, GoOnFromTheirCheckpointWithTheSameBitsAndInOtherWays) {
     Program second(job + way + Flags{"--steps=20", "--resume=" + first.output().string()});
     ASSERT_EQ(second.wait().exit_code, 0) << testing::PrintToString(way) << second.errors();
     EXPECT_LE(greatest_gap(second.weights(), whole.weights()), way == same ? 0 : 1e-5) << testing::PrintToString(way);
+    EXPECT_EQ(second.summary()["resumed_from"]["samples"], 10 * 4 * 16) << testing::PrintToString(way);
   }
 }
 
