@@ -81,6 +81,11 @@ TEST(PipelineRules, NamesWhatItHasNotAtServers) {
   const auto in_step = [](RunRequest& r) { r.consistency = *ps::Consistency::parse("sync"); };
   EXPECT_EQ(refusal([](RunRequest&) {}), "");
   EXPECT_EQ(refusal([](RunRequest& r) { r.colocated = true; }), "");
+  RunRequest free = pipelined();
+  free.mode = Mode::kPs;
+  EXPECT_FALSE(shares_work(presumed(free))) << "stages would draw other batches each";
+  free.pipeline = 1;
+  EXPECT_TRUE(shares_work(presumed(free)));
   EXPECT_EQ(refusal([&](RunRequest& r) {
               in_step(r);
               r.checkpoint_every = *CheckpointInterval::parse("10");
