@@ -33,6 +33,7 @@ library::OptionTexts texts_of(const StrategyOptions& options) {
   set(texts, "beta", options.optimizer.beta);
   if (!options.compress.empty()) texts["compress"] = options.compress;
   if (options.bucket_bytes > 0) texts["bucket_bytes"] = std::to_string(options.bucket_bytes);
+  if (options.update == "sharded") texts["sharded"] = "1";
   if (options.mode == Mode::kAllReduce) {
     if (options.consistency != "sync") texts["consistency"] = options.consistency;
     return texts;
@@ -64,6 +65,9 @@ Result<std::unique_ptr<Strategy::Impl>> Strategy::Impl::connect(const std::share
   }
   if (!has_servers && (options.servers != 1 || !options.server_program.empty())) {
     return Status(Code::kInvalidArgument, "servers and server_program are for parameter servers: leave them out");
+  }
+  if (!options.update.empty() && options.update != "own" && options.update != "sharded") {
+    return Status(Code::kInvalidArgument, fmt::format("update='{}': must be own or sharded", options.update));
   }
   const library::OptionTexts texts = texts_of(options);
   const auto parsed = library::TrainingOptions::parse(texts, meeting->group->size());

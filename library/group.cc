@@ -199,7 +199,7 @@ Result<std::unique_ptr<Transport>> Group::connect(TransportKind kind, const std:
   return std::unique_ptr<Transport>(std::make_unique<PatientTransport>(std::move(transport), patience_, clock_));
 }
 
-Result<ConnectedCollective> Group::connect_collective(const std::string& name) {
+Result<ConnectedCollective> Group::connect_collective(const std::string& name, bool in_halves) {
   ConnectedCollective connected;
   const int number = collectives_++;
   if (wire() == Wire::kShm) {
@@ -207,7 +207,7 @@ Result<ConnectedCollective> Group::connect_collective(const std::string& name) {
                                allreduce::make_direct_collective(endpoint(name, size()), rendezvous(), deadline()));
     return connected;
   }
-  if (sums_on_two_levels()) {
+  if (sums_on_two_levels() && !in_halves) {
     SYNCOPATE_ASSIGN_OR_RETURN(connected.inside, connect_inside_host(name));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(connected.transport, connect(TransportKind::kSockets, name, size()));

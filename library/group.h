@@ -95,8 +95,9 @@ class Group {
 
   // Operations of all ranks, with the same name, which is used once in a group's life. On several hosts of which one
   // has several ranks the collective is on two levels (allreduce/collective/two_level_collective.h), unless each
-  // process has an emulated link; else it is direct in shared memory, or a ring over sockets.
-  Result<ConnectedCollective> connect_collective(const std::string& name);
+  // process has an emulated link; else it is direct in shared memory, or a ring over sockets. `in_halves`: it has
+  // reduce_scatter and all_gather, which one on two levels has not.
+  Result<ConnectedCollective> connect_collective(const std::string& name, bool in_halves = false);
   // Messages between `size` members: the ranks, and servers behind them, each of which connects with what
   // give_secret() has told it (server.h).
   Result<std::unique_ptr<Transport>> connect_servers(const std::string& name, int size);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "allreduce/strategy/allreduce_strategy.h"
+#include "allreduce/strategy/sharded_strategy.h"
 #include "common/training_state.h"
 #include "ps/client/local_steps_strategy.h"
 #include "ps/client/ps_strategy.h"
@@ -19,8 +20,9 @@ Result<std::unique_ptr<StrategyExchange>> StrategyExchange::connect(std::shared_
                                                                     const TrainingOptions& options,
                                                                     const std::vector<StartedServer>& started) {
   std::unique_ptr<StrategyExchange> exchange(new StrategyExchange(std::move(group), layout));
-  SYNCOPATE_RETURN_IF_ERROR(options.servers == 0 ? exchange->connect_allreduce(name, options)
-                                                 : exchange->connect_servers(name, options, started));
+  SYNCOPATE_RETURN_IF_ERROR(options.servers > 0 ? exchange->connect_servers(name, options, started)
+                            : options.sharded   ? exchange->connect_shares(name, options)
+                                                : exchange->connect_allreduce(name, options));
   exchange->has_one_rate_ = options.optimizer.kind == OptimizerKind::kFtrl;
   const bool outlives_ranks = options.elastic && options.servers > 0;
   exchange->interrupted_by_loss_.emplace(
@@ -50,6 +52,21 @@ Status StrategyExchange::connect_allreduce(const std::string& name, const Traini
                                                   .agrees_on_rates = true,
                                                   .activity = group_->tracer() != nullptr ? &activity_ : nullptr},
                                                  group_->clock());
+  return Status();
+}
+
+Status StrategyExchange::connect_shares(const std::string& name, const TrainingOptions& options) {
+  SYNCOPATE_ASSIGN_OR_RETURN(connected_, group_->connect_collective(name, true));
+  activity_.trace_to(group_->tracer());
+  is_shared_ = true;
+  strategy_ = allreduce::make_sharded_strategy(*connected_.collective,
+                                               {.optimizer = options.optimizer,
+                                                .stage = allreduce::ShardingStage::kGradients,
+                                                .bucket_bytes = options.bucket_bytes,
+                                                .agrees_on_rates = true,
+                                                .timeout = group_->timeout(),
+                                                .activity = group_->tracer() != nullptr ? &activity_ : nullptr},
+                                               group_->clock());
   return Status();
 }
 
@@ -149,6 +166,12 @@ Result<std::int64_t> StrategyExchange::save(const TensorMemories& memories) {
   } else {
     SYNCOPATE_RETURN_IF_ERROR(strategy_->resumable()->save(state));
   }
+  if (is_shared_) {
+    in_step_ = true;
+    SYNCOPATE_RETURN_IF_ERROR(sum_shares(state, memories));
+    in_step_ = false;
+    return step_;
+  }
   for (std::size_t memory = 0; memory < memories.size(); ++memory) {
     for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
       SYNCOPATE_RETURN_IF_ERROR(
@@ -156,6 +179,22 @@ Result<std::int64_t> StrategyExchange::save(const TensorMemories& memories) {
     }
   }
   return servers_ != nullptr ? servers_->updates().value_or(step_) : step_;
+}
+
+// Each number is of one rank, and nothing is added to it but zeros.
+Status StrategyExchange::sum_shares(const TrainingState& own, const TensorMemories& memories) {
+  for (std::size_t memory = 0; memory < memories.size(); ++memory) {
+    const char* const name = state_part::kOptimizer[memory];
+    std::ranges::fill(arenas_.gradients, 0.0f);
+    for (const Range& piece : own.pieces(name)) {
+      std::ranges::copy(own.values(name, piece), slice(arenas_.gradients, piece).begin());
+    }
+    SYNCOPATE_RETURN_IF_ERROR(connected_.collective->all_reduce(arenas_.gradients, group_->deadline()));
+    for (std::size_t tensor = 0; tensor < layout_.tensors().size(); ++tensor) {
+      std::ranges::copy(gradients(tensor), memories[memory][tensor].begin());
+    }
+  }
+  return Status();
 }
 
 Status StrategyExchange::join() {

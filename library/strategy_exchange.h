@@ -1,5 +1,6 @@
 // StrategyExchange: Syncopate's own way of training, a SyncStrategy: gradients in, next weights out. The model's
-// weights live in the strategy's arena. Under allreduce each rank makes the update, under parameter servers they do.
+// weights live in the strategy's arena. Under allreduce each rank makes the update, or that of its part of the weights;
+// under parameter servers they do.
 #pragma once
 
 #include <memory>
@@ -46,14 +47,15 @@ class StrategyExchange final : public GradientExchange {
   // rank has one of its own (local-sgd, easgd).
   Status has_one_optimizer() const;
   // Before join, on rank 0, which has put its weights in place: all ranks go on from these and from `memories`, which
-  // `updates` (at least 1) have made.
+  // `updates` (at least 1) have made. Where ranks share the update, on all of them, with the same.
   Status restore(std::int64_t updates, const TensorMemories& memories);
   // An operation of all ranks: returns once all have rank 0's weights, or, where they continue, those of the rank that
   // has finished most steps. Fails with invalid argument, naming a rank, if tensors or options differ.
   Status join();
   // The steps that have been finished, and before them the updates of restore().
   std::int64_t steps() const { return step_; }
-  // Between steps, on any rank, alone: writes what the optimizer remembers to `memories`. Returns how many updates have
+  // Between steps, on any rank, alone; where ranks share the update, an operation of all of them, which leaves anything
+  // in gradients(). Writes what the optimizer remembers to `memories`. Returns how many updates have
   // made it. Under parameter servers they are asked for it, and the weights become those of the same moment, chunk by
   // chunk: where ranks do not wait for each other some chunks may have had more updates than is returned, the least.
   Result<std::int64_t> save(const TensorMemories& memories);
@@ -83,6 +85,9 @@ class StrategyExchange final : public GradientExchange {
   StrategyExchange(std::shared_ptr<Group> group, const ParamLayout& layout)
       : group_(std::move(group)), layout_(layout) {}
   Status connect_allreduce(const std::string& name, const TrainingOptions& options);
+  Status connect_shares(const std::string& name, const TrainingOptions& options);
+  // Writes what all ranks together remember.
+  Status sum_shares(const TrainingState& own, const TensorMemories& memories);
   Status connect_servers(const std::string& name, const TrainingOptions& options,
                          const std::vector<StartedServer>& started);
   Status watch_servers(const std::string& name, const std::vector<StartedServer>& started);
@@ -94,6 +99,7 @@ class StrategyExchange final : public GradientExchange {
   allreduce::CollectiveActivity activity_;  // for the tracer; its times are nobody's
   std::unique_ptr<SyncStrategy> strategy_;
   ps::PsStrategy* servers_ = nullptr;  // the strategy, where servers make updates
+  bool is_shared_ = false;             // each rank updates a part
   std::optional<InterruptedByLoss> interrupted_by_loss_;
   std::vector<int> watched_pids_;  // of the servers of this host
   ParamArenas arenas_;

@@ -79,6 +79,21 @@ Status check_numbers(const OptionTexts& texts, const UpdateRule& rule) {
   return Status();
 }
 
+// What an update that ranks share cannot be.
+Status check_sharded(const TrainingOptions& options) {
+  const auto refused = [](const std::string& what) {
+    return Status::invalid_argument(fmt::format("update='sharded' {}: use update='own'", what));
+  };
+  if (options.servers > 0)
+    return refused("is for ranks that sum among themselves, and servers keep all that is theirs");
+  if (options.codec.kind != CodecKind::kNone) {
+    return refused(fmt::format("with compress='{}', which codes sums that every rank gets", to_string(options.codec)));
+  }
+  if (options.elastic) return refused("in an elastic job, where the part of a lost rank would be lost");
+  if (!is_layerwise(options.optimizer.kind)) return Status();
+  return refused(fmt::format("with {}, which takes norms of whole tensors", rule_of(options.optimizer).name));
+}
+
 // One group, for read_groups: its four numbers, and "plain" if it does not adapt.
 Result<UpdateGroup> read_group(std::string_view text) {
   UpdateGroup group;
@@ -119,6 +134,10 @@ Status read_option(const std::string& name, const std::string& text, TrainingOpt
     options.elastic = text == "1";
     return Status();
   }
+  if (name == "sharded") {
+    options.sharded = text == "1";
+    return Status();
+  }
   if (name == "servers") return read(name, text, options.servers);
   if (name == "bucket_bytes") return read(name, text, options.bucket_bytes);
   for (const RuleNumber* number : kRuleNumbers) {
@@ -155,6 +174,7 @@ Result<TrainingOptions> TrainingOptions::parse(const OptionTexts& texts, int wor
   SYNCOPATE_RETURN_IF_ERROR(check_numbers(texts, rule_of(options.optimizer)));
   // As torch.optim's do.
   options.optimizer.decay_all = !is_layerwise(options.optimizer.kind);
+  if (options.sharded) SYNCOPATE_RETURN_IF_ERROR(check_sharded(options));
   if (options.servers == 0) {
     const auto given = texts.find("consistency");
     if (given == texts.end() || given->second == "sync") return options;
@@ -194,6 +214,7 @@ OptionTexts TrainingOptions::texts() const {
                             group.rate_factor, group.weight_decay, group.adapt ? "" : ":plain");
     }
   }
+  if (sharded) texts["sharded"] = "1";
   if (servers == 0) return texts;
   texts["servers"] = std::to_string(servers);
   texts["consistency"] = consistency.to_string();

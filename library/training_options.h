@@ -22,10 +22,11 @@ struct TrainingOptions {
   OptimizerConfig optimizer;
   bool python = false;                 // servers make updates by a function of Python's, and not by the rule
   bool elastic = false;                // the others go on without a lost rank
+  bool sharded = false;                // each rank updates a part of the weights, and remembers what belongs to that
   std::size_t bucket_bytes = 1 << 20;  // under parameter servers, the most that a chunk holds
 
-  // Reads "elastic" ("1"), "servers", "consistency" ("bounded:4"), "compress" ("topk:0.01"), "bucket_bytes",
-  // "python" ("1"), "optimizer" and its numbers (common/optimizer/update_rules.h), and "groups"
+  // Reads "elastic" ("1"), "sharded" ("1"), "servers", "consistency" ("bounded:4"), "compress" ("topk:0.01"),
+  // "bucket_bytes", "python" ("1"), "optimizer" and its numbers (common/optimizer/update_rules.h), and "groups"
   // ("0:640:1:0.01,640:650:0.5:0:plain": begin, end, factor of the rate and decay of ranges of the arena, ascending and
   // disjoint, and whether they are without trust ratios); what is not given has its
   // default. Fails with invalid argument for any other text, for an option that means nothing beside the others, and

@@ -14,6 +14,7 @@
 #include "allreduce/strategy/agreement.h"
 #include "allreduce/strategy/asked_ranges.h"
 #include "allreduce/strategy/sharded_bucket.h"
+#include "allreduce/strategy/shared_rates.h"
 #include "common/exposed_wait.h"
 #include "common/os/release_pages.h"
 
@@ -42,6 +43,10 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     SYNCOPATE_ASSIGN_OR_RETURN(gradients_, collective_.allocate(layout.size()));
     if (shards(ShardingStage::kGradients)) release_pages(std::as_writable_bytes(gradients_));
     SYNCOPATE_ASSIGN_OR_RETURN(weights_, collective_.allocate(layout.size()));
+    if (options_.agrees_on_rates) {
+      SYNCOPATE_ASSIGN_OR_RETURN(rates_memory_, collective_.allocate(SharedRates::floats(collective_.size())));
+      rates_ = SharedRates(rates_memory_, collective_.rank(), collective_.size());
+    }
     ranges_ = buckets_in_backward_order(layout, options_.bucket_bytes);
     for (const Range& range : ranges_) {
       const Range part = collective_.own_part(range.size());
@@ -83,6 +88,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     if (shards(ShardingStage::kWeights)) keep_own_weights();
     asked_.begin_step();
     step_ = step;
+    rates_.say(step.learning_rate);
     is_whole_ = false;
     submitted_ = 0;
     pass_ = 0;
@@ -118,6 +124,7 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     for (std::size_t number = 0; number < buckets_.size(); ++number) {
       SYNCOPATE_RETURN_IF_ERROR(
           counted(nullptr, [&] { return await(number, buckets_[number].summing, buckets_[number].summed); }));
+      if (number == 0) SYNCOPATE_RETURN_IF_ERROR(rates_.check());
       if (exchange_) continue;
       const TimePoint begin = clock_.now();
       apply(number);
@@ -330,6 +337,9 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
     ShardedBucket& bucket = buckets_[number];
     const std::span<float> gradients = slice(gradients_, bucket.range);
     communicate(exchange_ ? "scatter" : "reduce_scatter", number, step, gradients, bucket.summed, [&] {
+      if (number == 0 && pass == 0 && !rates_memory_.empty()) {
+        SYNCOPATE_RETURN_IF_ERROR(collective_.all_reduce(rates_memory_, deadline()));
+      }
       if (exchange_) return exchange_->scatter(number, gradients_, deadline());
       SYNCOPATE_RETURN_IF_ERROR(collective_.reduce_scatter(gradients, deadline()));
       bucket.add_up(gradients_, pass, options_.passes, clock_);
@@ -383,8 +393,9 @@ class ShardedStrategy final : public SyncStrategy, public Resumable {
   const ShardedOptions options_;
   const Clock& clock_;
   ParamLayout layout_;
-  std::span<float> weights_, gradients_;  // the collective's memory
-  std::vector<Range> ranges_;             // of the buckets
+  std::span<float> weights_, gradients_, rates_memory_;  // the collective's memory
+  SharedRates rates_;                                    // of nobody, unless options_.agrees_on_rates
+  std::vector<Range> ranges_;                            // of the buckets
   std::vector<ShardedBucket> buckets_;
   StepContext step_;
   int pass_ = 0;               // of this step

@@ -50,8 +50,11 @@ struct ShardedOptions {
   ShardingStage stage = ShardingStage::kOptimizer;
   std::size_t bucket_bytes = 1 << 20;
   int passes = 1;  // calls of gradient_ready for each bucket and step; above 1 and the next: kWeights alone
-  OnDemandExchange::Endpoints on_demand = {};   // in place of the collective's halves; null: none
-  bool overlap = true;                          // false: nothing is sent before backward has ended
+  OnDemandExchange::Endpoints on_demand = {};  // in place of the collective's halves; null: none
+  bool overlap = true;                         // false: nothing is sent before backward has ended
+  // Ranks tell each other at which learning rate they make each step, and fail with invalid argument, naming two of
+  // them, where these differ.
+  bool agrees_on_rates = false;
   Duration timeout = std::chrono::seconds(30);  // for each wait
   CollectiveActivity* activity = nullptr;       // records every operation; must outlive the strategy
   Threads* threads = &os_threads();             // has the thread that sums beside backward; must outlive the strategy

@@ -128,6 +128,7 @@ struct StrategyOptions {
   Optimizer optimizer = {};
   std::string consistency = "sync";  // under servers: sync, async, bounded:4, softsync:2, local-sgd:8, easgd:8
   int servers = 1;                   // under servers: 1 to 1024; the lowest rank of each host starts its part of them
+  std::string update = {};           // under allreduce: own; sharded: each rank that of a part (empty: own)
   std::string compress = {};         // of gradients: fp16, bf16, int8, sign, topk:0.01, randomk:0.01, powersgd:4
   // When a rank's own gradient is NaN or infinite: go-on says so once on the standard error, with rank, step and
   // tensor; stop fails its finish_step, and nobody else gets that gradient.

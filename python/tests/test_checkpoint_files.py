@@ -182,6 +182,6 @@ def test_nothing_that_runs_is_read(tmp_path):
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("mode", ["allreduce", "ps"])
-def test_ranks_go_on_from_it(tmp_path, mode):
-    run("checkpoint_files.py", 2, mode, tmp_path / "last.safetensors")
+@pytest.mark.parametrize("way", ["allreduce", "ps", "sharded"])
+def test_ranks_go_on_from_it(tmp_path, way):
+    run("checkpoint_files.py", 2, way, tmp_path / "last.safetensors")

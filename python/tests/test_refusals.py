@@ -91,3 +91,13 @@ def test_what_needs_a_job():
 
 def test_means_where_servers_have_none():
     refused("use mode='allreduce'", wrap(linear(), mode="ps").synchronize)
+
+
+def test_an_update_that_ranks_share():
+    refused("is for mode='allreduce'", wrap, linear(), update="sharded", mode="ps")
+    refused("takes norms of whole tensors", wrap, linear(), sy.LAMB, update="sharded")
+    refused("codes sums that every rank gets", wrap, linear(), update="sharded", compress="int8")
+    refused("leave op out", wrap, linear(), update="sharded", op=sy.Sum)
+    refused("use 'stop'", wrap, linear(), update="sharded", on_nan="skip")
+    refused("'own' or 'torch' or 'sharded'", wrap, linear(), update="other")
+    refused("not of NAdam", wrap, linear(), torch.optim.NAdam, update="sharded")

@@ -123,10 +123,42 @@ TEST_P(TwoRates, AreToldInTheirFirstStep) {
               AllOf(HasSubstr("rank 0 makes this step at a learning rate of 0.1"), HasSubstr("rank 1 at 0.25")));
 }
 
+// Each rank makes the update of a part, and all have the weights that one rank's whole update leads to.
+TEST(TwoRanks, ShareAnUpdateThatHasTheBitsOfTheirOwn) {
+  const auto weights_after = [](const std::string& update) {
+    return said_by_two([&](Job& job, int rank) -> std::string {
+      Result<Strategy> strategy = job.connect(two_tensors(), {.optimizer = {.rule = "adam"}, .update = update});
+      if (!strategy.ok()) return strategy.status().message();
+      for (std::size_t tensor = 0; tensor < 2; ++tensor) std::ranges::fill(strategy->weights(tensor), 0.5f);
+      Status status = strategy->join();
+      for (int step = 0; status.ok() && step < 3; ++step) {
+        strategy->begin_step(0.1);
+        for (std::size_t tensor = 2; tensor-- > 0;) {
+          float value = 0.1f * static_cast<float>(rank - step);
+          for (float& each : strategy->gradients(tensor)) each = value += 0.03f;
+          strategy->gradient_ready(tensor);
+        }
+        status = strategy->finish_step().status();
+      }
+      std::string bits;
+      for (std::size_t tensor = 0; tensor < 2; ++tensor) {
+        for (const float each : strategy->weights(tensor)) bits.append(reinterpret_cast<const char*>(&each), 4);
+      }
+      if (status.ok()) status = strategy->leave();
+      return status.ok() ? bits : status.message();
+    });
+  };
+  const auto own = weights_after("own"), sharded = weights_after("sharded");
+  EXPECT_EQ(own[0].size(), 207u * 4) << own[0];
+  EXPECT_EQ(own[0], own[1]);
+  EXPECT_EQ(sharded, own);
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, TwoRates,
                          testing::Values(StrategyOptions{}, StrategyOptions{.compress = "int8"},
                                          StrategyOptions{.bucket_bytes = 64},
-                                         StrategyOptions{.mode = Mode::kParameterServers}));
+                                         StrategyOptions{.mode = Mode::kParameterServers},
+                                         StrategyOptions{.update = "sharded"}));
 
 }  // namespace
 }  // namespace syncopate::api

@@ -13,7 +13,7 @@ from syncopate.torch._process_sets import check_process_set
 from syncopate.torch._tensors import check_floats
 
 _MODES = ("allreduce", "ps")
-_UPDATES = ("own", "torch")
+_UPDATES = ("own", "torch", "sharded")
 _PUSHES = ("backward", "step")
 
 
@@ -37,8 +37,12 @@ def check_options(
         raise ValueError(f"consistency='{consistency}' is for mode='ps': allreduce is always synchronous")
     if push not in _PUSHES:
         raise ValueError(f"push='{push}': must be {' or '.join(map(repr, _PUSHES))}")
-    if mode == "allreduce" and push != "backward":
-        raise ValueError(f"push='{push}' is for mode='ps': under allreduce step() has what gradients are by then")
+    if mode == "ps" and update == "sharded":
+        raise ValueError("update='sharded' is for mode='allreduce': servers have what the optimizer remembers; use 'own'")
+    if mode == "allreduce" and update != "sharded" and push != "backward":
+        raise ValueError(
+            f"push='{push}' is for mode='ps' and update='sharded': else step() has what gradients are by then under allreduce"
+        )
     if passes < 1:
         raise ValueError(f"backward_passes_per_step={passes}: must be at least 1")
 
@@ -47,7 +51,8 @@ def settled_update(
     update: Optional[str], mode: str, names: Sequence[str], parameters: Sequence[torch.Tensor]
 ) -> str:
     """Whose update is made, where the script may have said nothing."""
-    copied = next((name for name, each in zip(names, parameters) if needs_copy(each)), None) if mode != "ps" else None
+    is_elsewhere = mode == "ps" or update == "sharded"  # where weights are copied to
+    copied = None if is_elsewhere else next((name for name, each in zip(names, parameters) if needs_copy(each)), None)
     if update == "own" and copied is not None:
         there = parameters[names.index(copied)]
         raise ValueError(
@@ -55,6 +60,16 @@ def settled_update(
             f"of torch.float32 on the CPU; use update='torch'"
         )
     return update or ("own" if copied is None else "torch")
+
+
+def check_sharded(op: Operation, skips: bool, is_elastic: bool) -> None:
+    """What an update that ranks share is not."""
+    if op is Sum:
+        raise ValueError("op=Sum with update='sharded', whose gradients are means: leave op out, and scale the rate")
+    if skips:
+        raise ValueError("on_nan='skip' with update='sharded', where each rank sees the sums of its part alone: use 'stop'")
+    if is_elastic:
+        raise ValueError("update='sharded' in an elastic job, where the part of a lost rank would be lost: use update='own'")
 
 
 def check_horovods(mode: str, op: Operation, predivide: float, num_groups: int, groups: Any, process_set: Any) -> None:

@@ -44,20 +44,25 @@ def save_checkpoint(
     path: Path, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = None, **others: Any
 ) -> None:
     """Writes `path`, such as "run/last.safetensors", in place of one that is there. safetensors.torch.load_file() reads
-    it: it has the model's weights and buffers. Where there are ranks, rank 0 writes; others may call it too.
+    it: it has the model's weights and buffers. Where there are ranks, rank 0 writes; others may call it too, and with
+    update="sharded" all do.
 
     optimizer  as given to load_checkpoint(): a DistributedOptimizer under any mode that state_dict() knows, or torch's
     others     a scheduler, a sampler, or whatever has state_dict(); and what torch.load(weights_only=True) reads, such as
                numbers, texts, tensors, and lists and dicts of them
     """
     library = _safetensors()
+    exchange = getattr(optimizer, "_exchange", None)
+    is_of_all = getattr(exchange, "is_shared", False)
+    # Before the weights, which it may bring up to date.
+    state = optimizer.state_dict() if optimizer is not None and is_of_all else None
     if _job.is_initialized() and _job.rank() != 0:
         return
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     training = {name: each.state_dict() if hasattr(each, "state_dict") else each for name, each in others.items()}
-    # Before the weights, which it may bring up to date.
-    state = optimizer.state_dict() if optimizer is not None else None
+    if optimizer is not None and not is_of_all:
+        state = optimizer.state_dict()
     beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.training")
     writing = path.with_name(f"{path.name}.part")
     try:

@@ -30,6 +30,9 @@ class Memories:
     def __len__(self) -> int:
         return len(self._values)
 
+    def tensors(self) -> Iterator[torch.Tensor]:
+        return (value for values in self._values for value in values)
+
     def addresses(self) -> List[List[int]]:
         return [[value.data_ptr() for value in values] for values in self._values]
 
@@ -45,14 +48,14 @@ class Memories:
         return updates
 
     def read_one(self) -> int:
-        """The same, where servers count one number for all. A parameter that the optimizer knows nothing of counts as one
+        """The same, where one number is counted for all. A parameter that the optimizer knows nothing of counts as one
         whose gradients were zeros. Raises ValueError if parameters differ in number."""
         updates = set(self.read())
         known = updates - {0}
         if self._counts and len(known) > 1:
             raise ValueError(
-                f"parameters have had {' and '.join(map(str, sorted(known)))} updates: parameter servers count one number "
-                f"for all; use mode='allreduce'"
+                f"parameters have had {' and '.join(map(str, sorted(known)))} updates: parameter servers, and ranks that "
+                f"share the update, count one number for all; use mode='allreduce' with update='own'"
             )
         return max(updates, default=0)
 

@@ -10,7 +10,7 @@ import torch
 
 from syncopate._job import current
 from syncopate.torch import _watch
-from syncopate.torch._arguments import check_horovods, check_options, settled_update, trained
+from syncopate.torch._arguments import check_horovods, check_options, check_sharded, settled_update, trained
 from syncopate.torch._compression import Compression, codec_of
 from syncopate.torch._health import Health, check_skips
 from syncopate.torch._launch import settled
@@ -18,6 +18,7 @@ from syncopate.torch._operations import Average, operation_of
 from syncopate.torch._own_update import OwnUpdate, TorchUpdate
 from syncopate.torch._process_sets import global_process_set
 from syncopate.torch._pushes import Pushes
+from syncopate.torch._shares import Shares
 from syncopate.torch._sums import Sums
 
 # Buckets, and chunks of parameter servers, if nothing else is asked for.
@@ -40,12 +41,14 @@ class DistributedOptimizer(torch.optim.Optimizer):
                       holds of the other options that are None
     update            "own": Syncopate makes the update, in one pass over the weights (SGD, Adam, AdamW,
                       Adagrad, RMSprop, Adadelta, Adamax, RAdam, sy.LARS, sy.LAMB). "torch": `optimizer` itself does;
-                      under ps in servers that are Python processes, tensor by tensor. None: "own"; under allreduce
-                      "torch" where a parameter is on a device or not of float32
+                      under ps in servers that are Python processes, tensor by tensor. "sharded", under allreduce:
+                      as "own", but each rank makes the update of a part of the weights, and has what the optimizer
+                      remembers of that part alone; p.grad stays this rank's own, and state_dict() is called by all
+                      ranks. None: "own"; under allreduce "torch" where a parameter is on a device or not of float32
     consistency       under ps: "sync" (None), "async", "bounded:4", "softsync:2", "local-sgd:8" or "easgd:8"
     servers           under ps: the number of servers, which the lowest rank of each host starts in turn, and which end with
                       it; None: 1
-    push              under ps: "backward": gradients go to the servers in backward(), as they are then; where they are
+    push              under ps and update="sharded": "backward": gradients go in backward(), as they are then; where they are
                       others in step(), or step() is left out, that raises. "step": step() sends what they are by then,
                       this rank's own: under sync the servers' mean is of clipped gradients, and what it clips is no
                       mean; a rank that leaves a step out lets the others wait, unless they are asynchronous
@@ -112,6 +115,8 @@ class DistributedOptimizer(torch.optim.Optimizer):
         health = Health(job.rank, on_nan)
         if health.skips:
             check_skips(mode, compress)
+        if update == "sharded":
+            check_sharded(op, health.skips, job.membership is not None)
         bucket_mb = _USUAL_MB[mode] if bucket_mb is None else bucket_mb
         if not 0 < bucket_mb <= 1024:
             raise ValueError(f"bucket_mb={bucket_mb}: must be above 0 and at most 1024")
@@ -139,6 +144,11 @@ class DistributedOptimizer(torch.optim.Optimizer):
             self._exchange = Pushes(
                 job, optimizer, names, parameters, backward_passes_per_step, push, options, on_loaded
             )
+        elif update == "sharded":
+            options.update(sharded="1")
+            self._exchange = Shares(
+                job, optimizer, names, parameters, backward_passes_per_step, push, options, on_loaded
+            )
         else:
             rule = OwnUpdate(optimizer, names, parameters) if update == "own" else TorchUpdate(optimizer)
             options.update(mode=mode, update=update, on_nan=on_nan, op=op.name)
@@ -160,7 +170,7 @@ class DistributedOptimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> dict:
         """The optimizer's, in torch's own format: torch's optimizer goes on from ours, and ours from torch's. Any rank
-        calls it, alone or with others.
+        calls it, alone or with others; with update="sharded" all ranks do.
 
         Under ps it asks the servers, and this rank's weights become those of the same moment: what model.state_dict() has
         before or after it belongs to it, as long as no step comes between. Where ranks do not wait for each other the

@@ -20,11 +20,12 @@ from syncopate.torch._server import command_of
 from syncopate.torch._tensors import on_host
 from syncopate.torch._weights import ExchangedWeights
 
-_OTHERWISE = "use mode='allreduce', or push='step', by which each rank's gradients go to the servers as they are in step()"
-
-
 class Pushes(Exchange):
     """`push`: "backward" or "step"; an operation of all ranks."""
+
+    of, instead = "mode='ps'", "mode='allreduce'"  # what a script has asked for, and could
+    gone = "to the servers"
+    is_shared = False  # no rank has all that the optimizer remembers
 
     def __init__(
         self,
@@ -50,10 +51,9 @@ class Pushes(Exchange):
         self._rates: List[float] = []  # of the groups, in the step that has begun
         self._servers: Any = None
         self._has_loaded = False  # this rank, a state that servers do not have
-        servers_update = not options["consistency"].startswith(("local-sgd", "easgd"))
+        servers_update = "servers" in options and not options["consistency"].startswith(("local-sgd", "easgd"))
         self._weights = ExchangedWeights(names, parameters, servers_update)
-        # Of gradients that are copied, when they were handed over: where they lay, their version, their sum and their norm.
-        self._handed: List[Any] = [None] * len(parameters)
+        self.handed: List[Any] = [None] * len(parameters)  # figures_of() gradients that the core cannot compare
         super().__init__(names, parameters, passes_a_step)
         self.sends_in_backward = push == "backward"
         self._connect()
@@ -74,22 +74,18 @@ class Pushes(Exchange):
             memories = Memories(self._optimizer, self.parameters)
             steps = memories.read_one()
         agreed = {**_core.Group.check_options(options, self._job.size), **self._agreement.texts()}
-        update = "torch" if self._by_torch else "own"
-        agreed.update(mode="ps", update=update, push=self._push, backward_passes_per_step=str(self._passes_a_step))
+        agreed.update(self.texts(), push=self._push, backward_passes_per_step=str(self._passes_a_step))
         self._job.group.agree(name, agreed)
         try:
-            core = self._connect_servers(name, options, program)
+            core = self.connect(name, options, program)
             places = self._weights.places_in(core, len(self._tensors))
             for place, parameter in zip(places, self.parameters):
                 place.copy_(parameter.detach().view(-1))
-            if steps:
-                core.check_one_optimizer()
-            if steps and self._job.rank == 0:
-                core.restore(steps, memories.addresses())
+            if not self._by_torch:
+                self.restore(core, memories, steps)
             core.join()
         except BaseException:
-            if self._servers is not None:
-                self._servers.kill()
+            self.kill_servers()
             raise
         self._weights.take(places)
         self._rule = rule
@@ -98,7 +94,13 @@ class Pushes(Exchange):
             self._optimizer.state.clear()  # it lies in the core
         self.core = core
 
-    def _connect_servers(self, name: str, options: Dict[str, str], program: Optional[List[str]]) -> Any:
+    # What differs where there are no servers.
+
+    def texts(self) -> Dict[str, str]:
+        """For ranks to compare."""
+        return {"mode": "ps", "update": "torch" if self._by_torch else "own"}
+
+    def connect(self, name: str, options: Dict[str, str], program: Optional[List[str]]) -> Any:
         if _ranks.link() is not None:
             if program is not None:
                 raise ValueError(
@@ -111,19 +113,33 @@ class Pushes(Exchange):
         self._servers = Servers(self._job, name, int(self._options["servers"]), options, program)
         return _core.StrategyExchange.connect(self._job.group, name, self._tensors, options, self._servers.started)
 
+    def restore(self, core: Any, memories: Memories, steps: int) -> None:
+        """All go on from what rank 0 remembers, made by so many steps; 0: nothing."""
+        if steps:
+            core.check_one_optimizer()
+        if steps and self._job.rank == 0:
+            core.restore(steps, memories.addresses())
+
+    def end_servers(self) -> None:
+        self._servers.wait()
+        if self._watch is not None:
+            self._watch.served(self._servers.figures, self._servers.traces)
+
+    def kill_servers(self) -> None:
+        if self._servers is not None:
+            self._servers.kill()
+
     def _disconnect(self) -> None:
         """An operation of all ranks. The weights lie in memory of torch's afterwards."""
         try:
             self.core.leave()
             self._job.operate("leaving", lambda: self._job.communicator.barrier())
         except BaseException:
-            self._servers.kill()
+            self.kill_servers()
             raise
         self._weights.give_back()
         self.core = None
-        self._servers.wait()
-        if self._watch is not None:
-            self._watch.served(self._servers.figures, self._servers.traces)
+        self.end_servers()
 
     def begin(self) -> None:
         self._weights.check(self.core)
@@ -133,13 +149,13 @@ class Pushes(Exchange):
 
     def handed_over(self, index: int, gradient: torch.Tensor) -> None:
         if needs_copy(gradient):
-            self._handed[index] = (gradient.data_ptr(), gradient._version, *_figures_of(gradient))
+            self.handed[index] = figures_of(gradient)
 
     def synchronize(self) -> None:
-        text = "synchronize() with mode='ps', where gradients are each rank's own and servers sum and update in one: use "
+        text = f"synchronize() with {self.of}, where gradients are each rank's own, and sum and update are one: use "
         if Launch.read() is not None:
             raise refusal(f"{text}allreduce alone for a script that calls it")
-        raise ValueError(f"{text}mode='allreduce'; with push='step' each rank may clip its own")
+        raise ValueError(f"{text}{self.instead}; with push='step' each rank may clip its own")
 
     def update(self) -> None:
         if self.has_begun:
@@ -163,28 +179,32 @@ class Pushes(Exchange):
                     f"on their way with it: change it before backward() or after step()"
                 )
         for index, parameter in enumerate(self.parameters):
-            if self.has(index) and not self._is_same(index, parameter.grad):
+            if self.has(index) and not self.is_same(index, parameter.grad):
                 raise RuntimeError(
-                    f"the gradient of {self.names[index]} was changed between backward() and step(), and has gone to the "
-                    f"servers as backward() has left it: {_OTHERWISE}"
+                    f"the gradient of {self.names[index]} was changed between backward() and step(), and has gone "
+                    f"{self.gone} as backward() has left it: use {self.instead}, or push='step', by which each rank's gradients "
+                    f"go {self.gone} as they are in step()"
                 )
 
-    def _is_same(self, index: int, gradient: Optional[torch.Tensor]) -> bool:
+    def is_same(self, index: int, gradient: Optional[torch.Tensor]) -> bool:
         """Whether it is what was handed over. Of one that was copied: as far as its sum and its norm tell, where a write has
         raised no version, as GradScaler's and those to .data do not."""
         if gradient is None or not gradient.is_contiguous():
             return False
         if needs_copy(gradient):
-            place, version, *figures = self._handed[index]
-            is_there = (gradient.data_ptr(), gradient._version) == (place, version)
-            return is_there and all(map(_equal, figures, _figures_of(gradient)))
+            return self.is_as_handed(index, gradient)
         return self.core.has_same(index, gradient.data_ptr(), gradient.numel())
+
+    def is_as_handed(self, index: int, gradient: torch.Tensor) -> bool:
+        place, version, *figures = self.handed[index]
+        now_place, now_version, *now = figures_of(gradient)
+        return (place, version) == (now_place, now_version) and all(map(_equal, figures, now))
 
     def check_zero_grad(self) -> None:
         if self.has_begun:
             raise RuntimeError(
-                f"zero_grad() between backward() and step(): the gradients of this step have gone to the servers, and it "
-                f"cannot be left out: {_OTHERWISE}"
+                f"zero_grad() between backward() and step(): the gradients of this step have gone {self.gone}, and it "
+                f"cannot be left out: use {self.instead}, or push='step'"
             )
         self.forget_passes()
 
@@ -233,7 +253,9 @@ class Pushes(Exchange):
         self._check_between_steps("broadcast_optimizer_state()")
         is_news = is_root and (self._has_loaded or self._weights.are_others(self.core))
         is_news = broadcast_value(send, is_news, is_root)
-        state = self.state_dict() if is_root and is_news else {"param_groups": self._optimizer.state_dict()["param_groups"]}
+        # Where ranks share what is remembered, all of them have to say it.
+        saved = self.state_dict() if is_news and (is_root or self.is_shared) else None
+        state = saved if is_root and is_news else {"param_groups": self._optimizer.state_dict()["param_groups"]}
         state = broadcast_value(send, state, is_root)
         if is_news:
             self._optimizer.load_state_dict(state)
@@ -257,8 +279,8 @@ class Pushes(Exchange):
 
     def join(self) -> int:
         raise ValueError(
-            "join() with mode='ps', where a rank without batches has nothing to push: use mode='allreduce', or let a sampler "
-            "give each rank as many"
+            f"join() with {self.of}, where a rank without batches has nothing to push: use {self.instead}, or let a "
+            f"sampler give each rank as many"
         )
 
     def rejoin(self) -> None:
@@ -269,10 +291,11 @@ class Pushes(Exchange):
         self._disconnect()
 
 
-def _figures_of(gradient: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Where it lies, which waits for nothing."""
+def figures_of(gradient: torch.Tensor) -> Tuple[int, int, torch.Tensor, torch.Tensor]:
+    """Where it lies, its version, its sum and its norm; made on its device, which waits for nothing."""
     values = gradient.detach()
-    return values.sum(dtype=torch.float32), torch.linalg.vector_norm(values, dtype=torch.float32)
+    norm = torch.linalg.vector_norm(values, dtype=torch.float32)
+    return gradient.data_ptr(), gradient._version, values.sum(dtype=torch.float32), norm
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Two ranks save after five steps and go on, by an optimizer before and after it is wrapped: checkpoint_files.py MODE PATH."""
+"""Two ranks save after five steps and go on, by an optimizer before and after it is wrapped: checkpoint_files.py WAY PATH."""
 
 import sys
 
@@ -23,11 +23,12 @@ def made(seed):
     return model, optimizer, torch.optim.lr_scheduler.StepLR(optimizer, 3)
 
 
-def main(mode, path):
+def main(way, path):
+    options = {"update": way} if way == "sharded" else {"mode": way}
     torch.set_num_threads(1)
     sy.init()
     model, optimizer, scheduler = made(1)
-    optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), mode=mode)
+    optimizer = sy.DistributedOptimizer(optimizer, model.named_parameters(), **options)
     train(model, optimizer, scheduler, 0, 5)
     sy.save_checkpoint(path, model, optimizer, scheduler=scheduler, step=5)
     sy.allreduce(torch.zeros(1))  # until rank 0 has written it
@@ -36,10 +37,10 @@ def main(mode, path):
     for is_wrapped in (False, True):
         other, optimizer, scheduler = made(2)
         if is_wrapped:
-            optimizer = sy.DistributedOptimizer(optimizer, other.named_parameters(), mode=mode)
+            optimizer = sy.DistributedOptimizer(optimizer, other.named_parameters(), **options)
         step = sy.load_checkpoint(path, other, optimizer, scheduler=scheduler)["step"]
         if not is_wrapped:
-            optimizer = sy.DistributedOptimizer(optimizer, other.named_parameters(), mode=mode)
+            optimizer = sy.DistributedOptimizer(optimizer, other.named_parameters(), **options)
         train(other, optimizer, scheduler, step, 10)
         optimizer.close()
         assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters())), is_wrapped

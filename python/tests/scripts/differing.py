@@ -22,6 +22,8 @@ AT_FIRST = {
     "rate": ((SGD, {"lr": 0.1}, {}), (SGD, {"lr": 0.2}, {})),
     "rate, torch": ((SGD, {"lr": 0.1}, {"update": "torch"}), (SGD, {"lr": 0.2}, {"update": "torch"})),
     "rate, ps": ((SGD, {"lr": 0.1}, {"mode": "ps"}), (SGD, {"lr": 0.2}, {"mode": "ps"})),
+    "sharing": ((SGD, {"lr": 0.1}, {"update": "sharded"}), (SGD, {"lr": 0.1}, {})),
+    "rate, sharded": ((SGD, {"lr": 0.1}, {"update": "sharded"}), (SGD, {"lr": 0.2}, {"update": "sharded"})),
     "rule": ((SGD, {"lr": 0.1}, {}), (ADAM, {"lr": 0.1}, {})),
     "rule, ps": ((SGD, {"lr": 0.1}, {"mode": "ps"}), (ADAM, {"lr": 0.1}, {"mode": "ps"})),
     "betas": ((ADAM, {}, {}), (ADAM, {"betas": (0.8, 0.999)}, {})),
@@ -47,6 +49,7 @@ AT_FIRST = {
 LATER = {
     "own": {},
     "torch": {"update": "torch"},
+    "sharded": {"update": "sharded"},
     "int8": {"compress": "int8"},
     "sync": {"mode": "ps"},
     "async": {"mode": "ps", "consistency": "async"},
