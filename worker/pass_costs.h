@@ -22,6 +22,7 @@ class PassCosts {
   // A step begins, or its first backward: waits from now on are of that pass.
   void begin_forward(std::int64_t step) {
     step_ = step;
+    began_ = clock_.now();
     within_ = &SyncStats::forward_wait;
   }
   void begin_backward() { within_ = &SyncStats::backward_wait; }
@@ -42,6 +43,13 @@ class PassCosts {
     return Status(work()).in("step " + std::to_string(step_) + ": " + what);
   }
 
+  // The same for work behind both passes.
+  template <typename Work>
+  Status counted_behind(const Work& work) {
+    const ExposedWait wait(clock_, costs_, nullptr);
+    return work();
+  }
+
   // Returns what there was since the last call. Something was under way in all waits.
   SyncStats take() {
     costs_.communication = costs_.exposed_wait;
@@ -55,6 +63,7 @@ class PassCosts {
           &SyncStats::communication}) {
       stats.*time += own.*time;
     }
+    stats.communication = std::min(stats.communication, clock_.now() - began_);  // both may be under way at once
     stats.bytes_out += own.bytes_out;
     stats.bytes_in += own.bytes_in;
   }
@@ -63,6 +72,7 @@ class PassCosts {
   const Clock& clock_;
   Tracer* const tracer_;
   std::int64_t step_ = 0;
+  TimePoint began_{};  // the step
   SyncStats costs_;
   Duration SyncStats::*within_ = nullptr;  // the pass, as which waits count besides
 };

@@ -141,7 +141,7 @@ class TransportCollective final : public ScheduleCollective {
   }
   int waiting_for() const override {
     const int waits_for = waiting_for_.load(std::memory_order_relaxed);
-    return waits_for < 0 && options_.player != nullptr ? options_.player->waiting_for(rank()) : waits_for;
+    return called(waits_for < 0 && options_.player != nullptr ? options_.player->waiting_for(rank()) : waits_for);
   }
   TransportCounters counters() const override {
     TransportCounters counters = transport_.counters();
@@ -166,6 +166,15 @@ class TransportCollective final : public ScheduleCollective {
     kReducePair
   };
   using Key = std::tuple<Operation, int, std::size_t>;  // what, with root or partner, of how many elements
+
+  // As it is called for whoever reads of waits; -1 stays.
+  int called(int rank) const {
+    return rank < 0 || options_.called.empty() ? rank : options_.called[static_cast<std::size_t>(rank)];
+  }
+  // `status` is of a wait for the rank.
+  Status missing(int rank, const Status& status) {
+    return waited_for(called(rank), status.in(fmt::format("waiting for rank {}", called(rank))));
+  }
 
   // Where a part stands among all that come from one rank to another.
   struct Place {
@@ -247,7 +256,7 @@ class TransportCollective final : public ScheduleCollective {
       TraceSpan span(options_.tracer, traced(TraceKind::kPartTaken, static_cast<int>(from), header, 0));
       Result<Message> message = next_from(static_cast<int>(from), deadline);
       if (!message.ok()) {
-        return waited_for(static_cast<int>(from), message.status().in(fmt::format("waiting for rank {}", from)));
+        return missing(static_cast<int>(from), message.status());
       }
       header.end = message->payload().size();
       if (TraceEvent* const event = span.event()) event->bytes = static_cast<std::int64_t>(header.end);
@@ -267,7 +276,7 @@ class TransportCollective final : public ScheduleCollective {
       if (!each || each->pending.none()) continue;
       const Waiting waiting(waiting_for_, peer);
       const Status done = transport_.wait(each->pending, deadline);
-      if (!done.ok()) return waited_for(peer, done.in(fmt::format("waiting for rank {}", peer)));
+      if (!done.ok()) return missing(peer, done);
     }
     return Status();
   }
@@ -306,7 +315,7 @@ class TransportCollective final : public ScheduleCollective {
                    traced(TraceKind::kPartTaken, part.peer, expected, part.range.size() * sizeof(float)));
     Result<Message> message = next_from(part.peer, deadline);
     if (!message.ok()) {
-      return waited_for(part.peer, message.status().in(fmt::format("waiting for rank {}", part.peer)));
+      return missing(part.peer, message.status());
     }
     span.end();
     SYNCOPATE_RETURN_IF_ERROR(check(*message, expected, sizeof(float)));

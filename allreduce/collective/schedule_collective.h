@@ -19,6 +19,7 @@ struct ScheduleOptions {
   const Clock* clock = nullptr;             // told what is summed (Clock::processed), if set; outlives the collective
   Tracer* tracer = nullptr;                 // records parts, if set; outlives the collective
   SchedulePlayer* player = nullptr;         // carries out the operations of all ranks, if set; outlives the collective
+  std::vector<int> called = {};             // in what is said of waits, the ranks' numbers; empty: their own
   int number = 0;                           // which of the collectives that one tracer records, the same on all ranks
 };
 

@@ -198,13 +198,13 @@ void drop_foreign_parts(const ResolvedRun& config, TrainingState& state) {
   state = std::move(kept);
 }
 
-// Returns the mean of all workers' local states; empty: there are none.
-Result<std::vector<float>> mean_local_state(const Checkpoint& from, const StateForms& forms, int workers) {
+// Returns the mean of these workers' local states; empty: there are none.
+Result<std::vector<float>> mean_local_state(const Checkpoint& from, const StateForms& forms, int begin, int end) {
   if (forms.local_size() == 0) return std::vector<float>();
   std::vector<double> sum(forms.local_size());
   std::vector<float> one(forms.local_size());
   int found = 0;
-  for (int worker = 0; worker < workers; ++worker) {
+  for (int worker = begin; worker < end; ++worker) {
     TrainingState state;
     SYNCOPATE_RETURN_IF_ERROR(from.read(forms, {.worker = worker, .alone = true}, state));
     const std::string name = state_part::local_state_of(worker);
@@ -259,6 +259,7 @@ Result<std::optional<CarryOver>> plan_carry_over(const Manifest& manifest, const
   there.consistency = before.consistency;
   there.workers = before.workers;
   there.backup_workers = 0;
+  there.pipeline = there.tensor = 1;  // a run whose workers go at their own pace, and that has checkpoints, has neither
   const std::int64_t steps = before.goes_in_step() ? manifest.step : batches_done(manifest, there) / before.workers;
   const worker::BatchOrder old_order = order_of(run, before.batch_size, before.workers),
                            new_order = order_of(run, config.batch_size, config.workers);
@@ -332,8 +333,14 @@ Result<std::string> carry_over(const Checkpoint& from, const StateForms& forms, 
       StoredPart shared,
       write_part({.folder = attempt, .writer = "carried", .share = Share::kAll, .digests = digests}, forms, state));
   manifest.parts.push_back(std::move(shared));
-  SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<float> local, mean_local_state(from, forms, before.workers));
-  for (int worker = 0; worker < config.workers && !local.empty(); ++worker) {
+  // Both runs have as many stages, where local states are the workers' of a stage, and else one.
+  const int stages = parse_number<int>(fact(run.facts, "--pipeline")).value_or(1);
+  for (int worker = 0; worker < config.workers; ++worker) {
+    const int stage = worker * stages / config.workers;
+    SYNCOPATE_ASSIGN_OR_RETURN(
+        const std::vector<float> local,
+        mean_local_state(from, forms, stage * before.workers / stages, (stage + 1) * before.workers / stages));
+    if (local.empty()) break;
     TrainingState own;
     own.step = plan.step;
     own.put(state_part::local_state_of(worker), 0, local);

@@ -159,7 +159,8 @@ Result<RunRequest> as_mode(RunRequest config, const std::string& label) {
   if (mode->has_servers_alone()) {
     const std::size_t end = std::min(way.find(":pipeline:"), way.size());
     const Result<ps::Consistency> consistency = ps::Consistency::parse(way.substr(0, end));
-    if (!consistency.ok() || (end < way.size() && !sets_division(config, way.substr(end + 1)))) {
+    const bool is_split = way.find(":tensor:") != std::string::npos;  // which servers do not have
+    if (!consistency.ok() || is_split || (end < way.size() && !sets_division(config, way.substr(end + 1)))) {
       return wrong_mode(label);
     }
     config.consistency = *consistency;

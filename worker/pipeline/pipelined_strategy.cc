@@ -142,7 +142,8 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
   Status share_weights() {
     for (const SharedTensor& shared : options_.cut.shared) {
       if (is_owner(shared)) {
-        SYNCOPATE_RETURN_IF_ERROR(of_stage_->weights_needed(shared.range));
+        SYNCOPATE_RETURN_IF_ERROR(
+            links_.costs().counted_behind([&] { return of_stage_->weights_needed(shared.range); }));
         SYNCOPATE_RETURN_IF_ERROR(
             links_.send(shared.borrower, StageMessage::kSharedWeights, slice(arenas_.weights, shared.range)));
       }

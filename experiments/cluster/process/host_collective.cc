@@ -108,12 +108,15 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                   .group = group,
                                   .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
                                   .size = static_cast<int>(workers.size())};
+  // Of a part of the model's workers, ranks are not the run's.
+  const std::vector<int> called = divides_model(config) ? workers : std::vector<int>();
   if (config.collective == CollectiveKind::kMpi) {
     return without_transport(allreduce::make_mpi_collective(context.rank, config.workers, context.control.patience()));
   }
   if (config.collective == CollectiveKind::kDirect && config.transport == TransportKind::kShm) {
     return without_transport(allreduce::make_direct_collective(endpoint_options(context, assignment), context.control,
-                                                               clock.now() + from_seconds(config.timeout_seconds)));
+                                                               clock.now() + from_seconds(config.timeout_seconds),
+                                                               called));
   }
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, connect_endpoint(context, assignment, link, clock));
   // A trace has what a rank does with each part.
@@ -125,7 +128,8 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                            .ranks_by_host = ranks_by_host(config, workers),
                                            .clock = &clock,
                                            .tracer = context.tracer,
-                                           .player = player};
+                                           .player = player,
+                                           .called = called};
   HostCollective connected;
   if (may_sum_on_two_levels(config)) {
     SYNCOPATE_ASSIGN_OR_RETURN(connected.inside,

@@ -31,6 +31,12 @@ namespace {
 
 Duration timeout_of(const ResolvedRun& config) { return from_seconds(config.timeout_seconds); }
 
+// Of an exchange with those of the same part of the model. A worker that waits for another stage of its pipeline says
+// which; that is told before what those say who wait for it in turn.
+Duration exchange_timeout_of(const ResolvedRun& config) {
+  return is_pipelined(config) ? timeout_of(config) * 5 / 4 : timeout_of(config);
+}
+
 ps::LocalStepsOptions local_steps_of(const RoleContext& context) {
   const ResolvedRun& config = context.config;
   ps::LocalStepsOptions options{.optimizer = optimizer_of(config), .period = config.consistency.period()};
@@ -125,8 +131,8 @@ Status ReplicaGroup::connect_layer_parts(const RoleContext& context, const Membe
       HostCollective connected,
       connect_host_collective(context, parts, fmt::format("parts-{}-{}", place.stage, place.replica), link, clock));
   const std::size_t largest = std::max(part_.layers->sums().largest, worker::TensorLinks::kPiece);
-  SYNCOPATE_ASSIGN_OR_RETURN(
-      to_layer_parts_, TensorCollective::make(std::move(connected), parts.workers, largest, timeout_of(config), clock));
+  SYNCOPATE_ASSIGN_OR_RETURN(to_layer_parts_,
+                             TensorCollective::make(std::move(connected), largest, timeout_of(config), clock));
   tensor_links_ = std::make_unique<worker::TensorLinks>(*to_layer_parts_, clock, context.tracer);
   strategy_ = worker::make_tensor_strategy(std::move(strategy_), part_.layers->split(),
                                            place.stage == 0 && place.replica == 0, *tensor_links_);
@@ -191,7 +197,7 @@ Status ReplicaGroup::connect_ps(const RoleContext& context, const MembershipEpoc
                                 .pipeline_depth = may_run_ahead(config) ? config.pipeline_depth : 0,
                                 .overlap_forward = may_overlap_forward(config) && config.overlap_forward,
                                 .compression = compression_of(config),
-                                .timeout = timeout_of(config),
+                                .timeout = exchange_timeout_of(config),
                                 .chief = membership.workers.front(),
                                 .goes_on = goes_on(membership),
                                 .heads = heads_of(members, membership),
@@ -279,7 +285,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
                                       .codec = codec_of(config),
                                       .seed = config.seed,
                                       .sparse_exchange = config.sparse_exchange,
-                                      .timeout = timeout_of(config),
+                                      .timeout = exchange_timeout_of(config),
                                       .workers = membership.workers,
                                       .elastic = config.elastic,
                                       .leaves_out = config.on_nan == OnNan::kSkip,

@@ -7,12 +7,10 @@
 
 namespace syncopate::experiments {
 
-Result<std::unique_ptr<TensorCollective>> TensorCollective::make(HostCollective connected, std::vector<int> workers,
-                                                                 std::size_t most, Duration timeout,
-                                                                 const Clock& clock) {
+Result<std::unique_ptr<TensorCollective>> TensorCollective::make(HostCollective connected, std::size_t most,
+                                                                 Duration timeout, const Clock& clock) {
   SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> memory, connected.collective->allocate(most));
-  return std::unique_ptr<TensorCollective>(
-      new TensorCollective(std::move(connected), std::move(workers), memory, timeout, clock));
+  return std::unique_ptr<TensorCollective>(new TensorCollective(std::move(connected), memory, timeout, clock));
 }
 
 template <typename Operation>
@@ -22,8 +20,7 @@ Status TensorCollective::on_copy(std::span<float> values, const Operation& opera
   const Status status = operation(copy, clock_.now() + timeout_);
   if (!status.ok()) {
     const int missed = connected_.collective->missed();
-    return missed < 0 ? status
-                      : status.in(fmt::format("waiting for worker {}", workers_[static_cast<std::size_t>(missed)]));
+    return missed < 0 ? status : status.in(fmt::format("waiting for worker {}", missed));
   }
   std::ranges::copy(copy, values.begin());
   return status;

@@ -13,10 +13,10 @@ namespace syncopate::experiments {
 
 class TensorCollective final : public worker::TensorGroup {
  public:
-  // `workers` are those of the group, by its ranks; no sum or broadcast has more than `most` values. The clock outlives
-  // it. Fails if there is no memory that the collective can send from.
-  static Result<std::unique_ptr<TensorCollective>> make(HostCollective connected, std::vector<int> workers,
-                                                        std::size_t most, Duration timeout, const Clock& clock);
+  // The collective calls its ranks by their workers' numbers; no sum or broadcast has more than `most` values. The
+  // clock outlives it. Fails if there is no memory that the collective can send from.
+  static Result<std::unique_ptr<TensorCollective>> make(HostCollective connected, std::size_t most, Duration timeout,
+                                                        const Clock& clock);
 
   int rank() const override { return connected_.collective->rank(); }
   int size() const override { return connected_.collective->size(); }
@@ -28,20 +28,14 @@ class TensorCollective final : public worker::TensorGroup {
   void interrupt();
 
  private:
-  TensorCollective(HostCollective connected, std::vector<int> workers, std::span<float> memory, Duration timeout,
-                   const Clock& clock)
-      : connected_(std::move(connected)),
-        workers_(std::move(workers)),
-        memory_(memory),
-        timeout_(timeout),
-        clock_(clock) {}
+  TensorCollective(HostCollective connected, std::span<float> memory, Duration timeout, const Clock& clock)
+      : connected_(std::move(connected)), memory_(memory), timeout_(timeout), clock_(clock) {}
 
   // Carries out an operation on a copy of the values in the collective's memory, of which they then are one.
   template <typename Operation>
   Status on_copy(std::span<float> values, const Operation& operation);
 
   HostCollective connected_;
-  const std::vector<int> workers_;
   const std::span<float> memory_;
   const Duration timeout_;
   const Clock& clock_;

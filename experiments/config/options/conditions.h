@@ -93,7 +93,7 @@ inline const Condition kCompressedPushes{kPs.words + " and --compress",
 // Parameter servers
 inline const Condition kSharedWork{"--shard=random, --shuffle=global or off, and " +
                                        consistency_among([](const Kind& kind) { return kind.shares_work(); }) +
-                                       ", or --gossip=async",
+                                       " without --pipeline, or --gossip=async",
                                    [](const Run& r) { return may_share_work(r); }};
 inline const Condition kBackupWorkers{
     consistency_among([](const Kind& kind) { return kind.backup_workers; }),
@@ -107,8 +107,9 @@ inline const Condition kElastic{consistency_among([](const Kind& kind) { return 
                                 [](const Run& r) { return has_servers(r) && r.consistency.is_elastic(); }};
 inline const Condition kStale{consistency_among([](const Kind& kind) { return kind.applies_stale_gradients(); }),
                               [](const Run& r) { return has_servers(r) && r.consistency.applies_stale_gradients(); }};
-inline const Condition kSeveralShards{kPs.words + " and several shards (--servers, --shards-per-server)",
-                                      [](const Run& r) { return has_servers_alone(r) && shards_of(r) > 1; }};
+inline const Condition kSeveralShards{
+    kPs.words + " and several shards (--servers, --shards-per-server)",
+    [](const Run& r) { return has_servers_alone(r) && r.servers * r.shards_per_server > 1; }};
 inline const Condition kRunsAhead{
     consistency_among([](const Kind& kind) { return kind.pipeline; }) + ", and without --delay-compensation",
     [](const Run& r) { return may_run_ahead(r); }};

@@ -47,8 +47,8 @@ std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, cons
       any([](const ResolvedRun& run) { return has_equal_steps(run) && goes_at_own_pace(run); })) {
     lines.push_back(
         "beware: computing takes every worker equally long in every step, as on no real machine: nobody waits for a "
-        "slower one, and workers that wait for nobody still meet at the servers all at once; --straggler=all:exp:MS "
-        "draws a delay for each step");
+        "slower one, and workers that wait for nobody still meet at the servers all at once; "
+        "--sample-cost=lognormal:1 lets samples cost unequally");
   }
   const auto in_step = [](const ResolvedRun& run) { return runs_command(run) && !goes_at_own_pace(run); };
   const auto alone = std::ranges::find_if(

@@ -12,6 +12,7 @@
 #include "common/random.h"
 #include "experiments/cluster/plan/command_environment.h"
 #include "experiments/config/preset.h"
+#include "experiments/config/variation.h"
 #include "experiments/lab/compare/begun_report.h"
 #include "experiments/lab/compare/circumstances.h"
 #include "experiments/lab/compare/equality.h"
@@ -99,11 +100,37 @@ class Comparison {
       if (!divides_model(run.config)) continue;
       ways.insert(fmt::format("{}:{}", traits_of(run.config.mode).in_step, division_of(run.config)));
     }
-    const EqualityOutcome outcome = check_equality(base_, modes, ways, folder_ + "/equality", resolver_, run_job_);
+    const RunRequest base = base_of_all(ways);
+    EqualityOutcome outcome = check_equality(base, modes, ways, folder_ + "/equality", resolver_, run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
+    for (const std::string& way : ways_out_) outcome.line += "; not shown for " + way;
     console_.say(outcome.line + "\n");
     report_.notes.push_back(outcome.line);
     return ExitCode::kSuccess;
+  }
+
+  // Returns the job with which all of these ways can run: with the first values of varied options, or with those of the
+  // first row that they can all run with; else takes out those that cannot.
+  RunRequest base_of_all(std::set<std::string>& ways) {
+    const auto cannot = [&](const RunRequest& base) {
+      std::set<std::string> out;
+      for (const std::string& way : ways) {
+        if (!comparison_runs(base, way).ok()) out.insert(way);
+      }
+      return out;
+    };
+    RunRequest base = base_;
+    for (const PlannedRun& run : runs_) {
+      if (cannot(base).empty()) return base;
+      base = base_;
+      for (const auto& [option, value] : run.values) {
+        if (!set_varied(base, option, value).ok()) base = base_;
+      }
+    }
+    if (cannot(base).empty()) return base;
+    ways_out_ = cannot(base_);
+    for (const std::string& way : ways_out_) ways.erase(way);
+    return base_;
   }
 
   // Says once what a row like:PRESET is like, and is not.
@@ -330,9 +357,10 @@ class Comparison {
   const RunsAhead& ahead_;
   const std::size_t rounds_;
   const std::string folder_;
-  std::vector<PlannedRun> runs_;  // with the best rates found
-  std::vector<bool> is_out_;      // by row: whether it was left out
-  bool has_ended_ = false;        // ended early
+  std::vector<PlannedRun> runs_;    // with the best rates found
+  std::set<std::string> ways_out_;  // of which nobody has checked that they follow the curve
+  std::vector<bool> is_out_;        // by row: whether it was left out
+  bool has_ended_ = false;          // ended early
   ComparisonReport report_;
   const TimePoint begin_;
   std::optional<RoundsEnd> rounds_end_;  // of --repeat=auto, from the first round on

@@ -120,8 +120,8 @@ std::vector<MachineTrouble> troubles_of(const MachineLoad& load) {
         {Kind::kMoreWorkersThanCores, load.workers / load.cores,
          fmt::format(
              "{} workers shared {:.3g} core{}: waiting for a processor counts as compute and as wait, which can "
-             "turn the order of modes around; use fewer workers or more cores, or emulate compute by "
-             "sleeping (--straggler=all:+30)",
+             "turn the order of modes around; use fewer workers or more cores, or let time be "
+             "simulated (--cluster=simulated)",
              load.workers, load.cores, load.cores == 1 ? "" : "s")});
   }
   return troubles;

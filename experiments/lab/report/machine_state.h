@@ -57,7 +57,7 @@ struct MachineTrouble {
 
 // Reports other processes above 5 % of the cores, steal above 1 %, a quota that stopped the run in more than 5 % of its
 // periods, and more workers than cores if these cores were
-// busy: workers that sleep instead of computing (--straggler=all:+30) do not compete.
+// busy: workers that sleep instead of computing do not compete.
 std::vector<MachineTrouble> troubles_of(const MachineLoad& load);
 
 // Returns a line for each trouble, "beware: ..."; empty if there is none.

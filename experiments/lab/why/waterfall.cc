@@ -65,9 +65,10 @@ struct Sums {
   double data = 0, cores = 0, codec = 0, optimizer = 0, dropped = 0, other = 0, exchange = 0;
   double copies = 0, launches = 0, idle = 0;
   DeviceFigures device;
-  double total = 0, communication = 0, bytes_out = 0, bytes_in = 0, samples = 0;
+  double total = 0, communication = 0, samples = 0;
   double wait_for_data = 0, wait_for_cores = 0;
-  std::vector<double> own_compute, own_straggle;              // by worker
+  std::vector<double> own_compute, own_straggle;  // by worker
+  std::vector<double> own_bytes_out, own_bytes_in;
   std::vector<double> waits_for_compute, waits_for_straggle;  // by the worker waited for
   std::vector<double> waits_for;
   std::vector<double> alone;  // by server
@@ -115,6 +116,31 @@ void add_wait(const StepOfWorker& waiting, const LateWorkers& late, const RunPac
   sums.communication += std::max(under_way, exchange);  // nobody waits for an exchange that is not under way
 }
 
+struct BytesOfWorker {
+  double out = 0, in = 0;
+};
+
+// Returns what a worker sends and receives in a mean step; in a pipeline one of the stage that has most, whose link is
+// what the others wait for.
+BytesOfWorker bytes_of_worker(const Sums& sums, const std::vector<WorkerPace>& of_workers, const RunPace& pace) {
+  std::vector<BytesOfWorker> stages(pace.pipeline ? static_cast<std::size_t>(pace.pipeline->stages) : 1);
+  std::vector<double> steps(stages.size());
+  for (const WorkerPace& worker : of_workers) {
+    const auto rank = static_cast<std::size_t>(worker.worker);
+    const std::size_t stage = pace.pipeline ? rank / static_cast<std::size_t>(pace.pipeline->workers_a_stage) : 0;
+    stages[stage].out += sums.own_bytes_out[rank];
+    stages[stage].in += sums.own_bytes_in[rank];
+    steps[stage] += static_cast<double>(worker.steps);
+  }
+  BytesOfWorker most;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const double count = std::max(1.0, steps[stage]);
+    const BytesOfWorker mean{stages[stage].out / count, stages[stage].in / count};
+    if (std::max(mean.out, mean.in) > std::max(most.out, most.in)) most = mean;
+  }
+  return most;
+}
+
 void add_device(const StepRecord& step, DeviceFigures& device) {
   device.forward_ms += milliseconds(step.forward);
   device.backward_ms += milliseconds(step.backward);
@@ -126,8 +152,8 @@ void add_device(const StepRecord& step, DeviceFigures& device) {
 Sums sums_of(const std::vector<StepOfWorker>& steps, const LateWorkers& late, const RunPace& pace) {
   Sums sums;
   const auto workers = static_cast<std::size_t>(pace.workers);
-  for (auto* by_worker :
-       {&sums.own_compute, &sums.own_straggle, &sums.waits_for_compute, &sums.waits_for_straggle, &sums.waits_for}) {
+  for (auto* by_worker : {&sums.own_compute, &sums.own_straggle, &sums.own_bytes_out, &sums.own_bytes_in,
+                          &sums.waits_for_compute, &sums.waits_for_straggle, &sums.waits_for}) {
     by_worker->assign(workers, 0);
   }
   sums.alone.assign(static_cast<std::size_t>(pace.servers), 0);
@@ -143,8 +169,8 @@ Sums sums_of(const std::vector<StepOfWorker>& steps, const LateWorkers& late, co
     sums.own_compute[worker] += computed_ms(step);
     sums.optimizer += milliseconds(sync.optimizer);
     sums.dropped += sync.dropped;
-    sums.bytes_out += static_cast<double>(sync.bytes_out);
-    sums.bytes_in += static_cast<double>(sync.bytes_in);
+    sums.own_bytes_out[worker] += static_cast<double>(sync.bytes_out);
+    sums.own_bytes_in[worker] += static_cast<double>(sync.bytes_in);
     const double rest = milliseconds(step.total - parts_of(step));
     sums.other += rest;
     if (pace.on_device) add_device(step, sums.device);
@@ -351,10 +377,11 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
   waterfall.uneven_waits_seldom_ms = waits_in(window.steps, pace, kSeldom);
   std::vector<double> alone = sums.alone;
   for (double& ms : alone) ms /= steps;
+  const BytesOfWorker bytes = bytes_of_worker(sums, waterfall.of_workers, pace);
   waterfall.exchange = divide_exchange({.exposed_ms = waterfall.exchange_ms,
                                         .communication_ms = waterfall.communication_ms,
-                                        .bytes_out = sums.bytes_out / steps,
-                                        .bytes_in = sums.bytes_in / steps,
+                                        .bytes_out = bytes.out,
+                                        .bytes_in = bytes.in,
                                         .rounds = static_cast<double>(recorded.count()) / pace.workers,
                                         .step_ms = sums.total / steps,
                                         .alone_ms = std::move(alone)},

@@ -74,6 +74,8 @@ TEST(PipelineAtServers, CountsTheStalenessOfAStageByItsReplicas) {
   for (const double each : numbers(free, "staleness_mean", 4)) EXPECT_EQ(each, 3) << "of four pipelines";
   const std::string report = run_program({"why", free.output().string()}).out;
   EXPECT_THAT(report, HasSubstr("pipeline bubble"));
+  const std::vector<double> communication = numbers(free, "communication_us", 1), total = numbers(free, "total_us", 1);
+  for (std::size_t i = 0; i < total.size(); ++i) EXPECT_LE(communication[i], total[i] * 1.001) << "step " << i;
   EXPECT_THAT(report, Not(HasSubstr("straggler"))) << "a stage has more layers than the other";
   Program bounded(job + Flags{"--consistency=bounded:1"});
   ASSERT_EQ(bounded.wait().exit_code, 0) << bounded.errors();
@@ -115,6 +117,34 @@ TEST(PipelineAtServers, GoOnFromTheirCheckpointWithTheSameBitsAndInOtherWays) {
     EXPECT_LE(greatest_gap(second.weights(), whole.weights()), way == same ? 0 : 1e-5) << testing::PrintToString(way);
     EXPECT_EQ(second.summary()["resumed_from"]["samples"], 10 * 4 * 16) << testing::PrintToString(way);
   }
+}
+
+// A predecessor whose workers went at their own pace says by its pushes how far it came.
+TEST(PipelineAtServers, GoOnAtTheStepThatAnAsynchronousRunHasReached) {
+  const Flags job{"--model=mlp:784-32-32-10",   "--train-samples=2000", "--test-samples=100",
+                  "--evaluate-every=100epochs", "--workers=4",          "--batch-size=16"};
+  Program first(job + Flags{"--mode=ps", "--consistency=async", "--steps=300", "--checkpoint-every=50"});
+  ASSERT_EQ(first.wait().exit_code, 0) << first.errors();
+  std::vector<int> steps;
+  for (const Flags& way : {Flags{"--mode=allreduce"}, Flags{"--mode=allreduce", "--pipeline=4"},
+                           Flags{"--mode=allreduce", "--tensor=2"}, kSync + Flags{"--mode=ps", "--pipeline=2"}}) {
+    Program second(job + way + Flags{"--steps=600", "--resume=" + first.output().string()});
+    ASSERT_EQ(second.wait().exit_code, 0) << testing::PrintToString(way) << second.errors();
+    steps.push_back(second.summary()["resumed_from"]["step"].get<int>());
+  }
+  EXPECT_THAT(steps, testing::Each(steps.front()));
+  EXPECT_LE(steps.front(), 300);
+}
+
+// The row that --vary begins with has too few workers for them.
+TEST(PipelineAtServers, AreProvenWithTheWorkersThatTheyHave) {
+  const ProgramEnd end =
+      run_program({"compare", "--cluster=simulated", "--compute=20ms", "--shape=10gbit", "--steps=4", "--repeat=1",
+                   "--model=mlp:784-16-16-16-10", "--servers=1", "--modes=allreduce,ps:async:pipeline:4",
+                   "--vary=workers=2,4", "--train-samples=2000", "--test-samples=100"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("ps:async:pipeline:4 workers=2: left out"));
+  EXPECT_THAT(end.out, HasSubstr("and ps:sync:pipeline:4 follow the same curve"));
 }
 
 TEST(PipelineAtServers, EndWithTheVerdictOnTheProcessThatIsLost) {

@@ -12,6 +12,7 @@
 namespace syncopate::experiments {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing_support::connect_group;
 using testing_support::run_ranks;
@@ -22,8 +23,8 @@ std::unique_ptr<TensorCollective> group_over(std::unique_ptr<Transport> transpor
                                              Duration timeout = std::chrono::seconds(60)) {
   HostCollective connected;
   connected.transport = std::move(transport);
-  connected.collective = allreduce::make_schedule_collective(*connected.transport, {});
-  return std::move(*TensorCollective::make(std::move(connected), kWorkers, 100, timeout, clock));
+  connected.collective = allreduce::make_schedule_collective(*connected.transport, {.called = kWorkers});
+  return std::move(*TensorCollective::make(std::move(connected), 100, timeout, clock));
 }
 
 TEST(TensorCollective, SumsAndCopiesWithTheSameBitsOverEveryWire) {
@@ -62,7 +63,7 @@ TEST(TensorCollective, SaysWhichWorkerItWaitedFor) {
   std::vector<float> values(48);
   const Status status = group->sum(values);
   EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
-  EXPECT_THAT(status.message(), HasSubstr("waiting for worker 3"));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("waiting for worker 3"), HasSubstr("waiting for rank 3")));
 }
 
 TEST(TensorCollective, EndsWhenItIsInterrupted) {

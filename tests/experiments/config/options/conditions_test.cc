@@ -101,7 +101,7 @@ const std::map<std::string, Promise> kPromises = {
     {"--mode=ps", {{{"mode=ps"}}, {{}, {"mode=allreduce"}, {"mode=hybrid"}}}},
     {"--mode=ps or --mode=hybrid", {{{"mode=ps"}, {"mode=hybrid"}}, {{}, {"mode=allreduce"}}}},
     {"--shard=random, --shuffle=global or off, and " + among([](const Kind& kind) { return kind.shares_work(); }) +
-         ", or --gossip=async",
+         " without --pipeline, or --gossip=async",
      {{{"mode=ps", "consistency=async"},
        {"mode=ps", "consistency=bounded:2"},
        {"mode=ps", "consistency=softsync:2"},

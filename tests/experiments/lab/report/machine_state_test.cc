@@ -119,7 +119,7 @@ TEST(MachineTroubles, AreOthersStealAndMoreWorkersThanCores) {
   load.workers = 16;
   EXPECT_THAT(kinds_of(load), ElementsAre(Kind::kOthers, Kind::kSteal, Kind::kMoreWorkersThanCores));
   EXPECT_THAT(troubles_of(load).back().text,
-              AllOf(HasSubstr("16 workers shared 2 cores"), HasSubstr("--straggler=all:+30")));
+              AllOf(HasSubstr("16 workers shared 2 cores"), HasSubstr("--cluster=simulated")));
 }
 
 TEST(MachineTroubles, AreNoneWhereManyWorkersLeaveTheCoresIdle) {
