@@ -108,7 +108,7 @@ Result<HostCollective> connect_host_collective(const RoleContext& context, const
                                   .group = group,
                                   .rank = static_cast<int>(std::ranges::find(workers, context.rank) - workers.begin()),
                                   .size = static_cast<int>(workers.size())};
-  // Of a part of the model's workers, ranks are not the run's.
+  // The ranks of a part of the model's workers are not the run's.
   const std::vector<int> called = divides_model(config) ? workers : std::vector<int>();
   if (config.collective == CollectiveKind::kMpi) {
     return without_transport(allreduce::make_mpi_collective(context.rank, config.workers, context.control.patience()));

@@ -31,8 +31,8 @@ namespace {
 
 Duration timeout_of(const ResolvedRun& config) { return from_seconds(config.timeout_seconds); }
 
-// Of an exchange with those of the same part of the model. A worker that waits for another stage of its pipeline says
-// which; that is told before what those say who wait for it in turn.
+// Returns how long an exchange with those of the same part of the model may take. A worker that waits for another stage
+// of its pipeline says which, before those say anything that wait for this worker.
 Duration exchange_timeout_of(const ResolvedRun& config) {
   return is_pipelined(config) ? timeout_of(config) * 5 / 4 : timeout_of(config);
 }

@@ -240,7 +240,7 @@ Status Server::connect(const MembershipEpoch& membership, std::vector<ShardPlace
     place.transport = std::move(*transport);
     place.server = std::make_unique<ps::ShardServer>(options_in(membership, i), *place.transport, clock_);
     const Duration patience = from_seconds(kPatience * config_.timeout_seconds);
-    // Of a pipeline's stages only one may be silent, for which the others wait: they name it.
+    // The silent worker may be one of another stage, for which this one waits, and which it names.
     if (is_pipelined(config_)) return Status();
     place.server->on_missing(patience,
                              [this, patience](int worker) { context_.control.report_missing(worker, patience); });

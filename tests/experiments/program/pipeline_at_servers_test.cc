@@ -121,19 +121,19 @@ TEST(PipelineAtServers, GoOnFromTheirCheckpointWithTheSameBitsAndInOtherWays) {
 
 // A predecessor whose workers went at their own pace says by its pushes how far it came.
 TEST(PipelineAtServers, GoOnAtTheStepThatAnAsynchronousRunHasReached) {
-  const Flags job{"--model=mlp:784-32-32-10",   "--train-samples=2000", "--test-samples=100",
+  const Flags job{"--model=mlp:784-512-512-10", "--train-samples=2000", "--test-samples=100",
                   "--evaluate-every=100epochs", "--workers=4",          "--batch-size=16"};
-  Program first(job + Flags{"--mode=ps", "--consistency=async", "--steps=300", "--checkpoint-every=50"});
+  Program first(job + Flags{"--mode=ps", "--consistency=async", "--steps=100", "--checkpoint-every=25"});
   ASSERT_EQ(first.wait().exit_code, 0) << first.errors();
   std::vector<int> steps;
   for (const Flags& way : {Flags{"--mode=allreduce"}, Flags{"--mode=allreduce", "--pipeline=4"},
                            Flags{"--mode=allreduce", "--tensor=2"}, kSync + Flags{"--mode=ps", "--pipeline=2"}}) {
-    Program second(job + way + Flags{"--steps=600", "--resume=" + first.output().string()});
+    Program second(job + way + Flags{"--steps=120", "--resume=" + first.output().string()});
     ASSERT_EQ(second.wait().exit_code, 0) << testing::PrintToString(way) << second.errors();
     steps.push_back(second.summary()["resumed_from"]["step"].get<int>());
   }
   EXPECT_THAT(steps, testing::Each(steps.front()));
-  EXPECT_LE(steps.front(), 300);
+  EXPECT_LE(steps.front(), 100);
 }
 
 // The row that --vary begins with has too few workers for them.
