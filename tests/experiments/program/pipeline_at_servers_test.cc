@@ -126,7 +126,7 @@ TEST(PipelineAtServers, GoOnAtTheStepThatAnAsynchronousRunHasReached) {
   Program first(job + Flags{"--mode=ps", "--consistency=async", "--steps=100", "--checkpoint-every=25"});
   ASSERT_EQ(first.wait().exit_code, 0) << first.errors();
   std::vector<int> steps;
-  for (const Flags& way : {Flags{"--mode=allreduce"}, Flags{"--mode=allreduce", "--pipeline=4"},
+  for (const Flags& way : {Flags{"--mode=allreduce"}, Flags{"--mode=allreduce", "--pipeline=2"},
                            Flags{"--mode=allreduce", "--tensor=2"}, kSync + Flags{"--mode=ps", "--pipeline=2"}}) {
     Program second(job + way + Flags{"--steps=120", "--resume=" + first.output().string()});
     ASSERT_EQ(second.wait().exit_code, 0) << testing::PrintToString(way) << second.errors();
