@@ -29,21 +29,25 @@ std::size_t ParamLayout::add_table(std::string name, std::int64_t rows, std::int
   assert(rows >= 1 && rows <= std::int64_t{1} << 32 && width >= 1 && table.rows_a_step >= 1);
   const std::size_t room = static_cast<std::size_t>(table.rows_a_step) * static_cast<std::size_t>(width);
   tensors_.push_back({std::move(name), {rows, width}, {size_, size_ + room}, table});
+  tensors_.back().table->number = tables_;
   dense_begin_ = dense_end_ = size_ = align_up(size_ + room);
   return tables_++;
 }
 
-ParamLayout ParamLayout::only_tables() const {
+ParamLayout ParamLayout::selection(const std::vector<bool>& keeps_table, bool keeps_dense) const {
+  assert(keeps_table.size() == tables_);
   ParamLayout layout = *this;
-  layout.tensors_.resize(tables_);
-  layout.dense_end_ = layout.size_ = dense_begin_;
-  return layout;
-}
-
-ParamLayout ParamLayout::without_tables() const {
-  ParamLayout layout = *this;
-  layout.tensors_.erase(layout.tensors_.begin(), layout.tensors_.begin() + static_cast<std::ptrdiff_t>(tables_));
-  layout.tables_ = 0;
+  layout.tensors_.clear();
+  for (std::size_t table = 0; table < tables_; ++table) {
+    if (keeps_table[table]) layout.tensors_.push_back(tensors_[table]);
+  }
+  layout.tables_ = layout.tensors_.size();
+  if (keeps_dense) {
+    layout.tensors_.insert(layout.tensors_.end(), tensors_.begin() + static_cast<std::ptrdiff_t>(tables_),
+                           tensors_.end());
+  } else {
+    layout.dense_end_ = layout.size_ = dense_begin_;
+  }
   return layout;
 }
 
@@ -89,7 +93,7 @@ std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::siz
   for (std::size_t i = tensors.size(); i-- > 0;) {
     const bool is_first = i == 0;
     if (is_first || tensors[i - 1].table || end - tensors[i - 1].range.begin > limit) {
-      buckets.push_back({tensors[i].range.begin, end});
+      buckets.push_back(tensors[i].table ? tensors[i].padded() : Range{tensors[i].range.begin, end});
       end = tensors[i].range.begin;
     }
   }

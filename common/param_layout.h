@@ -43,6 +43,7 @@ using RowKeys = std::span<const RowKey>;  // ascending, without duplicates
 struct TableSpec {
   std::int64_t rows_a_step = 0;  // the most rows that a step touches
   float limit = 0;               // rows begin uniform in ±limit (initial_row.h)
+  std::size_t number = 0;        // its index in the model's layout, also in a layout of a part of it; add_table sets it
 
   bool operator==(const TableSpec&) const = default;
 };
@@ -54,6 +55,8 @@ struct TensorSpec {
   std::optional<TableSpec> table = {};
 
   std::size_t rows() const { return static_cast<std::size_t>(shape.front()); }
+  // The range with the padding behind it.
+  Range padded() const { return {range.begin, (range.end + kAlignment - 1) / kAlignment * kAlignment}; }
   // For a table: the elements of a row, and the range of the first `count` rows of a step.
   std::size_t width() const { return static_cast<std::size_t>(shape.back()); }
   Range room_of(std::size_t count) const { return {range.begin, range.begin + count * width()}; }
@@ -76,10 +79,10 @@ class ParamLayout {
   // own part in part().
   Range dense() const { return {dense_begin_, dense_end_}; }
 
-  // The tables alone, and the rest alone, at the places that they have here. In front of the rest there is then a part
-  // of the arena that holds none of its tensors.
-  ParamLayout only_tables() const;
-  ParamLayout without_tables() const;
+  // Those tables of which `keeps_table` has true, and the rest of the tensors if `keeps_dense`, at the places that they
+  // have here. Between them, and in front of the rest, are then parts of the arena that hold none of its tensors.
+  // `keeps_table` has an entry for each table.
+  ParamLayout selection(const std::vector<bool>& keeps_table, bool keeps_dense) const;
   // Tensors [first, end) alone, of a layout without tables, at the places that they have here, in an arena of the same
   // size: the part of the model that a worker trains of which others train the rest.
   ParamLayout part(std::size_t first, std::size_t end) const;
@@ -87,6 +90,7 @@ class ParamLayout {
   // The elements of the arena: the tensors and the padding that aligns them. Padding holds zeros, in weights and
   // gradients.
   std::size_t size() const { return size_; }
+  bool empty() const { return tensors_.empty(); }
   // The elements of the tensors without padding; for tables, of all rows.
   std::size_t parameter_count() const;
 
@@ -102,7 +106,8 @@ class ParamLayout {
 
 // Cuts the arena, or the part of it that the layout's tensors have, into buckets in the order in which backward
 // finishes them, from its end to its beginning. A bucket holds as many whole tensors as fit in `bucket_bytes`; a larger
-// tensor has a bucket of its own, and so has each table. The buckets cover the arena without overlap.
+// tensor has a bucket of its own, and so has each table. The buckets cover the tensors, with the padding behind them,
+// without overlap.
 std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::size_t bucket_bytes);
 
 // Cuts `size` elements into `count` ranges in ascending order that differ by at most one alignment unit (and the last

@@ -239,7 +239,8 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
 
   // The chief's weights where a job begins, else the state after the last step to those that lack it.
   Status spread(const StatePlan& plan) {
-    if (plan.giver < 0) return collective_.broadcast(slice(arenas_.weights, layout_.dense()), 0, deadline());
+    const std::span<float> dense = slice(arenas_.weights, layout_.dense());
+    if (plan.giver < 0) return dense.empty() ? Status() : collective_.broadcast(dense, 0, deadline());
     if (restored_ && plan.first_step > steps_done_) history_.count_failed_step();
     first_step_ = steps_done_ = plan.first_step;
     if (!plan.anybody_takes()) return Status();

@@ -57,15 +57,19 @@ void ReplicaState::apply(Range range, std::span<const float> gradients, const Up
 }
 
 void ReplicaState::save(TrainingState& state) const {
-  state.put(state_part::kWeights, layout_.dense().begin, dense());
-  remembered_->save({0, layout_.dense().size()}, layout_.dense().begin, state);
+  if (layout_.dense().size() > 0) {
+    state.put(state_part::kWeights, layout_.dense().begin, dense());
+    remembered_->save({0, layout_.dense().size()}, layout_.dense().begin, state);
+  }
   tables_.save(state);
 }
 
 Status ReplicaState::restore(const TrainingState& state) {
-  SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, layout_.dense(), dense()));
-  SYNCOPATE_RETURN_IF_ERROR(remembered_->restore({0, layout_.dense().size()}, layout_.dense().begin, state)
-                                .in("what the optimizer remembers"));
+  if (layout_.dense().size() > 0) {
+    SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, layout_.dense(), dense()));
+    SYNCOPATE_RETURN_IF_ERROR(remembered_->restore({0, layout_.dense().size()}, layout_.dense().begin, state)
+                                  .in("what the optimizer remembers"));
+  }
   return tables_.restore(state);
 }
 

@@ -17,13 +17,15 @@ void ReplicatedTables::allocate(const ParamLayout& layout) {
 }
 
 void ReplicatedTables::save(TrainingState& state) const {
-  for (std::size_t table = 0; table < size(); ++table) rows_[table].save(state.rows[table]);
+  for (std::size_t table = 0; table < size(); ++table) rows_[table].save(state.rows[number_of(table)]);
 }
 
 Status ReplicatedTables::restore(const TrainingState& state) {
   make_rows();
-  for (const auto& [table, rows] : state.rows) {
-    if (table < size()) SYNCOPATE_RETURN_IF_ERROR(rows_[table].restore(rows).in(layout_.tables()[table].name));
+  for (std::size_t table = 0; table < size(); ++table) {
+    const auto rows = state.rows.find(number_of(table));
+    if (rows == state.rows.end()) continue;
+    SYNCOPATE_RETURN_IF_ERROR(rows_[table].restore(rows->second).in(layout_.tables()[table].name));
   }
   return Status();
 }
@@ -33,7 +35,7 @@ Status ReplicatedTables::transfer(StateTransfer& transfer) {
   if (transfer.takes()) make_rows();
   if (transfer.takes() || transfer.gives()) save(state);
   for (std::size_t table = 0; table < size(); ++table) {
-    SYNCOPATE_RETURN_IF_ERROR(transfer.give(layout_.tables()[table], state.rows[table]));
+    SYNCOPATE_RETURN_IF_ERROR(transfer.give(layout_.tables()[table], state.rows[number_of(table)]));
   }
   return transfer.takes() ? restore(state) : Status();
 }

@@ -86,6 +86,7 @@ class ReplicatedTables {
     Duration took{};           // time of the last exchange
   };
 
+  std::size_t number_of(std::size_t table) const { return layout_.tables()[table].table->number; }
   void make_rows() { rows_ = row_tables_of(layout_, options_.seed, options_.optimizer); }
   std::vector<ExchangeMethod> methods_for(const TensorSpec& table) const;
   Status settle(TimePoint deadline);

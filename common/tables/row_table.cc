@@ -110,7 +110,7 @@ float* RowTable::make_row(RowKey key) {
 std::vector<RowTable> row_tables_of(const ParamLayout& layout, std::uint64_t seed, const OptimizerConfig& optimizer) {
   std::vector<RowTable> tables;
   for (const TensorSpec& spec : layout.tables()) {
-    tables.emplace_back(RowTableOptions{.table = tables.size(),
+    tables.emplace_back(RowTableOptions{.table = spec.table->number,
                                         .width = spec.width(),
                                         .limit = spec.table->limit,
                                         .seed = seed,

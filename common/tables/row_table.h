@@ -17,7 +17,7 @@
 namespace syncopate {
 
 struct RowTableOptions {
-  std::size_t table = 0;  // its index in the layout
+  std::size_t table = 0;  // its number (TableSpec)
   std::size_t width = 1;
   float limit = 0;  // rows begin as initial_row(seed, table, key, limit)
   std::uint64_t seed = 1;

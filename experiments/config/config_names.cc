@@ -105,6 +105,7 @@ const char* name_of(WorkDivision value) { return value == WorkDivision::kShared 
 const char* name_of(Aggregation value) { return value == Aggregation::kOff ? "off" : "host"; }
 
 const char* name_of(WeightGather value) { return value == WeightGather::kCollective ? "collective" : "on-demand"; }
+const char* name_of(TensorExchange value) { return value == TensorExchange::kByKind ? "by-kind" : "auto"; }
 const char* name_of(DataShard value) { return value == DataShard::kRandom ? "random" : "labels"; }
 
 const char* name_of(worker::WeightInit value) {

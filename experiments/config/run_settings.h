@@ -82,6 +82,9 @@ enum class Gossip { kOff, kInStep, kAsync };
 // How weights and gradients of a sharded state pass between workers: by collectives of all, layer by layer, or from and
 // to the one that owns them, whenever a worker comes to that layer.
 enum class WeightGather { kCollective, kOnDemand };
+// Which tensors of a model with tables go to servers, and which are summed among the workers: tables and the others, or
+// what is predicted to be fastest (common/tables/exchange_choice.h).
+enum class TensorExchange { kByKind, kAuto };
 
 inline constexpr std::int64_t kMostSyncEvery = 1000000;
 
@@ -96,6 +99,7 @@ const char* name_of(WorkDivision value);
 const char* name_of(Aggregation value);
 const char* name_of(DataShard value);
 const char* name_of(WeightGather value);
+const char* name_of(TensorExchange value);
 const char* name_of(worker::EmbeddingKind value);
 const char* name_of(worker::WeightInit value);
 const char* name_of(worker::PixelScale value);
@@ -174,6 +178,7 @@ struct RunSettings {
   worker::PipelineSchedule pipeline_schedule = worker::PipelineSchedule::kOneForwardOneBackward;
   int tensor = 1;  // workers that have a part of each layer's weights; 1: every worker has whole layers
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
+  TensorExchange exchange = TensorExchange::kByKind;  // hybrid only
 
   // Model and data
   std::string model = "mlp";
@@ -293,6 +298,10 @@ inline bool gathers_weights(const RunSettings& config) { return shards_weights(c
 inline bool has_servers_alone(const RunSettings& config) { return traits_of(config.mode).has_servers_alone(); }
 inline bool is_hybrid(const RunSettings& config) { return traits_of(config.mode).is_hybrid(); }
 
+// Returns whether some of its tables may be summed among the workers.
+inline bool chooses_exchanges(const RunSettings& config) {
+  return is_hybrid(config) && config.exchange == TensorExchange::kAuto;
+}
 // Returns how many servers keep the weights, each of which has --replicas standbys besides; 0 if the mode has none.
 inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }
 // Returns whether they are in the processes of workers; and how many are processes of their own.

@@ -38,19 +38,19 @@ Status TableClient::allocate(Transport& transport, const ParamLayout& layout, co
         fmt::format("{} row-sparse tables: parameter servers serve at most {}", specs.size(), kMostTables));
   }
   const auto shards = static_cast<std::size_t>(sender_.group().shards());
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    const TensorSpec& spec = specs[i];
+  for (const TensorSpec& spec : specs) {
     const auto rows_a_step = static_cast<std::size_t>(spec.table->rows_a_step);
     SYNCOPATE_RETURN_IF_ERROR(
         check({.rows = spec.rows(), .width = spec.width(), .rows_a_step = rows_a_step, .limit = spec.table->limit})
             .in(spec.name));
-    const std::size_t end = i + 1 < specs.size() ? specs[i + 1].range.begin : layout.dense().begin;
-    Table& table = tables_.emplace_back(Table{.rows = spec.rows(),
+    const std::size_t number = spec.table->number;
+    Table& table = tables_.emplace_back(Table{.number = number,
+                                              .rows = spec.rows(),
                                               .rows_a_step = rows_a_step,
                                               .width = spec.width(),
                                               .limit = spec.table->limit,
-                                              .room = {spec.range.begin, end},
-                                              .partition = RowPartition(i, shards)});
+                                              .room = spec.padded(),
+                                              .partition = RowPartition(number, shards)});
     table.due.resize(shards);
     table.pushes.resize(shards);
     table.begun.resize(shards);
@@ -68,6 +68,7 @@ Status TableClient::describe_to(int shard) {
     claim.set_width(tables_[i].width);
     claim.set_rows_a_step(tables_[i].rows_a_step);
     claim.set_limit(tables_[i].limit);
+    claim.set_number(tables_[i].number);
     SYNCOPATE_RETURN_IF_ERROR(sender_.send(shard, {}, nullptr));
   }
   return Status();
@@ -191,7 +192,7 @@ Status TableClient::ask_rows(std::size_t index, RowKeys keys, std::span<float> v
   const auto shards = static_cast<std::size_t>(sender_.group().shards());
   reading_.emplace(Reading{.number = ++reads_,
                            .table = index,
-                           .partition = RowPartition(index, shards),
+                           .partition = RowPartition(tables_[index].number, shards),
                            .values = values,
                            .due = std::vector<bool>(shards)});
   reading_->partition.split(keys);
@@ -216,7 +217,7 @@ Status TableClient::ask_keys(std::size_t table) {
   reading_.emplace(Reading{.number = ++reads_,
                            .table = table,
                            .of_keys = true,
-                           .partition = RowPartition(table, shards),
+                           .partition = RowPartition(tables_[table].number, shards),
                            .due = std::vector<bool>(shards),
                            .listed = std::vector<std::size_t>(shards)});
   for (int shard = 0; shard < sender_.group().shards(); ++shard) SYNCOPATE_RETURN_IF_ERROR(ask_page(shard, 0));

@@ -75,6 +75,7 @@ class TableClient {
 
  private:
   struct Table {
+    std::size_t number = 0;  // among the model's
     std::size_t rows = 0;
     std::size_t rows_a_step = 0;
     std::size_t width = 0;

@@ -160,8 +160,12 @@ Status Shard::create(std::size_t table, const TableOwnership& claim) {
     return Status::invalid_argument(fmt::format("table {}; {} of {} are there", table, tables_.size(), claim_.tables));
   }
   SYNCOPATE_RETURN_IF_ERROR(check(claim));
-  tables_.emplace_back(TableShardOptions{.table = table,
-                                         .claim = claim,
+  if (!tables_.empty() && claim.number <= tables_.back().number()) {
+    return Status::invalid_argument(
+        fmt::format("table {} is the model's number {}, and the one before it number {}: they must ascend", table,
+                    claim.number, tables_.back().number()));
+  }
+  tables_.emplace_back(TableShardOptions{.claim = claim,
                                          .shard = options_.shard,
                                          .shards = options_.shards,
                                          .consistency = options_.consistency,

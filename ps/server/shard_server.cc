@@ -315,7 +315,8 @@ Shard::Answers ShardServer::dispatch(const Message& message) {
                               {.rows = incoming_.table().rows(),
                                .width = incoming_.table().width(),
                                .rows_a_step = incoming_.table().rows_a_step(),
-                               .limit = incoming_.table().limit()});
+                               .limit = incoming_.table().limit(),
+                               .number = incoming_.table().number()});
     case wire::Header::kUndecayed:
       return shard_->on_undecayed(
           from, {incoming_.undecayed().bounds().data(), static_cast<std::size_t>(incoming_.undecayed().bounds_size())});

@@ -37,7 +37,7 @@ Status check(const TableOwnership& claim) {
 TableShard::TableShard(const TableShardOptions& options, const Membership& members)
     : options_(options),
       members_(members),
-      rows_({.table = options.table,
+      rows_({.table = options.claim.number,
              .width = width(),
              .limit = options.claim.limit,
              .seed = options.seed,
@@ -49,18 +49,18 @@ TableShard::TableShard(const TableShardOptions& options, const Membership& membe
 }
 
 Status TableShard::restore(const TrainingState& state) {
-  SYNCOPATE_ASSIGN_OR_RETURN(const TableCounts counts,
-                             table_counts(options_.table, options_.shard, options_.shards, members_.workers(), state));
+  SYNCOPATE_ASSIGN_OR_RETURN(const TableCounts counts, table_counts(options_.claim.number, options_.shard,
+                                                                    options_.shards, members_.workers(), state));
   version_ = counts.version;
   rule_.restore(clocks_to_go_on_with(counts.clocks, members_));
   for (Worker& worker : workers_) worker.may_skip = true;
-  const auto rows = state.rows.find(options_.table);
+  const auto rows = state.rows.find(options_.claim.number);
   if (rows == state.rows.end()) return Status();
   const RowsState& all = rows->second;
   if (all.values.size() != all.keys.size() * all.row_floats) return rows_.restore(all);  // which says what is wrong
   RowsState own{.row_floats = all.row_floats, .keys = {}, .values = {}};
   for (std::size_t i = 0; i < all.keys.size(); ++i) {
-    if (shard_of_row(options_.table, all.keys[i], options_.shards) != options_.shard) continue;
+    if (shard_of_row(options_.claim.number, all.keys[i], options_.shards) != options_.shard) continue;
     own.keys.push_back(all.keys[i]);
     const auto values = all.values.begin() + static_cast<std::ptrdiff_t>(i * all.row_floats);
     own.values.insert(own.values.end(), values, values + static_cast<std::ptrdiff_t>(all.row_floats));
@@ -75,8 +75,8 @@ void TableShard::save(TrainingState& state) const {
     counts.clocks.pushes[worker] = clock(i) - (has_pending_gradient(i) ? 1 : 0);
     counts.clocks.away[worker] = members_.is_lost(i);
   }
-  put_table_counts(options_.table, options_.shard, options_.shards, counts, state);
-  rows_.save(state.rows[options_.table]);
+  put_table_counts(options_.claim.number, options_.shard, options_.shards, counts, state);
+  rows_.save(state.rows[options_.claim.number]);
 }
 
 Status TableShard::pull(const PullRequest& request) {
@@ -232,7 +232,7 @@ Status TableShard::check_keys(RowKeys keys) const {
       return Status::invalid_argument(
           fmt::format("row {} behind row {} of {}", keys[i], i > 0 ? keys[i - 1] : 0, options_.claim.rows));
     }
-    if (shard_of_row(options_.table, keys[i], options_.shards) != options_.shard) {
+    if (shard_of_row(options_.claim.number, keys[i], options_.shards) != options_.shard) {
       return Status::invalid_argument(fmt::format("row {}, which another shard holds", keys[i]));
     }
   }

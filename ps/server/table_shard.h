@@ -39,13 +39,13 @@ struct TableOwnership {
   std::uint64_t width = 0;
   std::uint64_t rows_a_step = 0;
   float limit = 0;
+  std::uint64_t number = 0;  // among the model's tables: its rows begin, divide among shards, and are saved under it
 };
 
 // Fails with invalid argument if a table cannot be like that, or if a step's rows would not fit in a message (512 MiB).
 Status check(const TableOwnership& claim);
 
 struct TableShardOptions {
-  std::size_t table = 0;  // its index in the layout
   TableOwnership claim;
   std::size_t shard = 0;  // of
   std::size_t shards = 1;
@@ -149,6 +149,7 @@ class TableShard {
 
   std::size_t width() const { return static_cast<std::size_t>(options_.claim.width); }
   std::int64_t version() const { return version_; }  // updates so far
+  std::uint64_t number() const { return options_.claim.number; }
   const RowTable& rows() const { return rows_; }
   const TableCounters& counters() const { return counters_; }
 

@@ -20,7 +20,7 @@
 
 namespace syncopate::ps {
 
-// Returns the shard, of `shards`, that holds row `key` of the layout's `table`-th table.
+// Returns the shard, of `shards`, that holds row `key` of the model's `table`-th table.
 inline std::size_t shard_of_row(std::size_t table, RowKey key, std::size_t shards) {
   std::uint64_t z = ((std::uint64_t{table} << 32) | key) + 0x9E3779B97F4A7C15ull;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;

@@ -62,7 +62,7 @@ TEST(ParamLayout, LeavesEachPartAtItsPlace) {
   layout.add_table("items", 100, 16, {.rows_a_step = 2, .limit = 0.5f});  // [32, 64)
   layout.add("a", {4, 8});                                                // [64, 96)
   layout.add("b", {5});                                                   // [96, 101), padded to 112
-  const ParamLayout tables = layout.only_tables(), rest = layout.without_tables();
+  const ParamLayout tables = layout.selection({true, true}, false), rest = layout.selection({false, false}, true);
   EXPECT_THAT(tables.tensors(), ElementsAre(layout.tensors()[0], layout.tensors()[1]));
   EXPECT_EQ(tables.tables().size(), 2u);
   EXPECT_EQ(tables.size(), 64u);
@@ -73,6 +73,23 @@ TEST(ParamLayout, LeavesEachPartAtItsPlace) {
   EXPECT_EQ(rest.dense(), (Range{64, 112}));
   EXPECT_THAT(buckets_in_backward_order(rest, 1 << 20), ElementsAre(Range{64, 112}));
   EXPECT_EQ(std::set({layout.hash(), tables.hash(), rest.hash()}).size(), 3u);
+}
+
+TEST(ParamLayout, KeepsATablesNumberAndItsOwnBucketBesideOnesThatAreLeftOut) {
+  ParamLayout layout;
+  layout.add_table("users", 100, 3, {.rows_a_step = 7, .limit = 0.5f});   // [0, 21), padded to 32
+  layout.add_table("items", 100, 16, {.rows_a_step = 2, .limit = 0.5f});  // [32, 64)
+  layout.add("a", {4, 8});                                                // [64, 96)
+  EXPECT_EQ(layout.selection({true, true}, true).hash(), layout.hash());
+  const ParamLayout users = layout.selection({true, false}, true), items = layout.selection({false, true}, false);
+  ASSERT_EQ(users.tables().size(), 1u);
+  ASSERT_EQ(items.tables().size(), 1u);
+  EXPECT_EQ(users.tables()[0].table->number, 0u);
+  EXPECT_EQ(items.tables()[0].table->number, 1u);
+  EXPECT_THAT(buckets_in_backward_order(users, 1 << 20), ElementsAre(Range{64, 96}, Range{0, 32}));
+  EXPECT_THAT(buckets_in_backward_order(items, 1 << 20), ElementsAre(Range{32, 64}));
+  EXPECT_FALSE(items.empty());
+  EXPECT_TRUE(layout.selection({false, false}, false).empty());
 }
 
 TEST(Buckets, RunFromTheLastTensorToTheFirstAndFillUpToTheLimit) {

@@ -36,6 +36,7 @@ class TableSteps {
   const std::size_t rows_;
   const ParamLayout layout_;
   ParamArenas arenas_;
+  std::size_t dense_buckets_ = 0;  // those of the two tables follow
 };
 
 }  // namespace syncopate::testing_support

@@ -76,6 +76,7 @@ Status choose_by_size(const RoleContext& context, allreduce::ScheduleCollective&
                                 clock.now() + from_seconds(context.config.timeout_seconds));
   if (!links.ok()) return links.status().in("measuring the wire's speed");
   collective.choose_by(*links);
+  connected.across = links->across;
   if (collective.rank() != 0) return {};
   if (!known) {
     const Status kept = context.host.keep_links(wire, *links);

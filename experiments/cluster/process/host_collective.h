@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "allreduce/collective.h"
 #include "allreduce/collective/direct_collective.h"
+#include "allreduce/schedule/cost_model.h"
 #include "common/clock.h"
 #include "common/transport/shaped_transport.h"
 #include "common/transport/transport.h"
@@ -24,6 +26,7 @@ struct HostCollective {
   std::unique_ptr<allreduce::Collective> collective;
   std::string description;  // what was measured, for the record; may be empty
   std::string wire;         // the wire's speed, as --shape takes it; empty unless it was measured now
+  std::optional<allreduce::LinkModel> across;  // between hosts, for each byte of payload; none unless it is known
 };
 
 // The numbers of the channels.

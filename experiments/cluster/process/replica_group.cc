@@ -15,6 +15,7 @@
 #include "common/transport/members_transport.h"
 #include "experiments/cluster/process/aggregating_strategy.h"
 #include "experiments/cluster/process/data_endpoint.h"
+#include "experiments/cluster/process/exchange_ground.h"
 #include "experiments/cluster/process/host_collective.h"
 #include "experiments/cluster/process/inside_host.h"
 #include "experiments/config/rules/survival_rules.h"
@@ -59,7 +60,8 @@ AggregationOptions aggregation_of(const RoleContext& context) {
 
 Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& context,
                                                             const MembershipEpoch& membership, Device* device,
-                                                            const Clock& clock, const ModelPart& part) {
+                                                            const Clock& clock, const ModelPart& part,
+                                                            const std::vector<double>& rows) {
   const ResolvedRun& config = context.config;
   const Duration timeout = timeout_of(config);
   auto group = std::make_unique<ReplicaGroup>(clock);
@@ -84,7 +86,7 @@ Result<std::unique_ptr<ReplicaGroup>> ReplicaGroup::connect(const RoleContext& c
   if (divides_model(config)) {
     SYNCOPATE_RETURN_IF_ERROR(group->connect_part(context, membership, link, clock));
   } else if (is_hybrid(config)) {
-    SYNCOPATE_RETURN_IF_ERROR(group->connect_hybrid(context, membership, link, clock));
+    SYNCOPATE_RETURN_IF_ERROR(group->connect_hybrid(context, membership, link, clock, rows));
   } else if (has_servers(config)) {
     SYNCOPATE_RETURN_IF_ERROR(group->connect_ps(context, membership, link, clock));
   } else {
@@ -169,12 +171,23 @@ Status ReplicaGroup::connect_stages(const RoleContext& context, const Membership
 }
 
 Status ReplicaGroup::connect_hybrid(const RoleContext& context, const MembershipEpoch& membership,
-                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock) {
+                                    const std::shared_ptr<ProcessLink>& link, const Clock& clock,
+                                    const std::vector<double>& rows) {
   // They are in a group with the servers besides.
   SYNCOPATE_RETURN_IF_ERROR(connect_allreduce(context, membership, "workers", link, clock));
-  std::unique_ptr<SyncStrategy> dense = std::move(strategy_);
+  std::unique_ptr<SyncStrategy> workers = std::move(strategy_);
   SYNCOPATE_RETURN_IF_ERROR(connect_ps(context, membership, link, clock));
-  strategy_ = std::make_unique<SplitStrategy>(std::move(dense), std::move(strategy_));
+  SplitStrategy::Choose choose = choice_by_kind;
+  if (chooses_exchanges(context.config)) {
+    choose = [&context, rows, ground = exchange_ground(context.config, across_),
+              tells = collective_->rank() == 0](const ParamLayout& layout) {
+      const ExchangeDemand demand = demand_of(layout, rows);
+      const ExchangeChoice choice = choose_exchanges(ground, demand);
+      if (tells) context.control.tell("exchange", describe(choice, layout, ground, demand));
+      return choice;
+    };
+  }
+  strategy_ = std::make_unique<SplitStrategy>(std::move(workers), std::move(strategy_), choose);
   return {};
 }
 
@@ -241,6 +254,7 @@ Status ReplicaGroup::connect_allreduce(const RoleContext& context, const Members
   collective_ = std::move(connected.collective);
   description_ = std::move(connected.description);
   wire_ = std::move(connected.wire);
+  across_ = connected.across;
   if (gossips_asynchronously(config)) {
     const allreduce::AsyncGossipOptions options{.optimizer = optimizer_of(config),
                                                 .period = config.sync_every,

@@ -31,9 +31,11 @@ class ReplicaGroup {
   explicit ReplicaGroup(const Clock& clock) : clock_(clock) {}  // for connect()
   // Connects a worker, which computes on `device` unless that is null, with all others of the membership epoch. All
   // that the context refers to, the device and the clock outlive the group, and so does the model of a worker that
-  // trains a part of the run's, whose messages the group carries as long as it lives.
+  // trains a part of the run's, whose messages the group carries as long as it lives. `rows` has, by table, how many a
+  // step touches, if exchanges are chosen by that.
   static Result<std::unique_ptr<ReplicaGroup>> connect(const RoleContext& context, const MembershipEpoch& membership,
-                                                       Device* device, const Clock& clock, const ModelPart& part = {});
+                                                       Device* device, const Clock& clock, const ModelPart& part = {},
+                                                       const std::vector<double>& rows = {});
   ~ReplicaGroup();
 
   SyncStrategy& strategy() { return *strategy_; }
@@ -55,9 +57,9 @@ class ReplicaGroup {
   // As the group of that name.
   Status connect_allreduce(const RoleContext& context, const MembershipEpoch& membership, const std::string& group,
                            const std::shared_ptr<ProcessLink>& link, const Clock& clock);
-  // Connects with servers for the tables, and with workers for the rest.
+  // Connects with servers for some tensors, and with workers for the rest.
   Status connect_hybrid(const RoleContext& context, const MembershipEpoch& membership,
-                        const std::shared_ptr<ProcessLink>& link, const Clock& clock);
+                        const std::shared_ptr<ProcessLink>& link, const Clock& clock, const std::vector<double>& rows);
   // Connects with the workers that have the same part of the model, and with those that have the others of its replica:
   // the other stages of the pipeline, and the other parts of the layers.
   Status connect_part(const RoleContext& context, const MembershipEpoch& membership,
@@ -91,6 +93,7 @@ class ReplicaGroup {
   std::unique_ptr<allreduce::Collective> collective_;
   std::string description_;  // description of collective_
   std::string wire_;
+  std::optional<allreduce::LinkModel> across_;  // if the wire's speed is known from measurements
   std::unique_ptr<allreduce::DeviceCollective> device_collective_;
   std::unique_ptr<SyncStrategy> host_strategy_;  // below a staged strategy_
   std::unique_ptr<SyncStrategy> strategy_;

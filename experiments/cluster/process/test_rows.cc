@@ -37,23 +37,32 @@ class KeySet {
   std::size_t different_ = 0;  // at the last sort
 };
 
-// Visits all of `data` in batches of the model's size; the last is filled up with its last sample.
-template <typename Visit>
-void each_batch(const worker::Dataset& data, int batch_size, Visit visit) {
-  const worker::SampleForm& form = data.form();
-  const auto batch = static_cast<std::size_t>(batch_size);
-  std::vector<std::int64_t> indices(batch);
-  std::vector<float> values(batch * static_cast<std::size_t>(form.values()));
-  std::vector<int> ids(batch * static_cast<std::size_t>(form.id_columns()));
-  std::vector<int> labels(batch * static_cast<std::size_t>(form.labels));
-  for (std::int64_t begin = 0; begin < data.size(); begin += batch_size) {
-    for (std::size_t i = 0; i < batch; ++i) {
-      indices[i] = std::min(begin + static_cast<std::int64_t>(i), data.size() - 1);
+// Reads batches of `data`, of a model's size, one after the other.
+class Batches {
+ public:
+  Batches(const worker::Dataset& data, int batch_size)
+      : data_(data),
+        indices_(static_cast<std::size_t>(batch_size)),
+        values_(indices_.size() * static_cast<std::size_t>(data.form().values())),
+        ids_(indices_.size() * static_cast<std::size_t>(data.form().id_columns())),
+        labels_(indices_.size() * static_cast<std::size_t>(data.form().labels)) {}
+
+  // Returns the batch of samples first, first + apart, ..., of which those behind the last are the last. Valid until
+  // the next call.
+  worker::BatchView read(std::int64_t first, std::int64_t apart) {
+    for (std::size_t i = 0; i < indices_.size(); ++i) {
+      indices_[i] = std::min(first + static_cast<std::int64_t>(i) * apart, data_.size() - 1);
     }
-    worker::read_batch(data, indices, 0, {.values = values, .ids = ids, .labels = labels});
-    visit(worker::BatchView{values, labels, ids});
+    worker::read_batch(data_, indices_, 0, {.values = values_, .ids = ids_, .labels = labels_});
+    return {values_, labels_, ids_};
   }
-}
+
+ private:
+  const worker::Dataset& data_;
+  std::vector<std::int64_t> indices_;
+  std::vector<float> values_;
+  std::vector<int> ids_, labels_;
+};
 
 Status no_tables() { return Status::invalid_argument("this strategy has no row-sparse tables"); }
 
@@ -70,10 +79,11 @@ std::size_t bytes_of_rows(const ParamLayout& layout, const TableKeys& rows) {
 Result<TableKeys> test_rows(worker::Model& model, const worker::Dataset& test) {
   std::vector<KeySet> sets(model.layout().tables().size());
   if (sets.empty()) return TableKeys();
-  each_batch(test, model.batch_size(), [&](const worker::BatchView& batch) {
-    const std::span<const RowKeys> touched = model.touched_rows(batch);
+  Batches batches(test, model.batch_size());
+  for (std::int64_t begin = 0; begin < test.size(); begin += model.batch_size()) {
+    const std::span<const RowKeys> touched = model.touched_rows(batches.read(begin, 1));
     for (std::size_t table = 0; table < sets.size(); ++table) sets[table].add(touched[table]);
-  });
+  }
   TableKeys rows;
   for (KeySet& set : sets) rows.push_back(set.take());
   const std::size_t bytes = bytes_of_rows(model.layout(), rows);
@@ -82,6 +92,21 @@ Result<TableKeys> test_rows(worker::Model& model, const worker::Dataset& test) {
       fmt::format("evaluation needs {} of rows, those that the test set touches, and at most {} are sent: use "
                   "a smaller test set, narrower embeddings (--model) or fewer --table-rows",
                   format_bytes(static_cast<double>(bytes)), format_bytes(static_cast<double>(kMostSnapshotBytes))));
+}
+
+std::vector<double> rows_a_step(worker::Model& model, const worker::Dataset& train) {
+  constexpr std::int64_t kBatches = 4;
+  std::vector<double> rows(model.layout().tables().size());
+  Batches batches(train, model.batch_size());
+  // Samples may lie in the order of their ids.
+  const std::int64_t apart = std::max<std::int64_t>(1, train.size() / model.batch_size());
+  for (std::int64_t batch = 0; batch < kBatches; ++batch) {
+    const std::span<const RowKeys> touched = model.touched_rows(batches.read(batch * apart / kBatches, apart));
+    for (std::size_t table = 0; table < rows.size(); ++table) {
+      rows[table] += static_cast<double>(touched[table].size()) / kBatches;
+    }
+  }
+  return rows;
 }
 
 Result<RowsToKeep> rows_to_keep(const ParamLayout& layout, const TableKeys& test, SyncStrategy& strategy,

@@ -27,6 +27,10 @@ std::size_t bytes_of_rows(const ParamLayout& layout, const TableKeys& rows);
 // argument if they take more than kMostSnapshotBytes. The model's rows of the last batch are forgotten.
 Result<TableKeys> test_rows(worker::Model& model, const worker::Dataset& test);
 
+// Returns, for each table, how many rows a batch of `train` touches: the mean over a few batches that are drawn from
+// all of it, the same on every worker. The model's rows of the last batch are forgotten.
+std::vector<double> rows_a_step(worker::Model& model, const worker::Dataset& train);
+
 struct RowsToKeep {
   TableKeys rows;
   std::string note;  // why these are not all that have been touched; empty if they are

@@ -113,7 +113,8 @@ class Worker {
   worker::BatchOrder order_;
   Place place_;
   std::unique_ptr<worker::Model> model_;
-  ModelPart part_;  // model_, where it is a part of the run's
+  ModelPart part_;            // model_, where it is a part of the run's
+  std::vector<double> rows_;  // by table, those that a step touches; empty unless exchanges are chosen by them
   std::unique_ptr<worker::BatchLoader> loader_;
   std::unique_ptr<worker::StagedBatches> staged_;  // set on a device
   std::optional<SharedWork> shared_work_;          // set if workers share the job's batches
@@ -156,6 +157,7 @@ Status Worker::get_ready() {
   SYNCOPATE_ASSIGN_OR_RETURN(place_, place_of(context_));
   context_.activity.set("building the model", 0);
   SYNCOPATE_RETURN_IF_ERROR(build_model());
+  if (chooses_exchanges(config_)) rows_ = rows_a_step(*model_, *data_->train);
   loader_ = std::make_unique<worker::BatchLoader>(*data_->train, order_, config_.prefetch, shares_work(config_),
                                                   context_.host.threads());
   sender_.emplace(*model_, *data_->test, context_.control);
@@ -220,7 +222,8 @@ Status Worker::restore(const std::string& folder) {
   carried_.emplace();
   CheckpointSelection selection{.worker = context_.rank,
                                 .alone = has_servers_alone(config_) || averages_weights(config_)};
-  if (has_servers(config_)) selection.row = [](std::size_t, RowKey) { return false; };  // they read their own
+  // Servers read their own, and who has which is chosen later.
+  if (has_servers(config_) && !chooses_exchanges(config_)) selection.row = [](std::size_t, RowKey) { return false; };
   SYNCOPATE_RETURN_IF_ERROR(checkpoint.read(*forms_, selection, *carried_));
   const std::string name = state_part::local_state_of(context_.rank);
   const std::span<float> local_state = model_->local_state();
@@ -255,7 +258,7 @@ Status Worker::train_in(const MembershipEpoch& membership) {
   if (context_.tracer != nullptr) context_.tracer->begin_membership(membership.number);
   context_.activity.set("connecting", stamp_.steps_done);
   SYNCOPATE_ASSIGN_OR_RETURN(std::unique_ptr<ReplicaGroup> connected,
-                             ReplicaGroup::connect(context_, membership, place_.device.get(), clock_, part_));
+                             ReplicaGroup::connect(context_, membership, place_.device.get(), clock_, part_, rows_));
   ReplicaGroup& replicas = *connected;
   if (!membership.restore.empty()) {
     SYNCOPATE_RETURN_IF_ERROR(restore(membership.restore));

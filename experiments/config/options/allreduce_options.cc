@@ -111,6 +111,15 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
            conditions::kSendsBuckets));
   table.push_back(only(
       choice({.group = group,
+              .name = "exchange",
+              .placeholder = "HOW",
+              .sentence = "Which tensors of a model with row-sparse tables go to servers, and which are summed among "
+                          "the workers: tables and the others (by-kind), or for each what its bytes, the link and who "
+                          "shares it make fastest (auto)."},
+             &C::exchange, "exchange", {TensorExchange::kByKind, TensorExchange::kAuto}),
+      conditions::kHybrid));
+  table.push_back(only(
+      choice({.group = group,
               .name = "sparse-exchange",
               .placeholder = "HOW",
               .sentence = "How gradients of row-sparse tables go round: the rows that are touched, the whole table "

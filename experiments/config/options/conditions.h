@@ -142,8 +142,11 @@ inline const Condition kCutsBatches{kPipelined.words + ", or " + kShardsWeights.
                                     [](const Run& r) { return is_pipelined(r) || shards_weights(r); }};
 inline const Condition kSendsBuckets{kSummingModes + ", and without --sync-every and --gossip",
                                      [](const Run& r) { return sums_among_workers(r) && !averages_weights(r); }};
-inline const Condition kSumsRows{kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse",
-                                 [](const Run& r) { return kSumsGradients.holds(r) && has_tables(r); }};
+inline const Condition kHybrid{modes_with(&ModeTraits::is_hybrid), [](const Run& r) { return is_hybrid(r); }};
+inline const Condition kSumsRows{
+    kSumsGradients.words + ", and --model=ncf or wide-deep with --embeddings=sparse, or with " + kHybrid.words +
+        " and --exchange=auto",
+    [](const Run& r) { return (kSumsGradients.holds(r) || chooses_exchanges(r)) && has_tables(r); }};
 // The direct collective in shared memory has no segments.
 inline const Condition kSegments{
     kSummingModes + " and a schedule that sends messages, which direct in shared memory does not", [](const Run& r) {

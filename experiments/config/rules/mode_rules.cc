@@ -91,6 +91,21 @@ Status check_hybrid(const ResolvedRun& config) {
         "use --launcher=local, and a collective of our own, as in --collective=ring",
         name_of(config.mode)));
   }
+  // What its own schedules are for is told by no measurement.
+  const bool is_known = config.shape || config.collective == CollectiveKind::kBySize ||
+                        (config.transport == TransportKind::kShm && config.collective == CollectiveKind::kDirect);
+  if (chooses_exchanges(config) && !is_known) {
+    return Status::invalid_argument(fmt::format(
+        "--exchange=auto: needs the wire's speed, which --collective={} does not measure; leave --collective out, or "
+        "give the link, as in --shape=10gbit",
+        name_of(config.collective)));
+  }
+  if (chooses_exchanges(config) && config.checkpoint_every) {
+    return Status::invalid_argument(fmt::format(
+        "--checkpoint-every={}: servers that have no tensor, as under --exchange=auto, know no step to save after; use "
+        "--exchange=by-kind",
+        config.checkpoint_every->to_string()));
+  }
   return {};
 }
 

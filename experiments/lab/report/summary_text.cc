@@ -396,8 +396,8 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
     text += straggler_lines(report);
     text += learning_lines(config, report, facts.best_loss);
   }
-  for (const char* searched :
-       {"bucket size", "sparse exchange", "gloo", "nccl", "host memory", "taken over", "figures", "batches"}) {
+  for (const char* searched : {"bucket size", "exchange", "sparse exchange", "gloo", "nccl", "host memory",
+                               "taken over", "figures", "batches"}) {
     const auto found = facts.of_workers.find(searched);
     if (found != facts.of_workers.end()) text += line(searched, found->second);
   }

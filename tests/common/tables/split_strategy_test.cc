@@ -28,6 +28,7 @@ using States = std::vector<TrainingState>;
 
 struct Job {
   ps::PsGroup group;
+  ExchangeChoice choice{.dense_by_servers = false, .tables_by_servers = {true, true}};
   OptimizerConfig rule{.kind = OptimizerKind::kAdam, .weight_decay = 0.01f};
   const States* from = nullptr;  // null: it begins
 };
@@ -54,9 +55,11 @@ States run(const Job& job, const Body& body) {
       return;
     }
     SplitStrategy strategy(
-        allreduce::make_allreduce_strategy(*collectives[at], {.optimizer = job.rule, .bucket_bytes = 1 << 20}, kClock),
+        allreduce::make_allreduce_strategy(
+            *collectives[at], {.optimizer = job.rule, .bucket_bytes = 1 << 20, .seed = TableSteps::kSeed}, kClock),
         std::make_unique<ps::PsStrategy>(ps::PsStrategyOptions{.group = job.group, .goes_on = from != nullptr},
-                                         *endpoints[at], kClock, nullptr));
+                                         *endpoints[at], kClock, nullptr),
+        [&](const ParamLayout&) { return job.choice; });
     TableSteps steps(strategy, rank, kRows, from);
     body(steps, strategy);
     EXPECT_TRUE(strategy.save(states[at]).ok());
@@ -65,17 +68,62 @@ States run(const Job& job, const Body& body) {
   return states;
 }
 
-TEST(SplitStrategy, GivesTheBitsOfPlainLoopsInTheOrderOfRanks) {
-  constexpr std::int64_t kSteps = 12;
-  for (const OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kAdam}) {
-    for (int workers = 1; workers <= 4; ++workers) {
-      const Job job{.group = {.workers = workers, .servers = 1 + workers % 3}, .rule = {.kind = kind}};
-      run(job, [&](TableSteps& steps, SplitStrategy&) {
-        for (std::int64_t step = 0; step < kSteps; ++step) steps.step(step);
-        steps.expect_rows(workers, kSteps, job.rule);
-        steps.expect_dense(workers, kSteps, job.rule);
-      });
+std::vector<ExchangeChoice> all_choices() {
+  std::vector<ExchangeChoice> choices;
+  for (const bool dense : {false, true}) {
+    for (const bool users : {false, true}) {
+      for (const bool items : {false, true}) choices.push_back({dense, {users, items}});
     }
+  }
+  return choices;
+}
+
+TEST(SplitStrategy, GivesTheBitsOfPlainLoopsInTheOrderOfRanksWhoeverHasWhat) {
+  constexpr std::int64_t kSteps = 8;
+  for (const OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kAdam}) {
+    for (const int workers : {1, 2, 4}) {
+      for (const ExchangeChoice& choice : all_choices()) {
+        const Job job{
+            .group = {.workers = workers, .servers = 1 + workers % 3}, .choice = choice, .rule = {.kind = kind}};
+        run(job, [&](TableSteps& steps, SplitStrategy&) {
+          for (std::int64_t step = 0; step < kSteps; ++step) steps.step(step);
+          steps.expect_rows(workers, kSteps, job.rule);
+          steps.expect_dense(workers, kSteps, job.rule);
+        });
+      }
+    }
+  }
+}
+
+// Merges what all have saved, as a checkpoint does: each reads what it has of it.
+States for_all(const States& states) {
+  TrainingState whole;
+  std::int64_t step = 0;  // a server that has nothing is at 0
+  for (const TrainingState& each : states) {
+    whole.merge(each);
+    step = std::max(step, each.step);
+  }
+  whole.step = step;
+  States merged(states.size());
+  for (TrainingState& each : merged) each.merge(whole);
+  return merged;
+}
+
+TEST(SplitStrategy, GoesOnWithTheSameChoiceFromTheStatesOfWorkersAndServers) {
+  constexpr std::int64_t kBreak = 5, kSteps = 9;
+  for (const ExchangeChoice& choice : all_choices()) {
+    Job job{.group = {.workers = 2, .servers = 1}, .choice = choice};
+    const States states = run(job, [&](TableSteps& steps, SplitStrategy&) {
+      for (std::int64_t step = 0; step < kBreak; ++step) steps.step(step);
+    });
+    const States merged = for_all(states);
+    job.from = &merged;
+    run(job, [&](TableSteps& steps, SplitStrategy& strategy) {
+      EXPECT_EQ(strategy.first_step(), kBreak);
+      for (std::int64_t step = kBreak; step < kSteps; ++step) steps.step(step);
+      steps.expect_rows(2, kSteps, job.rule);
+      steps.expect_dense(2, kSteps, job.rule);
+    });
   }
 }
 
@@ -118,7 +166,7 @@ class Part final : public SyncStrategy {
 
 SplitStrategy of_parts(std::int64_t dense_step, std::int64_t tables_step, const SyncStats& dense = {},
                        const SyncStats& tables = {}) {
-  return {std::make_unique<Part>(dense_step, dense), std::make_unique<Part>(tables_step, tables)};
+  return {std::make_unique<Part>(dense_step, dense), std::make_unique<Part>(tables_step, tables), choice_by_kind};
 }
 
 TEST(SplitStrategy, RefusesPartsThatGoOnWithDifferentSteps) {
@@ -143,21 +191,25 @@ TEST(SplitStrategy, SumsTheFiguresOfBothParts) {
   using std::chrono::seconds;
   SplitStrategy strategy = of_parts(0, 0,
                                     {.exposed_wait = seconds(1),
+                                     .pass_core_wait = seconds(1),
                                      .communication = seconds(7),
                                      .optimizer = seconds(2),
                                      .bytes_out = 10,
                                      .bytes_in = 20},
                                     {.exposed_wait = seconds(4),
                                      .forward_wait = seconds(3),
+                                     .pass_core_wait = seconds(2),
                                      .communication = seconds(5),
                                      .bytes_out = 1,
                                      .bytes_in = 2,
                                      .last_shard = 1,
                                      .last_shard_alone = seconds(1)});
+  ASSERT_TRUE(strategy.allocate(table_layout(kRows)).ok());
   const Result<SyncStats> stats = strategy.finish_step();
   ASSERT_TRUE(stats.ok());
   EXPECT_EQ(stats->exposed_wait, seconds(5));
   EXPECT_EQ(stats->forward_wait, seconds(3));
+  EXPECT_EQ(stats->pass_core_wait, seconds(3));
   EXPECT_EQ(stats->communication, seconds(7)) << "both pass at the same time";
   EXPECT_EQ(stats->optimizer, seconds(2));
   EXPECT_EQ(stats->bytes_out, 11);

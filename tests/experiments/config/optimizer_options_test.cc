@@ -83,7 +83,7 @@ TEST(OptimizerOptions, RefuseFtrlARateThatChanges) {
               StartsWith("--staleness-lr=divide: must be keep"));
 }
 
-TEST(SparseExchangeOption, IsOfAllreduceAlone) {
+TEST(SparseExchangeOption, IsOfSumsAmongWorkers) {
   const Result<CommandLine> line =
       parse({"--mode=allreduce", "--model=ncf", "--dataset=ratings", "--sparse-exchange=dense"});
   ASSERT_TRUE(line.ok()) << line.status().message();
@@ -93,6 +93,16 @@ TEST(SparseExchangeOption, IsOfAllreduceAlone) {
             "--sparse-exchange=none: exchange must be auto, rows or dense");
   EXPECT_THAT(refusal({"--mode=ps", "--sparse-exchange=rows"}), HasSubstr("only with --mode=allreduce"));
   EXPECT_THAT(refusal({"--mode=allreduce", "--sparse-exchange=rows"}), HasSubstr("only with"));
+}
+
+TEST(ExchangeOption, IsOfHybridAlone) {
+  const Result<CommandLine> line =
+      parse({"--mode=hybrid", "--model=ncf", "--dataset=ratings", "--exchange=auto", "--sparse-exchange=rows"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->config.exchange, TensorExchange::kAuto);
+  EXPECT_THAT(to_toml(presumed(line->config)), HasSubstr("exchange = \"auto\""));
+  EXPECT_EQ(refusal({"--mode=hybrid", "--exchange=none"}), "--exchange=none: exchange must be by-kind or auto");
+  EXPECT_THAT(refusal({"--mode=allreduce", "--exchange=auto"}), HasSubstr("only with --mode=hybrid"));
 }
 
 }  // namespace

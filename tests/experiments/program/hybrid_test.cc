@@ -84,5 +84,37 @@ TEST(Hybrid, TakesAsLongAsALinkNeedsForBothExchanges) {
   }
 }
 
+// What is chosen where, and that a step then sends what the mode sends that does the same.
+struct Case {
+  Flags place;
+  const char* choice;
+  Flags same_as;
+};
+
+TEST(Hybrid, SendsWhatItHasChosen) {
+  const Flags apart{"--workers=4", "--servers=4", "--cluster=simulated", "--compute=1ms", "--shape=1gbit"};
+  const Case cases[] = {
+      {{"--workers=2", "--transport=sockets", "--shape=1gbit"},
+       "dense by workers; category by workers (",
+       {"--mode=allreduce", "--collective=ring", "--sparse-exchange=rows"}},
+      {apart + Flags{"--hosts=4x1"}, "dense by workers; category by servers (", kHybrid},
+      {apart, "dense by servers; category by servers (", {"--mode=ps", "--consistency=sync"}},
+  };
+  for (const auto& [place, choice, same_as] : cases) {
+    Program chosen(kJob + kHybrid + place + Flags{"--exchange=auto", "--sparse-exchange=rows"});
+    const ProgramEnd end = chosen.wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(chosen.summary()["facts"]["exchange"].get<std::string>(), testing::StartsWith(choice));
+    EXPECT_THAT(end.out, testing::HasSubstr(choice));
+    const bool has_servers = same_as.front() != "--mode=allreduce";
+    Flags job = kJob;
+    if (!has_servers) std::erase_if(job, [](const std::string& flag) { return flag.starts_with("--servers"); });
+    Program same(job + same_as + place);
+    ASSERT_EQ(same.wait().exit_code, 0) << same.errors();
+    EXPECT_EQ(numbers(chosen, "bytes_out"), numbers(same, "bytes_out")) << choice;
+    EXPECT_EQ(numbers(chosen, "bytes_in"), numbers(same, "bytes_in")) << choice;
+  }
+}
+
 }  // namespace
 }  // namespace syncopate::testing_support::hybrid_runs

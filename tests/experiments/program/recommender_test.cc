@@ -191,11 +191,12 @@ TEST(SynchronousModes, ComeToTheSameWeightsOfTables) {
                   "--test-samples=200",    "--batch-size=16",     "--steps=30",        "--workers=3"};
   Program allreduce(job + Flags{"--mode=allreduce"}),
       servers(job + Flags{"--mode=ps", "--consistency=sync", "--servers=2"}),
-      hybrid(job + Flags{"--mode=hybrid", "--servers=2", "--shards-per-server=2"});
+      hybrid(job + Flags{"--mode=hybrid", "--servers=2", "--shards-per-server=2"}),
+      chosen(job + Flags{"--mode=hybrid", "--servers=3", "--exchange=auto"});
   ASSERT_EQ(allreduce.wait().exit_code, 0) << allreduce.errors();
   const Weights one = weights_of(allreduce);
   ASSERT_FALSE(one.rows.at("category").empty());
-  for (Program* const program : {&servers, &hybrid}) {
+  for (Program* const program : {&servers, &hybrid, &chosen}) {
     ASSERT_EQ(program->wait().exit_code, 0) << program->errors();
     const Weights other = weights_of(*program);
     EXPECT_EQ(one.dense, other.dense);

@@ -79,6 +79,7 @@ ps::wire::Table table_of(Input& input) {
   table.set_width(right ? kTable.width : input.number());
   table.set_rows_a_step(right ? kTable.rows_a_step : input.number());
   table.set_limit(right ? kTable.limit : input.value<float>());
+  table.set_number(right ? 0 : input.number());
   return table;
 }
 

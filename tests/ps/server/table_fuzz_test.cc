@@ -44,6 +44,7 @@ std::string random_header(Random& random, std::int64_t clock) {
       header.mutable_table()->set_rows(some_number(random));
       header.mutable_table()->set_width(some_number(random));
       header.mutable_table()->set_rows_a_step(some_number(random));
+      header.mutable_table()->set_number(some_number(random));
       break;
     case 5:
       header.mutable_rows()->set_table(some_number(random));

@@ -259,15 +259,19 @@ TEST(TableShard, TakesTablesFromTheChiefAloneInTheirOrderAndNoMoreThanItClaimed)
       {.workers = 2, .optimizer = {.kind = OptimizerKind::kSgd}},
       [](std::size_t) { return Result<std::span<float>>(std::span<float>()); },
       [](const PendingSends&) { return Status(); });
-  const TableOwnership claim{.rows = 10, .width = 4, .rows_a_step = 3};
+  const TableOwnership claim{.rows = 10, .width = 4, .rows_a_step = 3, .number = 1};
+  TableOwnership next = claim;
+  next.number = 4;  // the model's tables between them are not the servers'
   EXPECT_FALSE(shard.on_table(0, 0, claim).ok());
   ASSERT_TRUE(shard.on_join(0, {.layout_hash = 1, .arena_size = 24, .tables = 2}).ok());
   ASSERT_TRUE(shard.on_join(1, {.layout_hash = 1, .arena_size = 24, .tables = 2})->empty());
   EXPECT_FALSE(shard.on_table(1, 0, claim).ok());
-  EXPECT_FALSE(shard.on_table(0, 1, claim).ok());
+  EXPECT_FALSE(shard.on_table(0, 1, next).ok());
   ASSERT_TRUE(shard.on_table(0, 0, claim)->empty());
-  EXPECT_EQ(shard.on_table(0, 1, claim)->size(), 2u);  // two welcomes
-  EXPECT_FALSE(shard.on_table(0, 2, claim).ok());
+  EXPECT_EQ(shard.on_table(0, 1, claim).status().message(),
+            "table 1 is the model's number 1, and the one before it number 1: they must ascend");
+  EXPECT_EQ(shard.on_table(0, 1, next)->size(), 2u);  // two welcomes
+  EXPECT_FALSE(shard.on_table(0, 2, next).ok());
 }
 
 // Each differs from what would be right in one thing.

@@ -156,12 +156,19 @@ const std::map<std::string, Promise> kPromises = {
      {{{"mode=allreduce", "sync-every=2", "outer-momentum=0.9"}}, {{"mode=allreduce", "sync-every=2"}}}},
     {"--mode=allreduce, and without --sync-every and --gossip",
      {{{"mode=allreduce"}}, {{"mode=ps"}, {"mode=allreduce", "sync-every=2"}, {"mode=allreduce", "gossip=true"}}}},
-    {"--mode=allreduce, and without --sync-every and --gossip, and --model=ncf or wide-deep with --embeddings=sparse",
-     {{{"mode=allreduce", "model=ncf"}, {"mode=allreduce", "model=wide-deep", "embeddings=sparse"}},
+    {"--mode=hybrid", {{{"mode=hybrid"}}, {{}, {"mode=ps"}, {"mode=allreduce"}, {"mode=sharded"}}}},
+    {"--mode=allreduce, and without --sync-every and --gossip, and --model=ncf or wide-deep with --embeddings=sparse, "
+     "or "
+     "with --mode=hybrid and --exchange=auto",
+     {{{"mode=allreduce", "model=ncf"},
+       {"mode=allreduce", "model=wide-deep", "embeddings=sparse"},
+       {"mode=hybrid", "model=ncf", "exchange=auto"}},
       {{"mode=allreduce"},
        {"mode=allreduce", "model=ncf", "embeddings=dense"},
        {"mode=allreduce", "model=ncf", "gossip=true"},
        {"mode=ps", "model=ncf"}}}},
+       {"mode=hybrid", "model=ncf"},
+       {"mode=allreduce", "model=ncf", "exchange=auto"},
     {"--mode=allreduce, --mode=sharded or --mode=hybrid and a schedule that sends messages, which direct in shared "
      "memory does not",
      {{{"mode=allreduce", "collective=ring"}, {"mode=allreduce", "collective=direct", "transport=tcp"}},

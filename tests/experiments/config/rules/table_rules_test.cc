@@ -71,8 +71,24 @@ TEST(TableRules, RefuseWhatServersOfTablesBesideSumsCannotDo) {
   for (const char* flag : {"--launcher=mpirun", "--collective=mpi"}) {
     EXPECT_THAT(refused(flag), HasSubstr("--mode=hybrid: has servers beside the workers that sum")) << flag;
   }
+  EXPECT_EQ(refused("--exchange=auto"), "accepted");
   EXPECT_THAT(refused("--on-nan=skip"), HasSubstr("--on-nan=skip: rows of tables"));
   EXPECT_THAT(refused("--optimizer=lamb"), HasSubstr("--optimizer=lamb: needs the norm of a whole table"));
+}
+
+TEST(TableRules, ChooseExchangesByALinkThatIsKnown) {
+  const auto refused = [](std::vector<const char*> flags) {
+    for (const char* flag : {"--mode=hybrid", "--model=ncf", "--dataset=zipf-ratings", "--exchange=auto"}) {
+      flags.push_back(flag);
+    }
+    return refusal(flags);
+  };
+  EXPECT_EQ(refused({"--transport=sockets"}), "accepted") << "--collective=auto measures it";
+  EXPECT_EQ(refused({"--transport=sockets", "--collective=ring", "--shape=1gbit"}), "accepted");
+  EXPECT_THAT(refused({"--transport=sockets", "--collective=ring"}),
+              testing::StartsWith("--exchange=auto: needs the wire's speed, which --collective=ring does not measure"));
+  EXPECT_THAT(refused({"--transport=sockets", "--collective=direct"}), testing::StartsWith("--exchange=auto: needs"));
+  EXPECT_THAT(refused({"--checkpoint-every=20"}), testing::StartsWith("--checkpoint-every=20: servers that have no"));
 }
 
 TEST(TableRules, AcceptTheOtherModes) {
