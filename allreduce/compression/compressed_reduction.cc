@@ -13,6 +13,7 @@ Result<std::unique_ptr<CompressedReduction>> make_compressed_reduction(const Cod
   const ReductionParts parts{codec, layout, seed, collective, clock};
   switch (codec.kind) {
     case CodecKind::kTopK:
+    case CodecKind::kTopK2Bit:
       return make_gathered_sum(parts);
     case CodecKind::kRandomK:
       return make_drawn_sum(parts);

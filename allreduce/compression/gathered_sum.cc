@@ -72,10 +72,11 @@ class GatheredSum final : public CompressedReduction {
 }  // namespace
 
 MadeReduction make_gathered_sum(const ReductionParts& parts) {
-  const std::size_t bytes = Codec(parts.codec).largest_size(parts.layout.size());
+  const std::size_t bytes = Codec(parts.codec, tensor_ranges(parts.layout)).largest_size(parts.layout.size());
   std::array<std::span<std::byte>, 2> memory;
   for (std::span<std::byte>& each : memory) {
-    SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> floats, parts.collective.allocate(bytes / sizeof(float)));
+    SYNCOPATE_ASSIGN_OR_RETURN(const std::span<float> floats,
+                               parts.collective.allocate((bytes + sizeof(float) - 1) / sizeof(float)));
     each = std::as_writable_bytes(floats);
   }
   return std::unique_ptr<CompressedReduction>(std::make_unique<GatheredSum>(parts, memory));

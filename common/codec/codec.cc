@@ -13,6 +13,7 @@
 #include "common/codec/random_k.h"
 #include "common/codec/sign_chunks.h"
 #include "common/codec/top_k.h"
+#include "common/codec/top_k_2bit.h"
 #include "common/codec/unaligned.h"
 #include "common/os/target_clones.h"
 
@@ -59,6 +60,8 @@ std::size_t size_of(const CodecConfig& config, std::size_t elements, const Tenso
       return codec::int8_size(elements, tensors);
     case CodecKind::kTopK:
       return codec::kTopKBytes * kept_elements(ratio_in_epoch(config, epoch), values);
+    case CodecKind::kTopK2Bit:
+      return codec::top_k_2bit_size(elements, tensors, config.ratio);
     case CodecKind::kRandomK:
       return codec::kRandomKBytes * kept_elements(config.ratio, values);
     case CodecKind::kSign:
@@ -86,6 +89,8 @@ Status decode_values(const CodecConfig& config, std::span<const std::byte> encod
       return codec::decode_int8(encoded, tensors, mode, out);
     case CodecKind::kTopK:
       return codec::decode_top_k(encoded, mode, out);
+    case CodecKind::kTopK2Bit:
+      return codec::decode_top_k_2bit(encoded, tensors, config.ratio, mode, out);
     case CodecKind::kRandomK:
       codec::decode_random_k(encoded, tensors, key, mode, out);
       return {};
@@ -145,6 +150,8 @@ void Codec::encode(std::span<const float> values, std::uint64_t key, std::span<s
                                                            : codec::encode_int8(values, tensors, out);
     case CodecKind::kTopK:
       return codec::encode_top_k(values, scratch_, out);  // padding is zero, and so the last to be chosen
+    case CodecKind::kTopK2Bit:
+      return codec::encode_top_k_2bit(values, tensors, config_.ratio, scratch_, out);
     case CodecKind::kRandomK:
       return codec::encode_random_k(values, tensors, key, out);
     case CodecKind::kSign:

@@ -17,16 +17,19 @@ namespace {
 
 constexpr int kMostRank = 64;
 
-constexpr std::array<std::pair<CodecKind, std::string_view>, 8> kNames{{{CodecKind::kNone, "none"},
+constexpr std::array<std::pair<CodecKind, std::string_view>, 9> kNames{{{CodecKind::kNone, "none"},
                                                                         {CodecKind::kFp16, "fp16"},
                                                                         {CodecKind::kBf16, "bf16"},
                                                                         {CodecKind::kInt8, "int8"},
                                                                         {CodecKind::kTopK, "topk"},
+                                                                        {CodecKind::kTopK2Bit, "topk2bit"},
                                                                         {CodecKind::kRandomK, "randomk"},
                                                                         {CodecKind::kSign, "sign"},
                                                                         {CodecKind::kPowerSgd, "powersgd"}}};
 
-bool has_ratio(CodecKind kind) { return kind == CodecKind::kTopK || kind == CodecKind::kRandomK; }
+bool has_ratio(CodecKind kind) {
+  return kind == CodecKind::kTopK || kind == CodecKind::kTopK2Bit || kind == CodecKind::kRandomK;
+}
 
 template <typename T>
 bool read(std::string_view text, T& value) {
@@ -95,6 +98,7 @@ std::uint64_t hash_of(const CodecConfig& config) {
   hash.add(std::bit_cast<std::uint32_t>(config.momentum.momentum));
   hash.add(std::uint64_t{config.momentum.nesterov});
   hash.add(static_cast<std::uint64_t>(config.whole_updates));
+  hash.add(std::bit_cast<std::uint32_t>(config.decay));
   return hash.value();
 }
 
@@ -106,8 +110,7 @@ double ratio_in_epoch(const CodecConfig& config, std::int64_t epoch) {
 }
 
 bool needs_error_feedback(CodecKind kind) {
-  return kind == CodecKind::kTopK || kind == CodecKind::kRandomK || kind == CodecKind::kSign ||
-         kind == CodecKind::kPowerSgd;
+  return has_ratio(kind) || kind == CodecKind::kSign || kind == CodecKind::kPowerSgd;
 }
 
 bool needs_error_feedback(const CodecConfig& config) {

@@ -10,7 +10,7 @@
 
 namespace syncopate {
 
-enum class CodecKind { kNone, kFp16, kBf16, kInt8, kTopK, kRandomK, kSign, kPowerSgd };
+enum class CodecKind { kNone, kFp16, kBf16, kInt8, kTopK, kTopK2Bit, kRandomK, kSign, kPowerSgd };
 
 // How int8 rounds to a whole number: to the nearest, or randomly up or down, so that the mean is right.
 enum class Int8Rounding { kNearest, kStochastic };
@@ -41,6 +41,7 @@ struct CodecConfig {
   Int8Rounding rounding = Int8Rounding::kNearest;
   std::int64_t warmup_epochs = 0;  // top-k: see ratio_in_epoch
   LocalMomentum momentum = {};     // top-k
+  float decay = 1;  // with error feedback: what is left of a residual when the next gradient is added; 0 to 1
   // 1-bit Adam (Tang et al. 2021, algorithm 1): if above 0, this many updates are made from uncompressed gradients;
   // afterwards a sender encodes its momentum, with error feedback for any codec. 0: every gradient is encoded.
   std::int64_t whole_updates = 0;
@@ -50,7 +51,9 @@ struct CodecConfig {
 
 // The spellings that parse_codec accepts, for messages.
 inline constexpr const char* kCodecSpellings =
-    "none, fp16, bf16, int8, topk:R or randomk:R with R above 0 and at most 1, sign, or powersgd:K with K from 1 to 64";
+    "none, fp16, bf16, int8, topk:R, topk2bit:R or randomk:R with R above 0 and at most 1, sign, or powersgd:K with K "
+    "from "
+    "1 to 64";
 
 // Fails with invalid argument, with the value and kCodecSpellings, for anything else.
 Result<CodecConfig> parse_codec(std::string_view text);
@@ -64,10 +67,10 @@ std::uint64_t hash_of(const CodecConfig& config);
 // (warm-up training, Lin et al. 2018, section 3.3: "75%, 93.75%, 98.4375%, 99.6%" left out).
 double ratio_in_epoch(const CodecConfig& config, std::int64_t epoch);
 
-// True for codecs that leave out so much that the loss must be added to the next gradient (error_feedback.h): top-k,
-// random-k, sign, PowerSGD. fp16, bf16 and int8 lose only the rounding of single values, to nearest and so without a
-// preferred direction, and small compared with the noise of a batch: a residual would cost an arena and two passes over
-// it.
+// True for codecs that leave out so much that the loss must be added to the next gradient (error_feedback.h): top-k
+// of either kind, random-k, sign, PowerSGD. fp16, bf16 and int8 lose only the rounding of single values, to nearest and
+// so without a preferred direction, and small compared with the noise of a batch: a residual would cost an arena and
+// two passes over it.
 bool needs_error_feedback(CodecKind kind);
 // The same, but true for every codec under 1-bit Adam: the rounding error of a momentum would affect all later values
 // that are computed from it.

@@ -44,6 +44,9 @@ void ErrorFeedback::encode(Range range, std::span<const float> gradient, std::ui
 void ErrorFeedback::add(std::span<const float> gradient, Range range) {
   const std::span<float> residual = slice(residual_.span(), range);
   const LocalMomentum& momentum = codec_.config().momentum;
+  if (const float decay = codec_.config().decay; decay != 1) {
+    for (float& left : residual) left *= decay;
+  }
   if (!momentum.enabled()) {
     return syncopate::add(gradient.data(), residual.data(), residual.size());
   }

@@ -311,6 +311,9 @@ CodecConfig codec_of(const ResolvedRun& config) {
   CodecConfig codec = config.compress;
   if (codec.kind == CodecKind::kInt8) codec.rounding = config.int8_rounding;
   if (is_one_bit_adam(config)) codec.whole_updates = *config.adam_freeze_variance;
+  if (codec.kind == CodecKind::kTopK || codec.kind == CodecKind::kTopK2Bit) {
+    codec.decay = static_cast<float>(config.compress_decay);
+  }
   if (codec.kind != CodecKind::kTopK) return codec;
   codec.warmup_epochs = config.compress_warmup;
   if (!corrects_momentum(config)) return codec;

@@ -127,6 +127,7 @@ struct RunSettings {
   Int8Rounding int8_rounding = Int8Rounding::kNearest;
   std::int64_t compress_warmup = 0;  // epochs without compression
   CompressMomentum compress_momentum = CompressMomentum::kOff;
+  double compress_decay = 1;  // what is left of a residual from one gradient to the next
 
   // The cluster, of which all but these two belong to a simulated one
   ClusterKind cluster = ClusterKind::kReal;
@@ -177,8 +178,8 @@ struct RunSettings {
   // Used where there are several stages.
   worker::PipelineSchedule pipeline_schedule = worker::PipelineSchedule::kOneForwardOneBackward;
   int tensor = 1;  // workers that have a part of each layer's weights; 1: every worker has whole layers
-  allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
   TensorExchange exchange = TensorExchange::kByKind;  // hybrid only
+  allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
   // Model and data
   std::string model = "mlp";
@@ -297,11 +298,11 @@ inline bool gathers_weights(const RunSettings& config) { return shards_weights(c
 // Returns whether servers keep all weights; or row-sparse tables alone, while workers sum the rest among themselves.
 inline bool has_servers_alone(const RunSettings& config) { return traits_of(config.mode).has_servers_alone(); }
 inline bool is_hybrid(const RunSettings& config) { return traits_of(config.mode).is_hybrid(); }
-
 // Returns whether some of its tables may be summed among the workers.
 inline bool chooses_exchanges(const RunSettings& config) {
   return is_hybrid(config) && config.exchange == TensorExchange::kAuto;
 }
+
 // Returns how many servers keep the weights, each of which has --replicas standbys besides; 0 if the mode has none.
 inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }
 // Returns whether they are in the processes of workers; and how many are processes of their own.

@@ -54,6 +54,36 @@ inline void plainly_code(const CodecConfig& codec, std::span<float> values) {
   }
 }
 
+// The same for top-k with 2 bits: the largest keep their signs, and have the mean of those above their mean, or of
+// those below it.
+inline void plainly_level(double ratio, std::span<float> values) {
+  std::vector<std::size_t> places(values.size());
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+  std::ranges::stable_sort(places, [&](auto a, auto b) { return std::abs(values[a]) > std::abs(values[b]); });
+  const auto kept = static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(values.size())));
+  const auto mean_of = [&](const auto& belongs) {
+    double sum = 0;
+    int count = 0;
+    for (std::size_t i = 0; i < kept; ++i) {
+      const double magnitude = std::abs(values[places[i]]);
+      if (!belongs(magnitude)) continue;
+      sum += magnitude;
+      ++count;
+    }
+    return count > 0 ? sum / count : 0.0;
+  };
+  const double mean = mean_of([](double) { return true; });
+  const double levels[] = {mean_of([&](double magnitude) { return magnitude < mean; }),
+                           mean_of([&](double magnitude) { return magnitude >= mean; })};
+  std::vector<float> sent(values.size());
+  for (std::size_t i = 0; i < kept; ++i) {
+    const float value = values[places[i]];
+    const double level = levels[std::abs(value) >= mean ? 1 : 0];
+    sent[places[i]] = static_cast<float>(std::signbit(value) ? -level : level);
+  }
+  std::ranges::copy(sent, values.begin());
+}
+
 // What arrives of `range` of an arena: zeros where nothing does. Not for random-k and PowerSGD.
 inline std::vector<float> plainly_sent(const CodecConfig& codec, const ParamLayout& layout, Range range,
                                        std::span<const float> arena) {
@@ -67,6 +97,7 @@ inline std::vector<float> plainly_sent(const CodecConfig& codec, const ParamLayo
       part.push_back(arena[i]);
     }
     plainly_code(codec, part);
+    if (codec.kind == CodecKind::kTopK2Bit) plainly_level(codec.ratio, part);
     if (codec.kind != CodecKind::kTopK && !part.empty()) std::ranges::copy(part, sent.begin() + (begin - range.begin));
   }
   if (codec.kind != CodecKind::kTopK) return sent;
@@ -84,7 +115,7 @@ class PlainSender {
 
   // `arena` has values in `range`.
   std::vector<float> send(Range range, std::span<const float> arena) {
-    for (std::size_t i = range.begin; i < range.end; ++i) kept_[i] += arena[i];
+    for (std::size_t i = range.begin; i < range.end; ++i) kept_[i] = codec_.decay * kept_[i] + arena[i];
     std::vector<float> sent = plainly_sent(codec_, layout_, range, kept_);
     for (std::size_t i = range.begin; i < range.end; ++i) {
       kept_[i] = needs_error_feedback(codec_.kind) ? kept_[i] - sent[i - range.begin] : 0;

@@ -43,6 +43,15 @@ void add_compression_options(std::vector<OptionSpec>& table) {
                            &RunSettings::compress_warmup, "epochs", std::int64_t{0}, std::int64_t{1000}),
       conditions::kTopK));
   table.push_back(option_kinds::only(
+      option_kinds::number(
+          {.group = "Job",
+           .name = "compress-decay",
+           .placeholder = "BETA",
+           .sentence = "Of topk and topk2bit: what is left of what was not sent when the next gradient, "
+                       "or the next difference of weights, is added (SparseLoCo, with 0.95)."},
+          &RunSettings::compress_decay, "decay", 0.0, 1.0),
+      conditions::kTopKOfEither));
+  table.push_back(option_kinds::only(
       option_kinds::choice(
           {.group = "Job",
            .name = "compress-momentum",

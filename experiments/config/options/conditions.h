@@ -86,6 +86,10 @@ inline const Condition kSendsGradients{
     may_compress};
 inline const Condition kInt8{"--compress=int8", [](const Run& r) { return codec_of(r).kind == CodecKind::kInt8; }};
 inline const Condition kTopK{"--compress=topk:R", [](const Run& r) { return codec_of(r).kind == CodecKind::kTopK; }};
+inline const Condition kTopKOfEither{"--compress=topk:R or topk2bit:R", [](const Run& r) {
+                                       const CodecKind kind = codec_of(r).kind;
+                                       return kind == CodecKind::kTopK || kind == CodecKind::kTopK2Bit;
+                                     }};
 inline const Condition kTopKOfMomentum{"--compress=topk:R and " + optimizers(has_momentum), may_correct_momentum};
 inline const Condition kCompressedPushes{kPs.words + " and --compress",
                                          [](const Run& r) { return compression_of(r).of_pushes(); }};

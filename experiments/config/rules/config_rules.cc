@@ -339,7 +339,8 @@ Status validate_layerwise(const ResolvedRun& config) {
 // sign 0.960, topk:0.01 0.942, randomk:0.01 0.546; int8 0.982, powersgd:4 0.976. With 1-bit Adam they cost far less:
 // common/codec/README.md.
 bool changes_magnitudes(CodecKind kind) {
-  return kind == CodecKind::kSign || kind == CodecKind::kTopK || kind == CodecKind::kRandomK;
+  return kind == CodecKind::kSign || kind == CodecKind::kTopK || kind == CodecKind::kTopK2Bit ||
+         kind == CodecKind::kRandomK;
 }
 
 }  // namespace

@@ -123,8 +123,8 @@ double relative_error(const Gradients& sum, const Gradients& expected) {
 
 class EveryCodecOnWires : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 INSTANTIATE_TEST_SUITE_P(CompressedReduction, EveryCodecOnWires,
-                         testing::Combine(testing::Values("fp16", "bf16", "int8", "topk:0.05", "randomk:0.05", "sign",
-                                                          "powersgd:2"),
+                         testing::Combine(testing::Values("fp16", "bf16", "int8", "topk:0.05", "topk2bit:0.05",
+                                                          "randomk:0.05", "sign", "powersgd:2"),
                                           testing::Values("inproc", "direct")),
                          [](const auto& tested) {
                            const std::string codec = std::get<0>(tested.param);

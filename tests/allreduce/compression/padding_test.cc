@@ -57,13 +57,18 @@ Sums sums_of(const CodecConfig& codec, const std::string& wire) {
   return sums[0];
 }
 
+// Whether every rank gets what every other sends.
+bool is_gathered(const CodecConfig& codec) {
+  return codec.kind == CodecKind::kTopK || codec.kind == CodecKind::kTopK2Bit;
+}
+
 Sums plain_sums_of(const CodecConfig& codec) {
   const ParamLayout layout = layout_of_small_tensors();
   std::vector<PlainSender> senders(kRanks, {codec, layout});
   PlainSender owners(codec, layout);
   // Rank 0 owns three of the arena's five aligned units, and so the tensors of 1, 3 and 10 elements.
   const std::vector<Range> parts =
-      codec.kind == CodecKind::kTopK ? std::vector<Range>{{0, 80}} : std::vector<Range>{{0, 48}, {48, 80}};
+      is_gathered(codec) ? std::vector<Range>{{0, 80}} : std::vector<Range>{{0, 48}, {48, 80}};
   Sums sums;
   for (int step = 0; step < kSteps; ++step) {
     std::vector<float> sum(layout.size());
@@ -73,7 +78,7 @@ Sums plain_sums_of(const CodecConfig& codec) {
             senders[static_cast<std::size_t>(rank)].send(part, gradients_of(layout, rank, step));
         for (std::size_t i = 0; i < sent.size(); ++i) sum[part.begin + i] += sent[i];
       }
-      if (codec.kind != CodecKind::kTopK) std::ranges::copy(owners.send(part, sum), sum.begin() + part.begin);
+      if (!is_gathered(codec)) std::ranges::copy(owners.send(part, sum), sum.begin() + part.begin);
     }
     sums.push_back(sum);
   }
@@ -86,8 +91,8 @@ class PaddingOnWires : public testing::TestWithParam<std::tuple<const char*, con
   const std::string wire_ = std::get<1>(GetParam());
 };
 INSTANTIATE_TEST_SUITE_P(Allreduce, PaddingOnWires,
-                         testing::Combine(testing::Values("fp16", "bf16", "int8", "topk:0.25", "sign", "randomk:0.25",
-                                                          "powersgd:2"),
+                         testing::Combine(testing::Values("fp16", "bf16", "int8", "topk:0.25", "topk2bit:0.25", "sign",
+                                                          "randomk:0.25", "powersgd:2"),
                                           testing::Values("inproc", "direct")),
                          [](const auto& tested) {
                            const std::string codec = std::get<0>(tested.param);

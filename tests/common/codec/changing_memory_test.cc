@@ -55,7 +55,8 @@ class ChangingBytes {
 class ChangingMemory : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Of, ChangingMemory,
-                         testing::Values("topk:0.001", "randomk:0.001", "int8", "sign", "fp16", "none"),
+                         testing::Values("topk:0.001", "topk2bit:0.001", "randomk:0.001", "int8", "sign", "fp16",
+                                         "none"),
                          [](const auto& codec) {
                            std::string name(codec.param);
                            std::erase_if(name, [](char c) { return std::isalnum(c) == 0; });

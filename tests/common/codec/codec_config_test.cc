@@ -9,7 +9,7 @@ namespace {
 
 TEST(CodecConfig, IsReadAndSpelledAlike) {
   for (const char* text : {"none", "fp16", "bf16", "int8", "topk:0.01", "randomk:0.125", "topk:1", "sign", "powersgd:4",
-                           "powersgd:64", "topk:1e-06"}) {
+                           "powersgd:64", "topk:1e-06", "topk2bit:0.03125"}) {
     const Result<CodecConfig> config = parse_codec(text);
     ASSERT_TRUE(config.ok()) << config.status().message();
     EXPECT_EQ(to_string(*config), text);
@@ -19,8 +19,9 @@ TEST(CodecConfig, IsReadAndSpelledAlike) {
 }
 
 TEST(CodecConfig, RefusesWhatIsNoCodecAndSaysWhatIs) {
-  for (const char* text : {"", "fp8", "fp16:2", "none:", "topk", "topk:", "topk:0", "topk:1.5", "topk:-0.1", "topk:nan",
-                           "topk:0.1x", "randomk", "sign:1", "powersgd", "powersgd:0", "powersgd:65", "powersgd:2.5"}) {
+  for (const char* text :
+       {"", "fp8", "fp16:2", "none:", "topk", "topk:", "topk:0", "topk:1.5", "topk:-0.1", "topk:nan", "topk:0.1x",
+        "topk2bit", "topk2bit:0", "randomk", "sign:1", "powersgd", "powersgd:0", "powersgd:65", "powersgd:2.5"}) {
     const Result<CodecConfig> config = parse_codec(text);
     ASSERT_FALSE(config.ok()) << text;
     EXPECT_EQ(config.status().code(), Code::kInvalidArgument);

@@ -54,7 +54,7 @@ class EveryCodec : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Codecs, EveryCodec,
                          testing::Values("none", "fp16", "bf16", "int8", "topk:0.05", "topk:1", "randomk:0.05",
-                                         "randomk:1", "sign"),
+                                         "randomk:1", "sign", "topk2bit:0.05", "topk2bit:1"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::ranges::replace_if(
@@ -134,9 +134,10 @@ TEST_P(EveryCodec, DecodesOrRefusesFlippedBits) {
 
 // Random-k with all elements drawn: what is not drawn cannot show.
 TEST(Codec, ShowsThatAGradientHasDiverged) {
-  for (const char* name : {"none", "fp16", "bf16", "int8", "topk:0.01", "randomk:1", "sign"}) {
+  for (const char* name : {"none", "fp16", "bf16", "int8", "topk:0.01", "topk2bit:0.01", "randomk:1", "sign"}) {
     Codec codec(*parse_codec(name));
-    const bool as_nan = codec.config().kind == CodecKind::kInt8 || codec.config().kind == CodecKind::kSign;
+    const CodecKind kind = codec.config().kind;
+    const bool as_nan = kind == CodecKind::kInt8 || kind == CodecKind::kSign || kind == CodecKind::kTopK2Bit;
     for (const float diverged : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                                  -std::numeric_limits<float>::infinity()}) {
       std::vector<float> values = drawn(2000), decoded(2000);

@@ -14,7 +14,7 @@ namespace syncopate {
 namespace {
 
 class LossyCodec : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Codecs, LossyCodec, testing::Values("topk:0.05", "randomk:0.05", "sign"),
+INSTANTIATE_TEST_SUITE_P(Codecs, LossyCodec, testing::Values("topk:0.05", "topk2bit:0.05", "randomk:0.05", "sign"),
                          [](const auto& test) {
                            return std::string(test.param).substr(0, std::string(test.param).find(':'));
                          });
@@ -139,6 +139,18 @@ TEST(MomentumCorrection, LosesNothingOfAVelocity) {
 }
 
 // As a run that goes on from a checkpoint does.
+TEST(ErrorFeedback, AddsToWhatDecayHasLeftOfAResidual) {
+  CodecConfig config = *parse_codec("topk:0.25");
+  config.decay = 0.5f;
+  ErrorFeedback feedback(config, 6);
+  std::ranges::fill(feedback.residual(), 8.0f);
+  std::vector<std::byte> bytes(8);
+  feedback.encode({2, 6}, std::vector<float>{1, 20, 2, 3}, 0, bytes);
+  EXPECT_EQ(std::vector<float>(feedback.residual().begin(), feedback.residual().end()),
+            (std::vector<float>{8, 8, 5, 0, 6, 7}))
+      << "of the range alone, and 24 was sent";
+}
+
 TEST(ErrorFeedback, GoesOnFromAResidualThatWasSet) {
   const std::vector<float> gradient{3, 1, 2, 5};
   ErrorFeedback first(*parse_codec("sign"), 4), second(*parse_codec("sign"), 4);

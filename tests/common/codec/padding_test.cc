@@ -47,7 +47,8 @@ class Padding : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Codec, Padding,
-                         testing::Values("none", "fp16", "bf16", "int8", "topk:0.25", "randomk:0.25", "sign"),
+                         testing::Values("none", "fp16", "bf16", "int8", "topk:0.25", "randomk:0.25", "sign",
+                                         "topk2bit:0.25"),
                          [](const auto& tested) {
                            const std::string codec = tested.param;
                            return codec.substr(0, codec.find(':'));
@@ -65,6 +66,9 @@ TEST_P(Padding, IsNeitherCountedNorSent) {
       EXPECT_EQ(codec_.encoded_size(range.size(), range.begin), bytes.at(config_.kind)) << range.begin;
     }
   }
+  // Two magnitudes each; 1, 1, 3 and 5 places and codes.
+  if (config_.kind == CodecKind::kTopK2Bit)
+    EXPECT_EQ(codec_.encoded_size(80), 4 * 8 + (2 + 2 + 5 + 8) + (1 + 1 + 1 + 2));
   // Four scales; in sign a word of 32 signs behind each.
   if (config_.kind == CodecKind::kInt8) EXPECT_EQ(codec_.encoded_size(80), 4 * 4 + kSmallTensorsElements);
   if (config_.kind == CodecKind::kSign) EXPECT_EQ(codec_.encoded_size(80), 4 * 4 + 4 * 4);

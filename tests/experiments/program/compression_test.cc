@@ -37,7 +37,9 @@ std::size_t bytes_a_step(const CodecConfig& config) {
   }
   if (config.kind == CodecKind::kNone) return sizeof(float) * layout.size();
   const Codec codec(config, tensor_ranges(layout));
-  if (config.kind == CodecKind::kTopK || config.kind == CodecKind::kRandomK) return codec.encoded_size(layout.size());
+  if (config.kind == CodecKind::kTopK || config.kind == CodecKind::kTopK2Bit || config.kind == CodecKind::kRandomK) {
+    return codec.encoded_size(layout.size());
+  }
   std::size_t bytes = 0;
   for (const Range& half : balanced_ranges(layout.size(), 2)) bytes += codec.encoded_size(half.size(), half.begin);
   return bytes;
@@ -46,8 +48,8 @@ std::size_t bytes_a_step(const CodecConfig& config) {
 class CompressedTraining : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(With, CompressedTraining,
-                         testing::Values("none", "fp16", "bf16", "int8", "topk:0.02", "randomk:0.25", "sign",
-                                         "powersgd:2"),
+                         testing::Values("none", "fp16", "bf16", "int8", "topk:0.02", "topk2bit:0.05", "randomk:0.25",
+                                         "sign", "powersgd:2"),
                          [](const auto& tested) {
                            const std::string codec = tested.param;
                            return codec.substr(0, codec.find(':'));
