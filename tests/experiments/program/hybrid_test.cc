@@ -101,18 +101,18 @@ TEST(Hybrid, SendsWhatItHasChosen) {
       {apart, "dense by servers; category by servers (", {"--mode=ps", "--consistency=sync"}},
   };
   for (const auto& [place, choice, same_as] : cases) {
-    Program chosen(kJob + kHybrid + place + Flags{"--exchange=auto", "--sparse-exchange=rows"});
+    Flags job = kJob;
+    std::erase_if(job, [](const std::string& flag) { return flag.starts_with("--servers"); });
+    Program chosen(job + kHybrid + place + Flags{"--exchange=auto", "--sparse-exchange=rows"});
     const ProgramEnd end = chosen.wait();
     ASSERT_EQ(end.exit_code, 0) << end.err;
     EXPECT_THAT(chosen.summary()["facts"]["exchange"].get<std::string>(), testing::StartsWith(choice));
     EXPECT_THAT(end.out, testing::HasSubstr(choice));
-    const bool has_servers = same_as.front() != "--mode=allreduce";
-    Flags job = kJob;
-    if (!has_servers) std::erase_if(job, [](const std::string& flag) { return flag.starts_with("--servers"); });
     Program same(job + same_as + place);
     ASSERT_EQ(same.wait().exit_code, 0) << same.errors();
-    EXPECT_EQ(numbers(chosen, "bytes_out"), numbers(same, "bytes_out")) << choice;
-    EXPECT_EQ(numbers(chosen, "bytes_in"), numbers(same, "bytes_in")) << choice;
+    for (const char* column : {"bytes_out", "bytes_in"}) {
+      EXPECT_THAT(numbers(chosen, column), testing::UnorderedElementsAreArray(numbers(same, column))) << choice;
+    }
   }
 }
 

@@ -168,7 +168,7 @@ const std::map<std::string, Promise> kPromises = {
        {"mode=hybrid", "model=ncf", "exchange=auto"}},
       {{"mode=allreduce"},
        {"mode=hybrid", "model=ncf"},
-       {"mode=allreduce", "model=ncf", "exchange=auto"},
+       {"mode=ps", "model=ncf", "exchange=auto"},
        {"mode=allreduce", "model=ncf", "embeddings=dense"},
        {"mode=allreduce", "model=ncf", "gossip=true"},
        {"mode=ps", "model=ncf"}}}},
