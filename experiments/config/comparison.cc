@@ -74,8 +74,10 @@ Result<RunRequest> as_local(RunRequest config, int workers) {
   config.stragglers = {};  // its one worker represents all
   config.shape.reset();
   config.faults = {};
-  if (!runs_command(config) && !config.global_batch_size)
-    config.global_batch_size = std::int64_t{batch_size_of(config)} * workers;
+  if (runs_command(config)) return config;
+  if (!config.global_batch_size) config.global_batch_size = std::int64_t{batch_size_of(config)} * workers;
+  // The time that is given is that of one worker's batch.
+  if (config.compute && config.compute->step) *config.compute->step *= workers;
   return config;
 }
 

@@ -107,13 +107,18 @@ Remedy wider_links(const Waterfall& waterfall, const RunPace& pace) {
   return remedy;
 }
 
+// A cut into more microbatches leaves what stages wait for the slowest of them, however many there are.
+constexpr double kLeastGain = 0.1;  // of the bubble
+
 Remedy smaller_bubble(const Waterfall& waterfall, const RunPace& pace) {
   PacedPipeline finer = *pace.pipeline;
   finer.microbatches *= 2;
+  const double now = bubble_ms(waterfall.of_workers, *pace.pipeline);
+  const double gained = now - bubble_ms(waterfall.of_workers, finer);
+  if (gained < kLeastGain * now) return {"take fewer stages (--pipeline), or layers that are alike"};
   if (!accepts(pace, "--microbatches")) return {"take fewer stages (--pipeline), or larger batches"};
   return {fmt::format("cut the batch into {} microbatches (--microbatches={})", finer.microbatches, finer.microbatches),
-          bubble_ms(waterfall.of_workers, *pace.pipeline) - bubble_ms(waterfall.of_workers, finer),
-          "the schedule of these stages, if messages take no time and half as many samples half as long"};
+          gained, "the schedule of these stages, if messages take no time and half as many samples half as long"};
 }
 
 int costliest_worker(const Waterfall& waterfall) {
@@ -194,6 +199,7 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
     case PartKind::kDropped:
       return Remedy{"compare with fewer backup workers (--vary=backup-workers=0,1): what is not dropped is waited for"};
     case PartKind::kExchange:
+      if (!pace.to_wait_less.empty()) return Remedy{pace.to_wait_less};
       return Remedy{
           "make larger steps" +
               (pace.is_own_program ? ", or send fewer bytes (--compress)"
@@ -220,6 +226,7 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
 // A step is too small where its exchange takes longer than its computing, and a batch of usual size would change that;
 // or where the batch is small whatever the model.
 std::optional<Cause> tiny_batch(const Waterfall& waterfall, const RunPace& pace) {
+  if (!pace.to_wait_less.empty()) return std::nullopt;  // it may be others' computing
   const double exchange = exchange_of(waterfall);
   const double batch = pace.batch_size;
   const bool suffices = exchange * batch <= waterfall.ideal_ms * kUsualBatch;

@@ -187,7 +187,10 @@ std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace
                        std::ceil(pace.delays_a_step), pace.link->delay_ms)
                  : "";
     case PartKind::kExchange:
-      return pace.pairs_wait    ? "not recorded: which part of it is waiting for a partner"
+      return pace.pairs_wait ? "not recorded: which part of it is waiting for a partner"
+             : !pace.to_wait_less.empty()
+                 ? fmt::format("exposed {:.3g} ms of {:.3g} ms under way, waits for others' computing among it",
+                               waterfall.exchange_ms, waterfall.communication_ms)
              : pace.workers > 1 ? fmt::format("exposed {:.3g} ms of {:.3g} ms under way", waterfall.exchange_ms,
                                               waterfall.communication_ms)
                                 : "";

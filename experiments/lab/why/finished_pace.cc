@@ -13,6 +13,18 @@
 namespace syncopate::experiments {
 namespace {
 
+// Returns RunPace::to_wait_less.
+std::string less_waiting(const ResolvedRun& config) {
+  if (shards_weights(config)) {
+    return gathers_on_demand(config) ? "give workers batches that take as long"
+                                     : "meet once a step, and not in each layer (--gather=on-demand)";
+  }
+  if (!divides_model(config) || (has_servers(config) && goes_at_own_pace(config))) return {};
+  return is_pipelined(config) && model_replicas(config) > 1
+             ? "let pipelines go on by themselves (--mode=ps --consistency=async)"
+             : "give workers parts of the model that take as long";
+}
+
 // Which pushes of others a worker waits for.
 void set_rule(const ResolvedRun& config, RunPace& pace) {
   pace.lead.reset();
@@ -24,6 +36,7 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
                      .microbatches = microbatches_of(config),
                      .workers_a_stage = config.workers / config.pipeline};
   }
+  pace.to_wait_less = less_waiting(config);
   if (sums_among_workers(config)) {
     pace.pairs_wait = config.gossip == Gossip::kInStep;
     if (config.gossip != Gossip::kOff || divides_model(config)) return;

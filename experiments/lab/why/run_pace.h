@@ -44,6 +44,9 @@ struct RunPace {
   bool pairs_wait = false;         // gossip: for partners, whose part in a wait is not recorded
   // Set where workers compute different layers, and wait for their neighbours in each microbatch: that one computes
   // less than another makes no worker fast, and the ideal step is the mean of all.
+  // Set where a step waits for others' computing within its messages, which part of it is not recorded: how it would
+  // wait less for them.
+  std::string to_wait_less = {};
   std::optional<PacedPipeline> pipeline = {};
 
   // Parameter servers; none otherwise.

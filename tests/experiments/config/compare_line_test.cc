@@ -63,6 +63,15 @@ TEST(CompareLine, KnowsARowOfEachModeAndOfEachConsistency) {
   }
 }
 
+// In which it trains what all workers train, by itself.
+TEST(CompareLine, GivesLocalTheTimeOfItsBatch) {
+  const Result<CommandLine> line = parse(
+      {"compare", "--modes=local,allreduce", "--workers=4", "--cluster=simulated", "--compute=10ms", "--shape=1gbit"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->runs[0].config.compute->step, std::chrono::milliseconds(40));
+  EXPECT_EQ(line->runs[1].config.compute->step, std::chrono::milliseconds(10));
+}
+
 TEST(CompareLine, GivesEachRowTheRateOfItsUpdate) {
   EXPECT_THAT(rates_of({"compare", kModes, "--workers=4", "--optimizer=sgd", "--learning-rate=0.1"}),
               ElementsAre(0.1, 0.1, 0.1, 0.025, 0.05));

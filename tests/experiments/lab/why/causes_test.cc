@@ -219,6 +219,20 @@ TEST(Causes, AskForHostsOfTheirOwnWhereProcessesShareLinks) {
               HasSubstr("links that hosts' processes share"));
 }
 
+TEST(Causes, NameNoTinyBatchWhereOthersComputingMayBeWaitedFor) {
+  PlantedSteps steps = alike(4, 1);
+  RunPace pace = in_step(4);
+  pace.lead.reset();
+  pace.batch_size = 4;
+  ASSERT_THAT(names_of(causes_in(steps, 30, pace)), Contains("tiny batch"));
+  pace.to_wait_less = "meet less often";
+  const std::vector<Cause> causes = causes_in(steps, 30, pace);
+  ASSERT_THAT(names_of(causes), ElementsAre("other communication"));
+  EXPECT_EQ(causes.front().change, "meet less often");
+  EXPECT_THAT(causes.front().evidence, HasSubstr("waits for others' computing among it"));
+  EXPECT_FALSE(causes.front().predicted_rate);
+}
+
 TEST(Causes, NameTheBubbleAndPredictMoreMicrobatches) {
   PlantedSteps steps = alike(4, 8);
   RunPace pace = in_step(4);
