@@ -25,11 +25,11 @@ namespace {
 using Facts = std::map<std::string, std::string>;
 
 // How the same is learnt, which may differ.
-constexpr std::array<std::string_view, 19> kMayDiffer{
+constexpr std::array<std::string_view, 20> kMayDiffer{
     "--mode",           "--workers",    "--batch-size",          "--consistency",     "--staleness-lr",
     "--shard",          "--shuffle",    "--delay-compensation",  "--compress",        "--compress-answers",
     "--int8-rounding",  "--gossip",     "--momentum-correction", "--compress-warmup", "--compress-momentum",
-    "--backup-workers", "--sync-every", "--elastic-alpha",       kStagesFact};
+    "--backup-workers", "--sync-every", "--elastic-alpha",       "--compress-decay",  kStagesFact};
 
 // What the checkpoint's run was, as far as its facts say.
 struct Predecessor {

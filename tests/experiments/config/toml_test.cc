@@ -124,7 +124,7 @@ TEST(ConfigFile, RecordsWhatWasResolvedAndOnlyWhatHasAnEffect) {
   EXPECT_THAT(text, HasSubstr("\nlearning-rate = 0.001 "));
   EXPECT_THAT(text, HasSubstr("\ntransport = \"shm\" "));
   EXPECT_THAT(text, HasSubstr("\nbatch-size = 64 "));
-  EXPECT_THAT(text, Not(HasSubstr("servers")));
+  EXPECT_THAT(text, Not(HasSubstr("\nservers")));
   EXPECT_THAT(text, Not(HasSubstr("output")));
 }
 
