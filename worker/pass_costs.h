@@ -1,6 +1,7 @@
 // PassCosts: what messages cost that a worker sends and waits for inside its passes, beside its strategy's own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -23,7 +23,7 @@ def _named(tensors: Any, default: str) -> List[Tuple[str, torch.Tensor]]:
     return [item if isinstance(item, tuple) else (f"{default}{i}", item) for i, item in enumerate(listed)]
 
 
-def _broadcast_bytes(job: Job, tensor: torch.Tensor, root: int, what: str) -> None:
+def broadcast_bytes(job: Job, tensor: torch.Tensor, root: int, what: str) -> None:
     """Copies the root's values over those of `tensor`, which is contiguous."""
     member, place = job.members()[root], (tensor.data_ptr(), tensor.numel() * tensor.element_size())
     job.operate(what, lambda: job.communicator.broadcast(*place, job.rank_of(member), tensor), *place)
@@ -50,7 +50,7 @@ def _check_same(job: Job, description: str, root: int, what: str) -> None:
     """Raises ValueError on every rank unless all have the root's description."""
     digest = torch.frombuffer(bytearray(hashlib.sha256(description.encode()).digest()), dtype=torch.uint8)
     roots = digest.clone()
-    _broadcast_bytes(job, roots, root, what)
+    broadcast_bytes(job, roots, root, what)
     differs = torch.zeros(job.size)
     differs[job.rank] = 0.0 if torch.equal(roots, digest) else 1.0
     place = (differs.data_ptr(), differs.numel())
@@ -71,7 +71,7 @@ def _broadcast(named: List[Tuple[str, torch.Tensor]], root: int, what: str) -> N
         for _, tensor in named:
             before = on_host(tensor)
             values = before.clone()
-            _broadcast_bytes(job, values, root, what)
+            broadcast_bytes(job, values, root, what)
             if not torch.equal(values, before):  # servers are not told of writes, where they have the weights
                 tensor.copy_(values)
 
@@ -101,7 +101,7 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int =
     check_root(job, root_rank)
     come_together(job, what)
     is_root = job.rank == root_rank
-    send = lambda tensor: _broadcast_bytes(job, tensor, root_rank, what)
+    send = lambda tensor: broadcast_bytes(job, tensor, root_rank, what)
     exchange = getattr(optimizer, "_exchange", None)
     if exchange is not None:
         exchange.spread_state(send, is_root)

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional
 import torch
 
 from syncopate import _core, _ranks
+from syncopate.torch._collectives import broadcast_bytes
 from syncopate.torch._memories import Memories
 from syncopate.torch._pushes import Pushes, figures_of
 
@@ -30,16 +31,10 @@ class Shares(Pushes):
     def restore(self, core: Any, memories: Memories, steps: int) -> None:
         """An operation of all ranks: each takes its part of what rank 0 remembers."""
         count = torch.tensor([steps])
-        self._from_rank_0(count)
-        for values in memories.tensors():
-            self._from_rank_0(values)
+        for values in (count, *memories.tensors()):
+            broadcast_bytes(self._job, values, 0, "going on")
         if int(count):
             core.restore(int(count), memories.addresses())
-
-    def _from_rank_0(self, values: torch.Tensor) -> None:
-        place = (values.data_ptr(), values.numel() * values.element_size())
-        job = self._job
-        job.operate("going on", lambda: job.communicator.broadcast(*place, 0, values), *place)
 
     def is_same(self, index: int, gradient: Optional[torch.Tensor]) -> bool:
         return gradient is not None and gradient.is_contiguous() and self.is_as_handed(index, gradient)
