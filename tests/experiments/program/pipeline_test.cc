@@ -159,15 +159,15 @@ TEST(Pipeline, EvaluatesBatchNormsByTheMomentsOfTheirStages) {
   ASSERT_EQ(staged.wait(std::chrono::seconds(120) * kSlowness).exit_code, 0) << staged.errors();
   // Weights and running moments are in the model's file.
   EXPECT_LT(greatest_gap(staged.weights(), whole.weights()), 1e-4);
-  // Each stage has its own also where a run of another kind goes on: one step more, of other samples.
+  // Each stage has its own also where a run of another kind goes on: forty steps more, of other samples.
   std::vector<std::vector<float>> later;
   for (const Flags& way : {Flags{}, Flags{"--shuffle=off"}}) {
     Program again(staged_job + way +
-                  Flags{"--steps=41", "--pipeline=2", "--microbatches=1", "--resume=" + staged.output().string()});
+                  Flags{"--steps=80", "--pipeline=2", "--microbatches=1", "--resume=" + staged.output().string()});
     ASSERT_EQ(again.wait(std::chrono::seconds(120) * kSlowness).exit_code, 0) << again.errors();
     later.push_back(again.weights());
   }
-  EXPECT_LT(greatest_gap(later[0], later[1]), 0.1 * greatest_gap(later[0], std::vector<float>(later[0].size())));
+  EXPECT_LT(greatest_gap(later[0], later[1]), 0.25 * greatest_gap(later[0], std::vector<float>(later[0].size())));
   const ProgramEnd other = run_program(staged_job + Flags{"--steps=60", "--resume=" + staged.output().string()});
   EXPECT_NE(other.exit_code, 0);
   EXPECT_THAT(other.err + other.out, HasSubstr("--pipeline is 2 there"));
