@@ -14,10 +14,23 @@ namespace {
 // (allreduce::ReplicatedTables::kMostDense / 2).
 constexpr double kMostWhole = 2;
 
+struct Members {
+  int workers = 0, servers = 0;
+};
+Members members_of(const ExchangeGround& ground) {
+  Members members;
+  for (const ExchangeGround::Host& host : ground.hosts) {
+    members.workers += host.workers;
+    members.servers += host.servers;
+  }
+  return members;
+}
+
 // Bytes over each host's link, each way.
 class Links {
  public:
-  explicit Links(const ExchangeGround& ground) : ground_(ground), out_(ground.hosts.size()), in_(out_) {}
+  explicit Links(const ExchangeGround& ground)
+      : ground_(ground), members_(members_of(ground)), out_(ground.hosts.size()), in_(out_) {}
 
   // A host with workers passes `bytes` on, and receives as much, unless all workers share it.
   void ring(double bytes) {
@@ -29,7 +42,7 @@ class Links {
   // Each worker sends `bytes` to each other.
   void to_each_other(double bytes) {
     const auto crossing = [&](const ExchangeGround::Host& host) {
-      return bytes * host.workers * (workers() - host.workers);
+      return bytes * host.workers * (members_.workers - host.workers);
     };
     add(crossing, crossing);
   }
@@ -40,20 +53,13 @@ class Links {
   double seconds() const { return ground_.seconds_per_byte * std::max(std::ranges::max(out_), std::ranges::max(in_)); }
 
  private:
-  int workers() const { return sum(&ExchangeGround::Host::workers); }
-  int servers() const { return sum(&ExchangeGround::Host::servers); }
-  int sum(int ExchangeGround::Host::*of) const {
-    int all = 0;
-    for (const ExchangeGround::Host& host : ground_.hosts) all += host.*of;
-    return all;
-  }
   std::function<double(const ExchangeGround::Host&)> by_workers(double bytes) const {
-    return [=, all = servers()](const ExchangeGround::Host& host) {
+    return [=, all = members_.servers](const ExchangeGround::Host& host) {
       return bytes * host.workers * (all - host.servers) / all;
     };
   }
   std::function<double(const ExchangeGround::Host&)> by_servers(double bytes) const {
-    return [=, all = servers(), n = workers()](const ExchangeGround::Host& host) {
+    return [=, all = members_.servers, n = members_.workers](const ExchangeGround::Host& host) {
       return bytes * host.servers * (n - host.workers) / all;
     };
   }
@@ -66,20 +72,9 @@ class Links {
   }
 
   const ExchangeGround& ground_;
+  const Members members_;
   std::vector<double> out_, in_;
 };
-
-struct Members {
-  int workers = 0, servers = 0;
-};
-Members members_of(const ExchangeGround& ground) {
-  Members members;
-  for (const ExchangeGround::Host& host : ground.hosts) {
-    members.workers += host.workers;
-    members.servers += host.servers;
-  }
-  return members;
-}
 
 // The seconds of one thing alone.
 template <typename Add>
