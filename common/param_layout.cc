@@ -51,14 +51,25 @@ ParamLayout ParamLayout::selection(const std::vector<bool>& keeps_table, bool ke
   return layout;
 }
 
-ParamLayout ParamLayout::part(std::size_t first, std::size_t end) const {
-  assert(tables_ == 0 && first < end && end <= tensors_.size());
+ParamLayout ParamLayout::part(std::span<const Range> places) const {
+  assert(tables_ == 0 && !places.empty());
   ParamLayout layout = *this;
-  layout.tensors_.assign(tensors_.begin() + static_cast<std::ptrdiff_t>(first),
-                         tensors_.begin() + static_cast<std::ptrdiff_t>(end));
-  layout.dense_begin_ = tensors_[first].range.begin;
-  layout.dense_end_ = end < tensors_.size() ? tensors_[end].range.begin : size_;
+  std::erase_if(layout.tensors_, [&](const TensorSpec& tensor) {
+    return std::ranges::none_of(places, [&](Range place) { return overlap(place, tensor.range); });
+  });
+  layout.dense_begin_ = places.front().begin;
+  layout.dense_end_ = places.back().end;
   return layout;
+}
+
+std::vector<Range> ParamLayout::dense_places() const {
+  std::vector<Range> places;
+  for (std::size_t tensor = tables_; tensor < tensors_.size(); ++tensor) {
+    const Range range{tensors_[tensor].range.begin, align_up(tensors_[tensor].range.end)};
+    if (places.empty() || places.back().end != range.begin) places.push_back(range);
+    places.back().end = range.end;
+  }
+  return places;
 }
 
 std::size_t ParamLayout::parameter_count() const {
@@ -92,9 +103,11 @@ std::vector<Range> buckets_in_backward_order(const ParamLayout& layout, std::siz
   std::size_t end = layout.dense().end;  // of the bucket being filled
   for (std::size_t i = tensors.size(); i-- > 0;) {
     const bool is_first = i == 0;
-    if (is_first || tensors[i - 1].table || end - tensors[i - 1].range.begin > limit) {
+    const std::size_t before = is_first ? 0 : align_up(tensors[i - 1].range.end);
+    const bool has_gap = before < tensors[i].range.begin;
+    if (is_first || has_gap || tensors[i - 1].table || end - tensors[i - 1].range.begin > limit) {
       buckets.push_back(tensors[i].table ? tensors[i].padded() : Range{tensors[i].range.begin, end});
-      end = tensors[i].range.begin;
+      end = before;
     }
   }
   return buckets;

@@ -76,16 +76,19 @@ class ParamLayout {
   // The row-sparse tensors, which come first.
   std::span<const TensorSpec> tables() const { return std::span(tensors_).first(tables_); }
   // The part of the arena behind the tables' ranges: all of it in a layout that was made without tables; the tensors'
-  // own part in part().
+  // own part in part(), which may have gaps that others train.
   Range dense() const { return {dense_begin_, dense_end_}; }
+  // The same without the gaps: what the tensors have with their padding, ascending.
+  std::vector<Range> dense_places() const;
 
   // Those tables of which `keeps_table` has true, and the rest of the tensors if `keeps_dense`, at the places that they
   // have here. Between them, and in front of the rest, are then parts of the arena that hold none of its tensors.
   // `keeps_table` has an entry for each table.
   ParamLayout selection(const std::vector<bool>& keeps_table, bool keeps_dense) const;
-  // Tensors [first, end) alone, of a layout without tables, at the places that they have here, in an arena of the same
-  // size: the part of the model that a worker trains of which others train the rest.
-  ParamLayout part(std::size_t first, std::size_t end) const;
+  // The tensors in these places alone, of a layout without tables, at the places that they have here, in an arena of
+  // the same size: the part of the model that a worker trains of which others train the rest. Places are ascending and
+  // have whole tensors with their padding; at least one.
+  ParamLayout part(std::span<const Range> places) const;
 
   // The elements of the arena: the tensors and the padding that aligns them. Padding holds zeros, in weights and
   // gradients.

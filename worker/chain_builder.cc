@@ -18,7 +18,7 @@
 namespace syncopate::worker {
 
 ChainBuilder::ChainBuilder(ModelDraft& draft, ImageShape image, std::string prefix)
-    : draft_(draft), prefix_(std::move(prefix)), image_(image), scratch_(draft.backend) {}
+    : draft_(draft), prefix_(std::move(prefix)), image_(image), scratch_(draft.backend, !draft.splits_backward) {}
 
 void ChainBuilder::append(std::unique_ptr<Layer> layer, ImageShape output) {
   layers_.push_back(std::move(layer));

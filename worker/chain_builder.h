@@ -44,6 +44,7 @@ struct ModelDraft {
   LayerPart part = {};
   TensorSums* sums = nullptr;
   std::map<std::size_t, TensorShare> shares = {};
+  bool splits_backward = false;  // backward is called in two parts (Layer::backward_inputs)
   // By finished layer: the tensors, and those of the local layout, up to and with it.
   std::vector<std::size_t> tensors_through = {}, local_through = {};
 

@@ -63,7 +63,7 @@ class GptBuilder {
         vocabulary_(form.classes),
         rows_(draft.batch_size * form.labels),
         draft_(draft),
-        scratch_(draft.backend) {}
+        scratch_(draft.backend, !draft.splits_backward) {}
 
   Layers build() {
     auto embedding = std::make_unique<Embedding>(draft_.place(),

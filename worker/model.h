@@ -46,9 +46,9 @@ class Model {
   virtual int batch_size() const = 0;
   virtual double flops_per_sample() const = 0;  // of forward; multiply and add count as two
 
-  // The part of the arena that this model initialises, and whether forward ends with a loss. Not so of all of it, where
-  // other workers have other layers (pipeline/).
-  virtual Range params() const { return {0, layout().size()}; }
+  // The parts of the arena that this model initialises, and whether forward ends with a loss. Not so of all of it,
+  // where other workers have other layers (pipeline/).
+  virtual std::vector<Range> params() const { return {{0, layout().size()}}; }
   virtual bool has_loss() const { return true; }
 
   // Writes initial weights: He-uniform for layers under ReLU, LeCun-uniform for the last, unless its spec says
@@ -75,6 +75,12 @@ class Model {
   // next call they read no other.
   virtual void before_reading(std::function<void(Range)> before) = 0;
   virtual void backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) = 0;
+  // The same in two calls, where the model was made for it (pipeline/stage_model.h): the second makes the gradients of
+  // weights that the first has left out, once others wait for nothing. Each calls tensor_ready for what it has made.
+  virtual void backward_inputs(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {
+    backward(weights, gradients, tensor_ready);
+  }
+  virtual void backward_weights(Out /*gradients*/, const std::function<void(std::size_t)>& /*tensor_ready*/) {}
   // Returns the loss of the last forward pass; on a device, of the last in that turn (ComputeBackend::begin_turn), for
   // which it waits.
   virtual LossAndCorrect loss(std::size_t turn) = 0;

@@ -428,8 +428,9 @@ Status train(const TrainerOptions& options, const TrainerHooks& hooks, const Tra
   } else if (options.chief) {
     AlignedBuffer initial(arenas.weights.size());
     parts.model.initialize(options.seed, initial.span());
-    const Range own = parts.model.params();
-    parts.backend.upload(slice(initial.span(), own), slice(arenas.weights, own));
+    for (const Range& own : parts.model.params()) {
+      parts.backend.upload(slice(initial.span(), own), slice(arenas.weights, own));
+    }
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, parts.strategy.join());
   if (!arenas.loss_scale.empty()) parts.backend.scale_gradients_by(arenas.loss_scale);

@@ -239,8 +239,12 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
 
   // The chief's weights where a job begins, else the state after the last step to those that lack it.
   Status spread(const StatePlan& plan) {
-    const std::span<float> dense = slice(arenas_.weights, layout_.dense());
-    if (plan.giver < 0) return dense.empty() ? Status() : collective_.broadcast(dense, 0, deadline());
+    if (plan.giver < 0) {
+      for (const Range& own : layout_.dense_places()) {
+        SYNCOPATE_RETURN_IF_ERROR(collective_.broadcast(slice(arenas_.weights, own), 0, deadline()));
+      }
+      return Status();
+    }
     if (restored_ && plan.first_step > steps_done_) history_.count_failed_step();
     first_step_ = steps_done_ = plan.first_step;
     if (!plan.anybody_takes()) return Status();

@@ -51,39 +51,41 @@ void ReplicaState::apply(Range range, std::span<const float> gradients, const Up
   for (const TensorSpec& tensor : layout_.tensors()) {
     const Range part = tensor.range;
     if (part.begin < range.begin || part.end > range.end) continue;
-    const std::size_t first = layout_.dense().begin;
-    raise_small_variances(slice(variances, {part.begin - first, part.end - first}));
+    raise_small_variances(slice(variances, in_memories(part)));
   }
 }
 
 void ReplicaState::save(TrainingState& state) const {
-  if (layout_.dense().size() > 0) {
-    state.put(state_part::kWeights, layout_.dense().begin, dense());
-    remembered_->save({0, layout_.dense().size()}, layout_.dense().begin, state);
+  for (const Range& own : layout_.dense_places()) {
+    state.put(state_part::kWeights, own.begin, slice(weights_, own));
+    remembered_->save(in_memories(own), own.begin, state);
   }
   tables_.save(state);
 }
 
 Status ReplicaState::restore(const TrainingState& state) {
-  if (layout_.dense().size() > 0) {
-    SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, layout_.dense(), dense()));
-    SYNCOPATE_RETURN_IF_ERROR(remembered_->restore({0, layout_.dense().size()}, layout_.dense().begin, state)
-                                  .in("what the optimizer remembers"));
+  for (const Range& own : layout_.dense_places()) {
+    SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, own, slice(weights_, own)));
+    SYNCOPATE_RETURN_IF_ERROR(
+        remembered_->restore(in_memories(own), own.begin, state).in("what the optimizer remembers"));
   }
   return tables_.restore(state);
 }
 
 Status ReplicaState::transfer(StateTransfer& transfer) {
-  SYNCOPATE_RETURN_IF_ERROR(transfer.give(dense()).in("weights"));
-  for (const std::span<float> memory : remembered_->memories()) {
-    SYNCOPATE_RETURN_IF_ERROR(transfer.give(memory).in("what the optimizer remembers"));
+  for (const Range& own : layout_.dense_places()) {
+    SYNCOPATE_RETURN_IF_ERROR(transfer.give(slice(weights_, own)).in("weights"));
+    for (const std::span<float> memory : remembered_->memories()) {
+      const std::span<float> part = memory.empty() ? memory : slice(memory, in_memories(own));
+      SYNCOPATE_RETURN_IF_ERROR(transfer.give(part).in("what the optimizer remembers"));
+    }
   }
   return tables_.transfer(transfer);
 }
 
 std::uint64_t ReplicaState::content() const {
   ContentHash hash;
-  hash.add(dense());
+  for (const Range& own : layout_.dense_places()) hash.add(slice(weights_, own));
   TrainingState tables;
   tables_.save(tables);
   for (const auto& [table, rows] : tables.rows) {

@@ -54,7 +54,9 @@ class ReplicaState {
   std::uint64_t content() const;
 
  private:
-  std::span<float> dense() const { return slice(weights_, layout_.dense()); }
+  // Where a part of the arena is in what the optimizer remembers, which has the gaps between dense_places(), too, as
+  // addresses alone.
+  Range in_memories(Range part) const { return {part.begin - layout_.dense().begin, part.end - layout_.dense().begin}; }
 
   Optimizer optimizer_;
   ReplicatedTables& tables_;

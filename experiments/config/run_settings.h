@@ -177,7 +177,8 @@ struct RunSettings {
   std::optional<int> microbatches;  // none: as microbatches_of() says
   // Used where there are several stages.
   worker::PipelineSchedule pipeline_schedule = worker::PipelineSchedule::kOneForwardOneBackward;
-  int tensor = 1;  // workers that have a part of each layer's weights; 1: every worker has whole layers
+  int pipeline_chunks = 2;  // of the layers that a stage has; used where the schedule is interleaved
+  int tensor = 1;           // workers that have a part of each layer's weights; 1: every worker has whole layers
   TensorExchange exchange = TensorExchange::kByKind;  // hybrid only
   allreduce::SparseExchange sparse_exchange = allreduce::SparseExchange::kAuto;
 
@@ -275,6 +276,13 @@ inline bool is_pipelined(const RunSettings& config) {
 }
 // Returns into how many stages the model is cut; 1: it is not.
 inline int stages_of(const RunSettings& config) { return is_pipelined(config) ? config.pipeline : 1; }
+// Returns in how many places of the chain a stage has layers.
+inline bool interleaves_stages(const RunSettings& config) {
+  return is_pipelined(config) && config.pipeline_schedule == worker::PipelineSchedule::kInterleaved;
+}
+inline int chunks_of_stage(const RunSettings& config) {
+  return interleaves_stages(config) ? config.pipeline_chunks : 1;
+}
 // Returns whether workers have a part of each of the model's layers, and several of them train a batch together
 // (tensor).
 inline bool splits_layers(const RunSettings& config) {

@@ -119,16 +119,29 @@ TEST(BalancedRanges, CoverEverythingAlignedAndWithinOneUnit) {
 TEST(ParamLayout, HasAPartAtThePlacesOfTheWhole) {
   const ParamLayout layout = three_tensors();
   const std::vector<TensorSpec>& tensors = layout.tensors();
-  const ParamLayout middle = layout.part(1, 2), rest = layout.part(1, 3);
+  const Range second{tensors[1].range.begin, tensors[2].range.begin}, third{tensors[2].range.begin, layout.size()};
+  const ParamLayout middle = layout.part(std::vector{second}), rest = layout.part(std::vector{second, third});
   EXPECT_THAT(middle.tensors(), ElementsAre(tensors[1]));
   EXPECT_EQ(middle.size(), layout.size());
   EXPECT_EQ(middle.dense(), (Range{tensors[1].range.begin, tensors[2].range.begin}));
   EXPECT_EQ(rest.dense(), (Range{tensors[1].range.begin, layout.size()}));
-  EXPECT_EQ(layout.part(0, 3).dense(), layout.dense());
+  EXPECT_EQ(layout.part(std::vector{layout.dense()}).tensors(), layout.tensors());
+  EXPECT_THAT(rest.dense_places(), ElementsAre(rest.dense()));
   EXPECT_NE(middle.hash(), rest.hash());
   EXPECT_THAT(buckets_in_backward_order(middle, 1), ElementsAre(middle.dense()));
   EXPECT_THAT(buckets_in_backward_order(rest, 1),
               ElementsAre(Range{tensors[2].range.begin, layout.size()}, middle.dense()));
+}
+
+TEST(ParamLayout, HasAPartWithAGapThatIsInNoBucket) {
+  const ParamLayout layout = three_tensors();
+  const std::vector<TensorSpec>& tensors = layout.tensors();
+  const Range first{0, tensors[1].range.begin}, last{tensors[2].range.begin, layout.size()};
+  const ParamLayout outer = layout.part(std::vector{first, last});
+  EXPECT_THAT(outer.tensors(), ElementsAre(tensors[0], tensors[2]));
+  EXPECT_EQ(outer.dense(), layout.dense());
+  EXPECT_THAT(outer.dense_places(), ElementsAre(first, last));
+  EXPECT_THAT(buckets_in_backward_order(outer, 1 << 20), ElementsAre(last, first));
 }
 
 TEST(BackwardProgress, ReportsABucketOnceAllTensorsThatTouchItAreReady) {

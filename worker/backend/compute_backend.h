@@ -122,8 +122,8 @@ class ComputeBackend {
 
   // y(B, out) = x(B, in) · wᵀ + b, and then max(y, 0) if the shape has relu.
   virtual void dense_forward(const DenseShape&, In x, In w, In b, Out y) = 0;
-  // dw = dyᵀ·x, db = column sums of dy, dx = dy·w. dw and db are overwritten; an empty dx is not computed. dy is the
-  // gradient before the shape's relu, so call relu_backward first.
+  // dw = dyᵀ·x, db = column sums of dy, dx = dy·w. dw and db are overwritten; an empty dx is not computed, and on the
+  // CPU neither are empty dw and db. dy is the gradient before the shape's relu, so call relu_backward first.
   virtual void dense_backward(const DenseShape&, In x, In w, In dy, Out dw, Out db, Out dx) = 0;
 
   virtual void conv2d_forward(const ConvShape&, In x, In w, In b, Out y) = 0;

@@ -81,14 +81,16 @@ void OneDnnConv::forward(dnnl::stream& stream, In x, In w, In b, Out y) {
 }
 
 void OneDnnConv::backward(dnnl::stream& stream, In x, In w, In dy, Out dw, Out db, Out dx) {
-  backward_weights_.primitive.bind(DNNL_ARG_SRC, x.data());
-  backward_weights_.primitive.bind(DNNL_ARG_DIFF_DST, dy.data());
-  backward_weights_.primitive.bind(DNNL_ARG_DIFF_WEIGHTS, data_of(backward_weights_.weights));
-  if (shape_.bias) backward_weights_.primitive.bind(DNNL_ARG_DIFF_BIAS, db.data());
-  backward_weights_.primitive.run(stream);
-  backward_weights_.reorder.bind(DNNL_ARG_FROM, data_of(backward_weights_.weights));
-  backward_weights_.reorder.bind(DNNL_ARG_TO, dw.data());
-  backward_weights_.reorder.run(stream);
+  if (!dw.empty()) {
+    backward_weights_.primitive.bind(DNNL_ARG_SRC, x.data());
+    backward_weights_.primitive.bind(DNNL_ARG_DIFF_DST, dy.data());
+    backward_weights_.primitive.bind(DNNL_ARG_DIFF_WEIGHTS, data_of(backward_weights_.weights));
+    if (shape_.bias) backward_weights_.primitive.bind(DNNL_ARG_DIFF_BIAS, db.data());
+    backward_weights_.primitive.run(stream);
+    backward_weights_.reorder.bind(DNNL_ARG_FROM, data_of(backward_weights_.weights));
+    backward_weights_.reorder.bind(DNNL_ARG_TO, dw.data());
+    backward_weights_.reorder.run(stream);
+  }
   if (dx.empty()) return;
   backward_data_.reorder.bind(DNNL_ARG_FROM, w.data());
   backward_data_.reorder.bind(DNNL_ARG_TO, data_of(backward_data_.weights));

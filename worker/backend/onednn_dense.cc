@@ -51,10 +51,12 @@ void OneDnnDense::forward(dnnl::stream& stream, In x, In w, In b, Out y) {
 }
 
 void OneDnnDense::backward(dnnl::stream& stream, In x, In w, In dy, Out dw, Out dx) {
-  backward_weights_.bind(DNNL_ARG_SRC, dy.data());
-  backward_weights_.bind(DNNL_ARG_WEIGHTS, x.data());
-  backward_weights_.bind(DNNL_ARG_DST, dw.data());
-  backward_weights_.run(stream);
+  if (!dw.empty()) {
+    backward_weights_.bind(DNNL_ARG_SRC, dy.data());
+    backward_weights_.bind(DNNL_ARG_WEIGHTS, x.data());
+    backward_weights_.bind(DNNL_ARG_DST, dw.data());
+    backward_weights_.run(stream);
+  }
   if (dx.empty()) return;
   backward_data_.bind(DNNL_ARG_SRC, dy.data());
   backward_data_.bind(DNNL_ARG_WEIGHTS, w.data());

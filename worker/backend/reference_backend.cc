@@ -35,7 +35,7 @@ class ReferenceBackend : public HostBackend {
   }
 
   void dense_backward(const DenseShape& s, In x, In w, In dy, Out dw, Out db, Out dx) override {
-    for (int o = 0; o < s.out; ++o) {
+    for (int o = 0; o < s.out && !dw.empty(); ++o) {
       double bias = 0;
       for (int n = 0; n < s.batch; ++n) bias += dy[at(n, o, s.out)];
       if (s.bias) db[o] = static_cast<float>(bias);
@@ -73,7 +73,7 @@ class ReferenceBackend : public HostBackend {
   }
 
   void conv2d_backward(const ConvShape& s, In x, In w, In dy, Out dw, Out db, Out dx) override {
-    for (int o = 0; o < s.out; ++o) {
+    for (int o = 0; o < s.out && !dw.empty(); ++o) {
       double bias = 0;
       each_output(s, [&](int n, int row, int column) { bias += output(s, dy, n, row, column, o); });
       if (s.bias) db[o] = static_cast<float>(bias);

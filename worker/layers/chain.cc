@@ -7,6 +7,7 @@
 namespace syncopate::worker {
 
 Out GradientScratch::buffer(std::size_t number, std::size_t count) {
+  if (!shared_) return backend_.allocate_tensor(count);
   Out& memory = buffers_[number];
   if (memory.size() < count) memory = backend_.allocate_tensor(count);
   return memory.size() < count ? Out() : memory.first(count);  // the backend keeps why it had no more
@@ -25,7 +26,7 @@ Chain::Chain(ComputeBackend& backend, Layers layers, int batch_size, GradientScr
       outputs_.push_back(in_place ? outputs_.back() : scratch.buffer(turn, values));
     } else {
       outputs_.push_back(in_place ? outputs_.back() : backend.allocate_tensor(values));
-      gradients_.push_back(scratch.buffer(turn, values));
+      gradients_.push_back(in_place ? gradients_.back() : scratch.buffer(turn, values));
     }
   }
 }
@@ -83,14 +84,40 @@ void Chain::forward(In weights, const Activations& values) {
   }
 }
 
+std::vector<Range> Chain::late_gradients() const {
+  std::vector<Range> late;
+  for (const auto& layer : layers_) {
+    for (const Range& range : layer->late_gradients()) late.push_back(range);
+  }
+  return late;
+}
+
 void Chain::backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
                      const TensorReady& ready) {
+  backward_by(&Layer::backward, weights, values, gradients, arena_gradients, ready);
+}
+
+void Chain::backward_inputs(In weights, const Activations& values, const ActivationGradients& gradients,
+                            Out arena_gradients, const TensorReady& ready) {
+  backward_by(&Layer::backward_inputs, weights, values, gradients, arena_gradients, ready);
+}
+
+void Chain::backward_by(LayerBackward pass, In weights, const Activations& values, const ActivationGradients& gradients,
+                        Out arena_gradients, const TensorReady& ready) {
   for (std::size_t i = layers_.size(); i-- > 0;) {
     tell_before_reading(i);
     const Out input_gradient = i == 0 ? gradients.input : gradient_of(i - 1, gradients);
-    layers_[i]->backward(weights, activations_of(i, values),
-                         {gradient_of(i, gradients), input_gradient, i == 0 ? gradients.residual : In()},
-                         arena_gradients, ready);
+    (*layers_[i].*pass)(weights, activations_of(i, values),
+                        {gradient_of(i, gradients), input_gradient, i == 0 ? gradients.residual : In()},
+                        arena_gradients, ready);
+  }
+}
+
+void Chain::backward_weights(const Activations& values, Out output_gradient, Out arena_gradients,
+                             const TensorReady& ready) {
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    layers_[i]->backward_weights(activations_of(i, values), gradient_of(i, {.output = output_gradient, .input = {}}),
+                                 arena_gradients, ready);
   }
 }
 

@@ -17,14 +17,16 @@ using Layers = std::vector<std::unique_ptr<Layer>>;
 // nothing is kept for backward, the same holds for the outputs.
 class GradientScratch {
  public:
-  // The backend must outlive it.
-  explicit GradientScratch(ComputeBackend& backend) : backend_(backend) {}
+  // The backend must outlive it. `shared` false: each buffer is memory of its own, for chains whose backward_weights
+  // reads the gradients again.
+  explicit GradientScratch(ComputeBackend& backend, bool shared = true) : backend_(backend), shared_(shared) {}
 
   // Returns `count` numbers in buffer `number`, 0 or 1: the beginning of the existing buffer if it is large enough.
   Out buffer(std::size_t number, std::size_t count);
 
  private:
   ComputeBackend& backend_;
+  const bool shared_;
   Out buffers_[2];
 };
 
@@ -51,8 +53,15 @@ class Chain final : public Layer {
   void forward(In weights, const Activations& values) override;
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
                 const TensorReady& ready) override;
+  std::vector<Range> late_gradients() const override;
+  void backward_inputs(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
+                       const TensorReady& ready) override;
+  void backward_weights(const Activations& values, Out output_gradient, Out arena_gradients,
+                        const TensorReady& ready) override;
 
  private:
+  void backward_by(LayerBackward pass, In weights, const Activations& values, const ActivationGradients& gradients,
+                   Out arena_gradients, const TensorReady& ready);
   void tell_before_reading(std::size_t layer) const;
   Activations activations_of(std::size_t layer, const Activations& values) const;
   // The gradient of layer `layer`'s output.

@@ -31,6 +31,18 @@ class Dense final : public Layer {
                             params_.weight(arena_gradients), params_.bias(arena_gradients), gradients.input);
     params_.report(ready);
   }
+  std::vector<Range> late_gradients() const override { return {params_.range()}; }
+  void backward_inputs(In weights, const Activations& values, const ActivationGradients& gradients,
+                       Out /*arena_gradients*/, const TensorReady& /*ready*/) override {
+    if (shape_.relu) backend_.relu_backward(values.output, gradients.output);
+    backend_.dense_backward(shape_, values.input, params_.weight(weights), gradients.output, {}, {}, gradients.input);
+  }
+  void backward_weights(const Activations& values, Out output_gradient, Out arena_gradients,
+                        const TensorReady& ready) override {
+    backend_.dense_backward(shape_, values.input, {}, output_gradient, params_.weight(arena_gradients),
+                            params_.bias(arena_gradients), {});
+    params_.report(ready);
+  }
 
  private:
   ComputeBackend& backend_;

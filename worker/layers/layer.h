@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "common/param_layout.h"
 #include "common/random.h"
@@ -74,6 +75,21 @@ class Layer {
   virtual void forward(In weights, const Activations& values) = 0;
   virtual void backward(In weights, const Activations& values, const ActivationGradients& gradients,
                         Out arena_gradients, const TensorReady& ready) = 0;
+
+  // backward in two calls: backward_inputs leaves out the gradients of the tensors in late_gradients(), and does not
+  // report them; backward_weights gets the same values and the same gradient of the output again, unchanged since, and
+  // makes and reports these. A layer that cannot do so does all in the first.
+  virtual std::vector<Range> late_gradients() const { return {}; }
+  virtual void backward_inputs(In weights, const Activations& values, const ActivationGradients& gradients,
+                               Out arena_gradients, const TensorReady& ready) {
+    backward(weights, values, gradients, arena_gradients, ready);
+  }
+  virtual void backward_weights(const Activations& /*values*/, Out /*output_gradient*/, Out /*arena_gradients*/,
+                                const TensorReady& /*ready*/) {}
 };
+
+// Layer::backward or Layer::backward_inputs.
+using LayerBackward = void (Layer::*)(In weights, const Activations& values, const ActivationGradients& gradients,
+                                      Out arena_gradients, const TensorReady& ready);
 
 }  // namespace syncopate::worker

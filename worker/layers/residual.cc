@@ -50,20 +50,46 @@ void Residual::forward(In weights, const Activations& values) {
   if (relu_) backend_.relu_forward(values.output);
 }
 
+std::vector<Range> Residual::late_gradients() const {
+  std::vector<Range> late = inner_->late_gradients();
+  if (shortcut_) {
+    for (const Range& range : shortcut_->late_gradients()) late.push_back(range);
+  }
+  return late;
+}
+
 void Residual::backward(In weights, const Activations& values, const ActivationGradients& gradients,
                         Out arena_gradients, const TensorReady& ready) {
+  backward_by(&Layer::backward, weights, values, gradients, arena_gradients, ready);
+}
+
+void Residual::backward_inputs(In weights, const Activations& values, const ActivationGradients& gradients,
+                               Out arena_gradients, const TensorReady& ready) {
+  backward_by(&Layer::backward_inputs, weights, values, gradients, arena_gradients, ready);
+}
+
+void Residual::backward_by(LayerBackward pass, In weights, const Activations& values,
+                           const ActivationGradients& gradients, Out arena_gradients, const TensorReady& ready) {
   const bool wanted = !gradients.input.empty();
   // A shortcut's tensors are reported first, so it cannot wait until the inner chain has done this.
   if (relu_ && (!fused_ || shortcut_)) backend_.relu_backward(values.output, gradients.output);
   if (shortcut_) {
-    shortcut_->backward(weights, {values.input, output_, values.ids},
-                        {gradients.output, wanted ? input_gradient_ : Out()}, arena_gradients, ready);
+    ((*shortcut_).*pass)(weights, {values.input, output_, values.ids},
+                         {gradients.output, wanted ? input_gradient_ : Out()}, arena_gradients, ready);
   }
   const In past = shortcut_ ? In(input_gradient_) : In(gradients.output);
   const bool adds_itself = wanted && inner_->takes_residual_gradient();
-  inner_->backward(weights, {values.input, values.output, values.ids},
-                   {gradients.output, gradients.input, adds_itself ? past : In()}, arena_gradients, ready);
+  ((*inner_).*pass)(weights, {values.input, values.output, values.ids},
+                    {gradients.output, gradients.input, adds_itself ? past : In()}, arena_gradients, ready);
   if (wanted && !adds_itself) backend_.add(past, gradients.input);
+}
+
+void Residual::backward_weights(const Activations& values, Out output_gradient, Out arena_gradients,
+                                const TensorReady& ready) {
+  if (shortcut_) {
+    shortcut_->backward_weights({values.input, output_, values.ids}, output_gradient, arena_gradients, ready);
+  }
+  inner_->backward_weights({values.input, values.output, values.ids}, output_gradient, arena_gradients, ready);
 }
 
 }  // namespace syncopate::worker

@@ -29,8 +29,16 @@ class Residual final : public Layer {
   void forward(In weights, const Activations& values) override;
   void backward(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
                 const TensorReady& ready) override;
+  std::vector<Range> late_gradients() const override;
+  void backward_inputs(In weights, const Activations& values, const ActivationGradients& gradients, Out arena_gradients,
+                       const TensorReady& ready) override;
+  void backward_weights(const Activations& values, Out output_gradient, Out arena_gradients,
+                        const TensorReady& ready) override;
 
  private:
+  void backward_by(LayerBackward pass, In weights, const Activations& values, const ActivationGradients& gradients,
+                   Out arena_gradients, const TensorReady& ready);
+
   ComputeBackend& backend_;
   std::unique_ptr<Layer> inner_;
   std::unique_ptr<Layer> shortcut_;  // null: the identity

@@ -4,25 +4,74 @@
 #include <cassert>
 
 namespace syncopate::worker {
+namespace {
 
-const char* name_of(PipelineSchedule schedule) { return schedule == PipelineSchedule::kGpipe ? "gpipe" : "1f1b"; }
+// Returns the forward passes that a stage makes before its first backward.
+int forward_first(const PipelinePlace& place) {
+  const int all = place.microbatches * place.chunks, behind = place.stages - place.stage - 1;
+  switch (place.schedule) {
+    case PipelineSchedule::kGpipe:
+      return all;
+    case PipelineSchedule::kOneForwardOneBackward:
+    case PipelineSchedule::kZeroBubble:
+      return std::min(all, behind + 1);
+    case PipelineSchedule::kInterleaved:
+      return std::min(all, 2 * behind + (place.chunks - 1) * place.stages + 1);
+  }
+  return all;
+}
+
+// Returns the n-th action of that pass: groups of S microbatches pass through the chunks, backward from the last.
+PipelineAction nth(const PipelinePlace& place, PipelinePass pass, int n) {
+  const bool is_forward = pass == PipelinePass::kForward;
+  if (place.schedule == PipelineSchedule::kGpipe && !is_forward) n = place.microbatches - 1 - n;
+  const int group = n / (place.stages * place.chunks), chunk = n / place.stages % place.chunks;
+  return {pass, group * place.stages + n % place.stages, is_forward ? chunk : place.chunks - 1 - chunk};
+}
+
+}  // namespace
+
+const char* name_of(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::kGpipe:
+      return "gpipe";
+    case PipelineSchedule::kOneForwardOneBackward:
+      return "1f1b";
+    case PipelineSchedule::kInterleaved:
+      return "interleaved";
+    case PipelineSchedule::kZeroBubble:
+      return "zero-bubble";
+  }
+  return "";
+}
 
 std::vector<PipelineAction> pipeline_actions(const PipelinePlace& place) {
   assert(place.stage >= 0 && place.stage < place.stages && place.microbatches >= 1);
+  assert(place.chunks == 1 || place.schedule == PipelineSchedule::kInterleaved);
+  assert(place.schedule != PipelineSchedule::kInterleaved || place.microbatches % place.stages == 0);
   std::vector<PipelineAction> actions;
-  const int ahead = most_in_flight(place);
-  for (int microbatch = 0; microbatch < ahead; ++microbatch) actions.push_back({true, microbatch});
-  for (int done = 0; done < place.microbatches; ++done) {
-    const bool is_gpipe = place.schedule == PipelineSchedule::kGpipe;
-    actions.push_back({false, is_gpipe ? place.microbatches - 1 - done : done});
-    if (ahead + done < place.microbatches) actions.push_back({true, ahead + done});
+  const auto add = [&](PipelinePass pass, int n) { actions.push_back(nth(place, pass, n)); };
+  const bool splits = splits_backward(place.schedule);
+  const int all = place.microbatches * place.chunks, ahead = forward_first(place);
+  for (int n = 0; n < ahead; ++n) add(PipelinePass::kForward, n);
+  for (int done = 0; done < all; ++done) {
+    add(PipelinePass::kBackward, done);
+    if (splits && done >= place.stage) add(PipelinePass::kWeights, done - place.stage);
+    if (ahead + done < all) add(PipelinePass::kForward, ahead + done);
   }
+  for (int n = std::max(0, all - place.stage); splits && n < all; ++n) add(PipelinePass::kWeights, n);
   return actions;
 }
 
-int most_in_flight(const PipelinePlace& place) {
-  if (place.schedule == PipelineSchedule::kGpipe) return place.microbatches;
-  return std::min(place.microbatches, place.stages - place.stage);
+int most_in_flight(const PipelinePlace& place, int chunk) {
+  const PipelinePass last = splits_backward(place.schedule) ? PipelinePass::kWeights : PipelinePass::kBackward;
+  int now = 0, most = 0;
+  for (const PipelineAction& action : pipeline_actions(place)) {
+    if (action.chunk != chunk) continue;
+    if (action.pass == PipelinePass::kForward) most = std::max(most, ++now);
+    if (action.pass == last) --now;
+  }
+  return most;
 }
 
 }  // namespace syncopate::worker

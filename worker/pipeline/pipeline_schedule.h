@@ -2,53 +2,81 @@
 //
 // A model's chain of layers is cut into S stages, a worker each, and a step's batch into M microbatches. Activations go
 // from stage to stage, gradients back; all M gradients are added up before the one update of the step, so that the
-// result is that of the whole batch. Both orders take, where all stages need as long (f and b for a microbatch's
-// forward and backward) and messages take no time, (M + S - 1)(f + b) a step: (S - 1) / (M + S - 1) of a worker's time
-// it waits, the bubble.
+// result is that of the whole batch. The formulas hold where all stages need as long (f and b for a microbatch's
+// forward and backward) and messages take no time: a step takes M (f + b), and the bubble, for which a worker waits.
 //
-//   gpipe  all forward, then all backward, the last microbatch first (Huang et al. 2019, "GPipe: efficient training of
-//          giant neural networks using pipeline parallelism", section 2.3 and figure 2). M microbatches are in flight:
-//          a stage holds the activations of all.
-//   1f1b   as many forward as there are stages behind this one, then one forward and one backward in turn (Narayanan et
-//          al. 2021, "Memory-efficient pipeline-parallel DNN training", section 3.2: PipeDream-Flush; "Efficient
-//          large-scale language model training on GPU clusters using Megatron-LM", section 2.2). At most S - s are in
-//          flight at stage s.
+//   gpipe        all forward, then all backward, the last microbatch first (Huang et al. 2019, "GPipe: efficient
+//                training of giant neural networks using pipeline parallelism", section 2.3 and figure 2). Bubble:
+//                (S - 1)(f + b). M microbatches are in flight: a stage holds the activations of all.
+//   1f1b         as many forward as there are stages behind this one, then one forward and one backward in turn
+//                (Narayanan et al. 2021, "Memory-efficient pipeline-parallel DNN training", section 3.2:
+//                PipeDream-Flush; "Efficient large-scale language model training on GPU clusters using Megatron-LM",
+//                section 2.2). The same bubble. At most S - s are in flight at stage s.
+//   interleaved  a stage has V chunks of the chain, which is cut into V S: chunk c of stage s is number c S + s (the
+//                Megatron-LM paper, section 2.2 and figure 4). A group of S microbatches passes through one chunk after
+//                the other, so that M is a multiple of S. Before its first backward a stage makes as many passes
+//                through a chunk as Megatron-LM does: 2 (S - s - 1) + (V - 1) S + 1. Bubble: (S - 1)(f + b) / V.
+//   zero-bubble  backward is in two passes: the gradient of a stage's inputs, for which the stage before waits, and
+//                that of its weights, for which nobody does (Qi et al. 2023, "Zero bubble pipeline parallelism",
+//                section 3: ZB-H1). Stage s always has s of the second passes before it, and makes these at the end.
+//                Bubble, where M is at least S and b = bi + bw: (S - 1)(f + bi - bw). At most S are in flight, at every
+//                stage.
 #pragma once
 
 #include <vector>
 
 namespace syncopate::worker {
 
-enum class PipelineSchedule { kGpipe, kOneForwardOneBackward };
+enum class PipelineSchedule { kGpipe, kOneForwardOneBackward, kInterleaved, kZeroBubble };
 
-// "gpipe" or "1f1b".
+// "gpipe", "1f1b", "interleaved" or "zero-bubble".
 const char* name_of(PipelineSchedule schedule);
 
 // A stage's place in a pipeline: stage `stage` of `stages`, both at least 1 and counted from 0, with as many
-// microbatches a step.
+// microbatches a step; and into how many chunks its layers are cut, 1 unless the schedule is interleaved.
 struct PipelinePlace {
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   int stages = 1;
   int stage = 0;
   int microbatches = 1;
+  int chunks = 1;
 
-  bool is_first() const { return stage == 0; }
-  bool is_last() const { return stage == stages - 1; }
+  // The number of a chunk in the chain of all stages' chunks.
+  int number_of(int chunk) const { return chunk * stages + stage; }
+  // Whether the chunk, or the stage, has the chain's first layers, or its last ones.
+  bool is_first(int chunk) const { return number_of(chunk) == 0; }
+  bool is_last(int chunk) const { return number_of(chunk) == stages * chunks - 1; }
+  bool is_first() const { return is_first(0); }
+  bool is_last() const { return is_last(chunks - 1); }
+  // Who sends activations to this stage, and to whom it sends them; a single stage has neither.
+  int before() const { return (stage + stages - 1) % stages; }
+  int behind() const { return (stage + 1) % stages; }
+};
+
+enum class PipelinePass {
+  kForward,
+  kBackward,  // of inputs and weights, or, if there is a pass for weights, of what that leaves
+  kWeights,
 };
 
 struct PipelineAction {
-  bool is_forward = true;
+  PipelinePass pass = PipelinePass::kForward;
   int microbatch = 0;
+  int chunk = 0;
 
   bool operator==(const PipelineAction&) const = default;
 };
 
-// Returns what a stage does in a step, in order: each microbatch once forward, and later once backward. Neighbouring
-// stages have the same order of each, so that messages between them need no names.
+// Whether backward is in two passes.
+constexpr bool splits_backward(PipelineSchedule schedule) { return schedule == PipelineSchedule::kZeroBubble; }
+
+// Returns what a stage does in a step, in order: through each chunk each microbatch once forward, and later once
+// backward, and then the pass for weights, if there is one. If the schedule is interleaved, M must be a multiple of S.
+// Neighbouring chunks have the same order of each pass, so that messages between them need no names.
 std::vector<PipelineAction> pipeline_actions(const PipelinePlace& place);
 
-// Returns the most microbatches that are in flight at a stage at once: whose forward has begun and whose backward has
-// not ended.
-int most_in_flight(const PipelinePlace& place);
+// Returns the most microbatches that are in flight in a chunk at once: whose forward has begun and whose last pass has
+// not ended. They follow each other.
+int most_in_flight(const PipelinePlace& place, int chunk = 0);
 
 }  // namespace syncopate::worker

@@ -8,17 +8,18 @@
 
 namespace syncopate::worker {
 
-// All in seconds.
+// What a chunk of a stage takes, or a stage without chunks. All in seconds.
 struct StageTimes {
   double forward = 0, backward = 0;  // of a microbatch
-  double to_next = 0;  // in which a link carries a microbatch's activations to the next stage, or their gradient back
-  double begins = 0;   // nothing is done before
+  double weights = 0;                // the part of backward that may wait, if the schedule splits it
+  double to_next = 0;  // in which a link carries a microbatch's activations to the next chunk, or their gradient back
 };
 
-// Returns when each stage has done the last of its actions, from the step's beginning. A stage sends and receives
-// beside its computing, through a link that carries one message at a time each way; a message arrives `delay` seconds
-// after it has been carried.
-std::vector<double> pipeline_ends(PipelineSchedule schedule, int microbatches, std::span<const StageTimes> stages,
-                                  double delay);
+// Returns when each stage has done the last of its actions, from the step's beginning, if nothing is done before it
+// `begins` (by stage; empty: 0). `chunks` are those of the whole chain, S times the place's chunks; the place's `stage`
+// is not looked at. A stage sends and receives beside its computing, through a link that carries one message at a time
+// each way; a message arrives `delay` seconds after it has been carried.
+std::vector<double> pipeline_ends(const PipelinePlace& pipeline, std::span<const StageTimes> chunks, double delay,
+                                  std::span<const double> begins = {});
 
 }  // namespace syncopate::worker

@@ -8,96 +8,149 @@
 
 namespace syncopate::worker {
 
-PipelinedModel::PipelinedModel(const PipelinePlace& place, StageCut cut, int samples, std::vector<StageSlot> slots,
-                               ComputeBackend& backend)
+PipelinedModel::PipelinedModel(const PipelinePlace& place, StageCut cut, int samples,
+                               std::vector<std::vector<StageSlot>> slots, ComputeBackend& backend)
     : place_(place),
       cut_(std::move(cut)),
       samples_(samples),
-      slots_(std::move(slots)),
-      inputs_(slots_.size()),
+      chunks_(slots.size()),
       backend_(backend),
-      actions_(pipeline_actions(place)),
-      beside_(place.microbatches > 1 ? layout().size() : 0) {
-  assert(slots_.size() == static_cast<std::size_t>(most_in_flight(place)) && samples % place.microbatches == 0);
-  for (std::size_t i = 0; i < slots_.size(); ++i) inputs_[i].resize(slots_[i].stage->input_gradient().size());
+      actions_(pipeline_actions(place)) {
+  assert(slots.size() == static_cast<std::size_t>(place.chunks) && samples % place.microbatches == 0);
+  for (std::size_t chunk = 0; chunk < slots.size(); ++chunk) {
+    assert(slots[chunk].size() == static_cast<std::size_t>(most_in_flight(place, static_cast<int>(chunk))));
+    chunks_[chunk].slots = std::move(slots[chunk]);
+    for (StageSlot& slot : chunks_[chunk].slots) slot.input.resize(slot.stage->input_gradient().size());
+  }
+  if (place.microbatches > 1) beside_ = AlignedBuffer(layout().size());
+}
+
+double PipelinedModel::flops_per_sample() const {
+  double sum = 0;
+  for (const Chunk& chunk : chunks_) sum += chunk.slots.front().stage->flops_per_sample();
+  return sum;
+}
+
+void PipelinedModel::initialize(std::uint64_t seed, std::span<float> weights) const {
+  for (const Chunk& chunk : chunks_) chunk.slots.front().stage->initialize(seed, weights);
 }
 
 void PipelinedModel::before_reading(std::function<void(Range)> before) {
-  for (StageSlot& slot : slots_) {
-    slot.model->before_reading([this, before](Range range) {
-      if (links_ != nullptr) links_->progress();
-      if (before) before(range);
-    });
+  for (Chunk& chunk : chunks_) {
+    for (StageSlot& slot : chunk.slots) {
+      slot.model->before_reading([this, before](Range range) {
+        if (links_ != nullptr) links_->progress();
+        if (before) before(range);
+      });
+    }
   }
-}
-
-BatchView PipelinedModel::part_of(int microbatch) {
-  BatchView part = microbatch_of(batch_, samples_, microbatch, place_.microbatches);
-  if (!place_.is_first()) part.values = inputs_[static_cast<std::size_t>(microbatch) % slots_.size()];
-  return part;
 }
 
 void PipelinedModel::forward(In weights, const BatchView& batch) {
   batch_ = batch;
   done_ = 0;
-  added_ = 0;
   loss_ = {};
-  for (; actions_[done_].is_forward && links_->status().ok(); ++done_)
-    pass_forward(weights, actions_[done_].microbatch);
+  for (int chunk = 0; chunk < place_.chunks; ++chunk) {
+    Chunk& of_step = chunks_[static_cast<std::size_t>(chunk)];
+    of_step.added = of_step.late_added = 0;
+    of_step.reported = cut_.tensors[static_cast<std::size_t>(place_.number_of(chunk)) + 1];
+  }
+  for (; actions_[done_].pass == PipelinePass::kForward && links_->status().ok(); ++done_) {
+    pass_forward(actions_[done_], weights);
+  }
 }
 
 void PipelinedModel::backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {
   links_->costs().begin_backward();
   for (; done_ < actions_.size() && links_->status().ok(); ++done_) {
-    const PipelineAction action = actions_[done_];
-    if (action.is_forward) {
-      pass_forward(weights, action.microbatch);
-    } else {
-      pass_backward(weights, gradients, action.microbatch, tensor_ready);
-    }
+    act(actions_[done_], weights, gradients, tensor_ready);
+  }
+  // After its own tensors, which lie behind these in the arena.
+  for (const SharedTensor& shared : cut_.shared) {
+    if (shared.borrower == place_.stage && links_->status().ok()) tensor_ready(shared.tensor);
   }
   links_->flush();  // it keeps a failure
 }
 
-void PipelinedModel::pass_forward(In weights, int microbatch) {
-  StageSlot& slot = slot_of(microbatch);
-  std::vector<float>& input = inputs_[static_cast<std::size_t>(microbatch) % slots_.size()];
-  if (!place_.is_first() && !links_->receive(place_.stage - 1, StageMessage::kActivations, input).ok()) return;
-  slot.model->forward(weights, part_of(microbatch));
-  if (place_.is_last()) {
+void PipelinedModel::act(const PipelineAction& action, In weights, Out gradients, const TensorReady& tensor_ready) {
+  switch (action.pass) {
+    case PipelinePass::kForward:
+      return pass_forward(action, weights);
+    case PipelinePass::kBackward:
+      return pass_backward(action, weights, gradients, tensor_ready);
+    case PipelinePass::kWeights:
+      return pass_weights(action, gradients, tensor_ready);
+  }
+}
+
+void PipelinedModel::pass_forward(const PipelineAction& action, In weights) {
+  StageSlot& slot = slot_of(action);
+  // Its mean counts with its share of the batch.
+  BatchView part = microbatch_of(batch_, samples_, action.microbatch, place_.microbatches);
+  if (!place_.is_first(action.chunk)) {
+    if (!links_->receive(place_.before(), StageMessage::kActivations, slot.input).ok()) return;
+    part.values = slot.input;
+  }
+  slot.model->forward(weights, part);
+  if (place_.is_last(action.chunk)) {
     const LossAndCorrect loss = slot.model->loss();
     loss_.loss += loss.loss;
     loss_.correct += loss.correct;
   } else {
-    links_->send(place_.stage + 1, StageMessage::kActivations, slot.stage->outputs());
+    links_->send(place_.behind(), StageMessage::kActivations, slot.stage->outputs());
   }
 }
 
-void PipelinedModel::pass_backward(In weights, Out gradients, int microbatch,
-                                   const std::function<void(std::size_t)>& tensor_ready) {
-  StageSlot& slot = slot_of(microbatch);
-  if (!place_.is_last() &&
-      !links_->receive(place_.stage + 1, StageMessage::kGradient, slot.stage->output_gradient()).ok()) {
+void PipelinedModel::pass_backward(const PipelineAction& action, In weights, Out gradients,
+                                   const TensorReady& tensor_ready) {
+  StageSlot& slot = slot_of(action);
+  if (!place_.is_last(action.chunk) &&
+      !links_->receive(place_.behind(), StageMessage::kGradient, slot.stage->output_gradient()).ok()) {
     return;
   }
-  const Out written = added_ == 0 ? gradients : Out(beside_.span());
-  const bool is_final = added_ + 1 == place_.microbatches;
+  Chunk& chunk = chunk_of(action);
+  const Out written = chunk.added == 0 ? gradients : Out(beside_.span());
+  const bool splits = splits_backward(place_.schedule), is_final = chunk.added + 1 == place_.microbatches;
   for (const SharedTensor& shared : cut_.shared) {
     // The layer that owns it adds to what its borrower has written, which is elsewhere.
     const std::span<float> part = slice(std::span<float>(written), shared.range);
-    if (shared.owner == place_.stage && !SharedZeros::holds(part.data())) std::ranges::fill(part, 0.0f);
+    const bool is_own = shared.owner == place_.stage && shared.owner_chunk == action.chunk;
+    if (is_own && !SharedZeros::holds(part.data())) std::ranges::fill(part, 0.0f);
   }
-  slot.model->backward(weights, written, [&](std::size_t tensor) {
-    if (added_ > 0) add(layout().tensors()[tensor].range, written, gradients);
-    if (is_final) tensor_ready(tensor);
-  });
-  if (!place_.is_first()) links_->send(place_.stage - 1, StageMessage::kGradient, slot.stage->input_gradient());
+  const auto made = [&](std::size_t tensor) {
+    if (chunk.added > 0) add(layout().tensors()[tensor].range, written, gradients);
+    if (is_final && !splits) report_down_to(tensor, chunk, tensor_ready);
+  };
+  if (splits) {
+    slot.model->backward_inputs(weights, written, made);
+  } else {
+    slot.model->backward(weights, written, made);
+  }
+  if (!place_.is_first(action.chunk)) {
+    links_->send(place_.before(), StageMessage::kGradient, slot.stage->input_gradient());
+  }
   for (const SharedTensor& shared : cut_.shared) {
-    if (shared.borrower != place_.stage) continue;
-    if (added_ > 0) add(shared.range, written, gradients);
-    if (is_final) tensor_ready(shared.tensor);
+    const bool is_borrowed = shared.borrower == place_.stage && shared.borrower_chunk == action.chunk;
+    if (is_borrowed && chunk.added > 0) add(shared.range, written, gradients);
   }
-  ++added_;
+  ++chunk.added;
+}
+
+void PipelinedModel::pass_weights(const PipelineAction& action, Out gradients, const TensorReady& tensor_ready) {
+  Chunk& chunk = chunk_of(action);
+  const Out written = chunk.late_added == 0 ? gradients : Out(beside_.span());
+  const bool is_final = chunk.late_added + 1 == place_.microbatches;
+  slot_of(action).model->backward_weights(written, [&](std::size_t tensor) {
+    if (chunk.late_added > 0) add(layout().tensors()[tensor].range, written, gradients);
+    if (is_final) report_down_to(tensor, chunk, tensor_ready);
+  });
+  ++chunk.late_added;
+  const auto number = static_cast<std::size_t>(place_.number_of(action.chunk));
+  if (is_final) report_down_to(cut_.tensors[number], chunk, tensor_ready);
+}
+
+void PipelinedModel::report_down_to(std::size_t tensor, Chunk& chunk, const TensorReady& tensor_ready) {
+  while (chunk.reported > tensor) tensor_ready(--chunk.reported);
 }
 
 void PipelinedModel::add(Range range, Out from, Out gradients) {

@@ -5,10 +5,14 @@
 //
 //   forward of a microbatch    activations from the stage before -> the layers -> activations to the stage behind
 //   backward of a microbatch   their gradient from the stage behind -> the layers -> a gradient to the stage before
+//   its pass for weights       if the schedule has one, the gradients that backward has left out; no messages
+//
+// If the stage has several chunks, the last stage sends activations to the first, and gets their gradient from it, but
+// for those of the model's end.
 //
 // The gradients of microbatches are added up, in the order of the schedule: the first is written where the sum is to
-// be, each later one beside it. A tensor is reported in the backward of the last. The loss, known on the last stage
-// alone, is the mean over the batch.
+// be, each later one beside it. A tensor is reported in the last pass that adds to it, or a later one of the chunk. The
+// loss, known on the last stage alone, is the mean over the batch.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +30,18 @@
 
 namespace syncopate::worker {
 
-// One for each microbatch that is in flight. `model` passes through `stage`, and may take its time for it.
+// One for each microbatch that is in flight in a chunk. `model` passes through `stage`, and may take its time for it.
 struct StageSlot {
   StageModel* stage = nullptr;
   std::unique_ptr<Model> model;
+  std::vector<float> input = {};  // the activations of the stage before
 };
 
 class PipelinedModel final : public Model {
  public:
-  // There are most_in_flight(place) slots, each for microbatches of `samples` / place.microbatches samples.
-  PipelinedModel(const PipelinePlace& place, StageCut cut, int samples, std::vector<StageSlot> slots,
+  // By chunk there are most_in_flight(place, chunk) slots, each for microbatches of `samples` / place.microbatches
+  // samples.
+  PipelinedModel(const PipelinePlace& place, StageCut cut, int samples, std::vector<std::vector<StageSlot>> slots,
                  ComputeBackend& backend);
 
   const PipelinePlace& place() const { return place_; }
@@ -46,12 +52,12 @@ class PipelinedModel final : public Model {
   const std::string& name() const override { return first().name(); }
   const ParamLayout& layout() const override { return first().layout(); }
   const ParamLayout& local_layout() const override { return first().local_layout(); }
-  std::span<float> local_state() override { return slots_.front().stage->local_state(); }
+  std::span<float> local_state() override { return chunks_.front().slots.front().stage->local_state(); }
   int batch_size() const override { return samples_; }
-  double flops_per_sample() const override { return first().flops_per_sample(); }
-  Range params() const override { return cut_.own(place_.stage, layout()); }
+  double flops_per_sample() const override;
+  std::vector<Range> params() const override { return cut_.own(place_.stage, layout()); }
   bool has_loss() const override { return place_.is_last(); }
-  void initialize(std::uint64_t seed, std::span<float> weights) const override { first().initialize(seed, weights); }
+  void initialize(std::uint64_t seed, std::span<float> weights) const override;
 
   void forward(In weights, const BatchView& batch) override;
   void before_reading(std::function<void(Range)> before) override;
@@ -59,27 +65,39 @@ class PipelinedModel final : public Model {
   LossAndCorrect loss(std::size_t /*turn*/) override { return loss_; }
 
  private:
-  const StageModel& first() const { return *slots_.front().stage; }
-  StageSlot& slot_of(int microbatch) { return slots_[static_cast<std::size_t>(microbatch) % slots_.size()]; }
-  // Returns that part of the batch, whose mean counts with its share of the batch.
-  BatchView part_of(int microbatch);
-  void pass_forward(In weights, int microbatch);
-  void pass_backward(In weights, Out gradients, int microbatch, const std::function<void(std::size_t)>& tensor_ready);
+  struct Chunk {
+    std::vector<StageSlot> slots;
+    // In this step: microbatches whose backward, and whose pass for weights, is in the sum; and the tensors from which
+    // on all are reported.
+    int added = 0, late_added = 0;
+    std::size_t reported = 0;
+  };
+
+  const StageModel& first() const { return *chunks_.front().slots.front().stage; }
+  Chunk& chunk_of(const PipelineAction& action) { return chunks_[static_cast<std::size_t>(action.chunk)]; }
+  StageSlot& slot_of(const PipelineAction& action) {
+    std::vector<StageSlot>& slots = chunk_of(action).slots;
+    return slots[static_cast<std::size_t>(action.microbatch) % slots.size()];
+  }
+  void act(const PipelineAction& action, In weights, Out gradients, const TensorReady& tensor_ready);
+  void pass_forward(const PipelineAction& action, In weights);
+  void pass_backward(const PipelineAction& action, In weights, Out gradients, const TensorReady& tensor_ready);
+  void pass_weights(const PipelineAction& action, Out gradients, const TensorReady& tensor_ready);
+  // Reports the chunk's tensors from the last one that is not reported to this one.
+  static void report_down_to(std::size_t tensor, Chunk& chunk, const TensorReady& tensor_ready);
   // The gradients of this range are those of the microbatch alone, in `from`, and are to be in the sum.
   void add(Range range, Out from, Out gradients);
 
   const PipelinePlace place_;
   const StageCut cut_;
   const int samples_;
-  std::vector<StageSlot> slots_;
-  std::vector<std::vector<float>> inputs_;  // by slot: the activations of the stage before
+  std::vector<Chunk> chunks_;
   ComputeBackend& backend_;
   const std::vector<PipelineAction> actions_;
   AlignedBuffer beside_;  // a microbatch's gradients; of the whole layout, of which the stage's part takes memory
   StageLinks* links_ = nullptr;
   BatchView batch_;       // of this step
   std::size_t done_ = 0;  // actions of this step
-  int added_ = 0;         // microbatches of it, in the sum
   LossAndCorrect loss_;
 };
 

@@ -25,9 +25,8 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
   Result<ParamArenas> allocate(const ParamLayout& layout) override {
     SYNCOPATE_RETURN_IF_ERROR(refuse_tables(layout));
     layout_ = layout;
-    const auto stage = static_cast<std::size_t>(options_.place.stage);
-    const std::vector<std::size_t>& tensors = options_.cut.tensors;
-    SYNCOPATE_ASSIGN_OR_RETURN(arenas_, of_stage_->allocate(layout.part(tensors[stage], tensors[stage + 1])));
+    SYNCOPATE_ASSIGN_OR_RETURN(arenas_,
+                               of_stage_->allocate(layout.part(options_.cut.own(options_.place.stage, layout))));
     return arenas_;
   }
 
@@ -50,7 +49,9 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
   void begin_step(const StepContext& step) override {
     if (std::exchange(has_all_, false)) {
       for (int stage = 1; stage < options_.place.stages; ++stage) {
-        release_pages(std::as_writable_bytes(slice(arenas_.weights, options_.cut.own(stage, layout_))));
+        for (const Range& own : options_.cut.own(stage, layout_)) {
+          release_pages(std::as_writable_bytes(slice(arenas_.weights, own)));
+        }
       }
     }
     links_.costs().begin_forward(step.step);
@@ -102,11 +103,8 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
     SYNCOPATE_RETURN_IF_ERROR(of_stage_->weights_needed({0, arenas_.weights.size()}));
     for (int stage = 1; stage < options_.place.stages; ++stage) {
       if (!options_.place.is_first() && stage != options_.place.stage) continue;
-      std::span<float> weights = slice(arenas_.weights, options_.cut.own(stage, layout_));
-      for (; !weights.empty(); weights = weights.subspan(std::min(kPiece, weights.size()))) {
-        const std::span<float> piece = weights.first(std::min(kPiece, weights.size()));
-        SYNCOPATE_RETURN_IF_ERROR(options_.place.is_first() ? links_.receive(stage, StageMessage::kOwnWeights, piece)
-                                                            : links_.send(0, StageMessage::kOwnWeights, piece));
+      for (const Range& own : options_.cut.own(stage, layout_)) {
+        SYNCOPATE_RETURN_IF_ERROR(gather(stage, slice(arenas_.weights, own)));
       }
     }
     has_all_ = options_.place.is_first();
@@ -125,6 +123,16 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
  private:
   bool is_owner(const SharedTensor& shared) const { return shared.owner == options_.place.stage; }
   bool is_borrower(const SharedTensor& shared) const { return shared.borrower == options_.place.stage; }
+
+  // Sends a part of that stage's weights to the first stage, or receives it there.
+  Status gather(int stage, std::span<float> weights) {
+    for (; !weights.empty(); weights = weights.subspan(std::min(kPiece, weights.size()))) {
+      const std::span<float> piece = weights.first(std::min(kPiece, weights.size()));
+      SYNCOPATE_RETURN_IF_ERROR(options_.place.is_first() ? links_.receive(stage, StageMessage::kOwnWeights, piece)
+                                                          : links_.send(0, StageMessage::kOwnWeights, piece));
+    }
+    return {};
+  }
 
   // Adds the borrower's part of the gradient, once a step.
   Status take_gradient(const SharedTensor& shared) {

@@ -54,7 +54,8 @@ std::vector<LayerFacts> layers_by_tensors(std::span<const LayerFacts> layers, co
                                           std::span<const double> costs) {
   std::vector<LayerFacts> costed(layers.begin(), layers.end());
   for (std::size_t tensor = 0; layers.empty() && tensor < costs.size(); ++tensor) {
-    costed.push_back({.tensors_end = tensor + 1, .reads = layout.tensors()[tensor].range});
+    const Range range = layout.tensors()[tensor].range;
+    costed.push_back({.tensors_end = tensor + 1, .reads = range, .late_gradients = {range}});
   }
   std::size_t tensor = 0;
   for (LayerFacts& layer : costed) {
@@ -64,37 +65,56 @@ std::vector<LayerFacts> layers_by_tensors(std::span<const LayerFacts> layers, co
   return costed;
 }
 
-Range StageCut::own(int stage, const ParamLayout& layout) const {
-  const auto at = static_cast<std::size_t>(stage);
-  return layout.part(tensors[at], tensors[at + 1]).dense();
+Range StageCut::chunk(int number, const ParamLayout& layout) const {
+  const auto begin_of = [&](std::size_t tensor) {
+    return tensor < layout.tensors().size() ? layout.tensors()[tensor].range.begin : layout.size();
+  };
+  const auto at = static_cast<std::size_t>(number);
+  return {begin_of(tensors[at]), begin_of(tensors[at + 1])};
 }
 
-Result<StageCut> cut_into_stages(std::span<const LayerFacts> layers, const ParamLayout& layout, int stages) {
+std::vector<Range> StageCut::own(int stage, const ParamLayout& layout) const {
+  std::vector<Range> own;
+  for (int c = 0; c < chunks(); ++c) own.push_back(chunk(c * stages + stage, layout));
+  return own;
+}
+
+Result<StageCut> cut_into_stages(std::span<const LayerFacts> layers, const ParamLayout& layout, int stages,
+                                 int chunks) {
   const std::vector<Block> blocks = blocks_of(layers);
-  if (blocks.size() < static_cast<std::size_t>(stages)) {
+  const int parts = stages * chunks;
+  if (blocks.size() < static_cast<std::size_t>(parts)) {
     return Status::invalid_argument(
-        fmt::format("has {} layers that a stage can begin with, and cannot be cut into {} stages; {} at most",
-                    blocks.size(), stages, blocks.size()));
+        fmt::format("has {} layers that a {} can begin with, and cannot be cut into {} {}; {} at most", blocks.size(),
+                    chunks > 1 ? "chunk" : "stage", parts, chunks > 1 ? "chunks" : "stages", blocks.size()));
   }
-  StageCut cut;
-  for (const std::size_t block : firsts_of(blocks, static_cast<std::size_t>(stages))) {
+  StageCut cut{.layers = {}, .tensors = {}, .shared = {}, .stages = stages};
+  for (const std::size_t block : firsts_of(blocks, static_cast<std::size_t>(parts))) {
     const std::size_t layer = blocks[block].first_layer;
     cut.layers.push_back(layer);
     cut.tensors.push_back(layer == 0 ? 0 : layers[layer - 1].tensors_end);
   }
   cut.layers.push_back(layers.size());
   cut.tensors.push_back(layout.tensors().size());
-  for (int stage = 0; stage < stages; ++stage) {
-    const auto at = static_cast<std::size_t>(stage);
+  for (int number = 0; number < parts; ++number) {
+    const auto at = static_cast<std::size_t>(number);
     for (std::size_t layer = cut.layers[at]; layer < cut.layers[at + 1]; ++layer) {
-      for (int owner = 0; owner < stage; ++owner) {
-        for (std::size_t tensor = cut.tensors[static_cast<std::size_t>(owner)];
-             tensor < cut.tensors[static_cast<std::size_t>(owner) + 1]; ++tensor) {
-          const Range range = layout.tensors()[tensor].range;
-          const Range reads = layers[layer].reads;
-          if (reads.begin > range.begin || range.end > reads.end) continue;
-          cut.shared.push_back({.tensor = tensor, .range = range, .owner = owner, .borrower = stage});
+      const Range reads = layers[layer].reads;
+      for (std::size_t tensor = 0; tensor < cut.tensors[at]; ++tensor) {
+        const Range range = layout.tensors()[tensor].range;
+        if (reads.begin > range.begin || range.end > reads.end) continue;
+        const auto behind = std::ranges::upper_bound(cut.tensors, tensor);
+        const int owner = static_cast<int>(behind - cut.tensors.begin()) - 1;
+        if (owner % stages == number % stages) {
+          return Status::invalid_argument(fmt::format(
+              "shares {} among chunks of one stage; take another number of chunks", layout.tensors()[tensor].name));
         }
+        cut.shared.push_back({.tensor = tensor,
+                              .range = range,
+                              .owner = owner % stages,
+                              .borrower = number % stages,
+                              .owner_chunk = owner / stages,
+                              .borrower_chunk = number / stages});
       }
     }
   }

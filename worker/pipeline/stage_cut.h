@@ -1,4 +1,4 @@
-// The cut of a chain of layers into the stages of a pipeline. Pure.
+// The cut of a chain of layers into the stages of a pipeline, or into the chunks of stages. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,8 @@ struct LayerFacts {
   Range reads = {};             // of the arena; also another layer's tensor, where weights are tied
   bool in_place = false;        // it writes its output over its input
   std::size_t outputs = 0;      // values per sample that the next layer reads; 0 where that is not known
+  // Places in the arena whose gradients it makes in a pass of their own, where backward is in two passes.
+  std::vector<Range> late_gradients = {};
 };
 
 // Returns the layers with a cost that is the sum of those of their tensors, by tensor of the layout; where no layers
@@ -32,22 +34,28 @@ struct SharedTensor {
   Range range;             // of the arena
   int owner = 0;           // stages
   int borrower = 0;
+  int owner_chunk = 0, borrower_chunk = 0;  // of theirs
 };
 
 struct StageCut {
-  // By stage: the first layer, and the first tensor; then the number of all.
+  // By chunk, in the order of the chain, where chunk c of stage s is number c S + s: the first layer, and the first
+  // tensor; then the number of all. Without chunks, by stage.
   std::vector<std::size_t> layers, tensors;
   std::vector<SharedTensor> shared;
+  int stages = 1;
 
-  int stages() const { return static_cast<int>(tensors.size()) - 1; }
-  // Returns the part of the arena of a stage's own tensors. The stages' parts cover the arena.
-  Range own(int stage, const ParamLayout& layout) const;
+  int chunks() const { return static_cast<int>(tensors.size() - 1) / stages; }  // of each stage
+  // Returns the part of the arena of the tensors of chunk `number` of the chain. All chunks' cover the arena.
+  Range chunk(int number, const ParamLayout& layout) const;
+  // Returns those of a stage, ascending.
+  std::vector<Range> own(int stage, const ParamLayout& layout) const;
 };
 
-// Cuts layers into contiguous stages, of which each begins with a layer that has tensors of its own and does not work
-// in place, so that the greatest cost of a stage is as small as it can be; among such cuts, each stage from the last on
-// takes as many layers as it can. Fails with invalid argument if there are fewer such layers than stages. All arguments
-// must be of the same model.
-Result<StageCut> cut_into_stages(std::span<const LayerFacts> layers, const ParamLayout& layout, int stages);
+// Cuts layers into contiguous stages, or into `chunks` of each, so that each begins with a layer that has tensors of
+// its own and does not work in place, and the greatest cost of a chunk is as small as it can be; among such cuts, each
+// from the last on takes as many layers as it can. Fails with invalid argument if there are fewer such layers than
+// chunks, or if a stage with several shares a tensor with itself. All arguments must be of the same model.
+Result<StageCut> cut_into_stages(std::span<const LayerFacts> layers, const ParamLayout& layout, int stages,
+                                 int chunks = 1);
 
 }  // namespace syncopate::worker

@@ -13,11 +13,10 @@ namespace {
 class ChainStage final : public StageModel {
  public:
   // Either of `is_first` and `is_last` leaves out what goes to the stage before, and to the one behind. `input_values`
-  // are those of a sample. `layers` are those of the stage alone. They share `local_state` with others.
+  // are those of a sample. `layers` are those of the chunk alone. They share `local_state` with others.
   struct Parts {
     std::string name;
     ParamLayout layout, local_layout;
-    Range own;
     int batch_size = 1;
     int labels = 1;
     bool is_first = true, is_last = true;
@@ -29,7 +28,6 @@ class ChainStage final : public StageModel {
       : name_(std::move(parts.name)),
         layout_(std::move(parts.layout)),
         local_layout_(std::move(parts.local_layout)),
-        own_(parts.own),
         batch_size_(parts.batch_size),
         labels_(parts.labels),
         is_last_(parts.is_last),
@@ -48,7 +46,6 @@ class ChainStage final : public StageModel {
   std::span<float> local_state() override { return local_state_; }
   int batch_size() const override { return batch_size_; }
   double flops_per_sample() const override { return chain_.flops_per_sample(); }
-  Range params() const override { return own_; }
   bool has_loss() const override { return is_last_; }
   void initialize(std::uint64_t seed, std::span<float> weights) const override { chain_.initialize(seed, weights); }
   void initialize_local_state(std::span<float> state) const { chain_.initialize_local_state(state); }
@@ -64,6 +61,12 @@ class ChainStage final : public StageModel {
   void backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
     chain_.backward(weights, activations(), {output_gradient_, input_gradient_}, gradients, tensor_ready);
   }
+  void backward_inputs(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
+    chain_.backward_inputs(weights, activations(), {output_gradient_, input_gradient_}, gradients, tensor_ready);
+  }
+  void backward_weights(Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
+    chain_.backward_weights(activations(), output_gradient_, gradients, tensor_ready);
+  }
   LossAndCorrect loss(std::size_t turn) override { return backend_.loss(turn); }
 
   In outputs() const override { return is_last_ ? In() : In(outputs_); }
@@ -76,7 +79,6 @@ class ChainStage final : public StageModel {
 
   const std::string name_;
   const ParamLayout layout_, local_layout_;
-  const Range own_;
   const int batch_size_, labels_;
   const bool is_last_;
   ComputeBackend& backend_;
@@ -103,51 +105,57 @@ Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form, 
                             .tensors_end = draft.tensors_through[i],
                             .reads = layers[i]->params(),
                             .in_place = layers[i]->in_place(),
-                            .outputs = layers[i]->output_values()});
+                            .outputs = layers[i]->output_values(),
+                            .late_gradients = layers[i]->late_gradients()});
   }
   return facts;
 }
 
-Result<std::vector<std::unique_ptr<StageModel>>> make_stage(const std::string& spec, const SampleForm& form,
-                                                            const StageCut& cut, int stage, int microbatch, int count,
-                                                            ComputeBackend& backend, const LayerPart& part,
-                                                            TensorSums* sums) {
-  const auto at = static_cast<std::size_t>(stage);
+Result<StagePasses> make_stage(const std::string& spec, const SampleForm& form, const StageCut& cut,
+                               const PipelinePlace& place, int samples, ComputeBackend& backend, const LayerPart& part,
+                               TensorSums* sums) {
   const std::unique_ptr<ComputeBackend> addresses = make_address_backend();
-  // They run one after another, and share what is between two layers.
-  const auto scratch = std::make_shared<GradientScratch>(backend);
-  std::vector<std::unique_ptr<StageModel>> stages;
+  // They run one after another, and share what is between two layers, unless that is read again.
+  const bool splits = splits_backward(place.schedule);
+  GradientScratch scratch(backend, !splits);
+  StagePasses passes(static_cast<std::size_t>(place.chunks));
   Floats local_state;
-  for (int i = 0; i < count; ++i) {
-    ModelDraft draft{.backend = backend,
-                     .batch_size = microbatch,
-                     .labels = form.labels,
-                     .running = {cut.layers[at], cut.layers[at + 1]},
-                     .addresses = addresses.get(),
-                     .part = part,
-                     .sums = sums};
-    SYNCOPATE_ASSIGN_OR_RETURN(Layers all, model_layers(spec, form, draft));
-    Layers own;
-    for (std::size_t layer = cut.layers[at]; layer < cut.layers[at + 1]; ++layer) own.push_back(std::move(all[layer]));
-    if (local_state.empty() && draft.local_layout.size() > 0) {
-      local_state = backend.allocate_floats(draft.local_layout.size());
-      for (const auto& layer : own) layer->initialize_local_state(local_state);
+  for (int chunk = 0; chunk < place.chunks; ++chunk) {
+    const auto number = static_cast<std::size_t>(place.number_of(chunk));
+    const LayerRange running{cut.layers[number], cut.layers[number + 1]};
+    for (int i = 0; i < most_in_flight(place, chunk); ++i) {
+      ModelDraft draft{.backend = backend,
+                       .batch_size = samples,
+                       .labels = form.labels,
+                       .running = running,
+                       .addresses = addresses.get(),
+                       .part = part,
+                       .sums = sums,
+                       .splits_backward = splits};
+      SYNCOPATE_ASSIGN_OR_RETURN(Layers all, model_layers(spec, form, draft));
+      Layers own;
+      for (std::size_t layer = running.begin; layer < running.end; ++layer) own.push_back(std::move(all[layer]));
+      if (local_state.empty() && draft.local_layout.size() > 0) {
+        local_state = backend.allocate_floats(draft.local_layout.size());
+      }
+      for (const auto& layer : own) {
+        if (i == 0) layer->initialize_local_state(local_state);
+      }
+      passes[static_cast<std::size_t>(chunk)].push_back(std::make_unique<ChainStage>(
+          ChainStage::Parts{.name = spec,
+                            .layout = draft.layout,
+                            .local_layout = draft.local_layout,
+                            .batch_size = samples,
+                            .labels = form.labels,
+                            .is_first = place.is_first(chunk),
+                            .is_last = place.is_last(chunk),
+                            .input_values = place.is_first(chunk) ? 0 : all[running.begin - 1]->output_values(),
+                            .layers = std::move(own)},
+          scratch, backend, local_state));
     }
-    stages.push_back(std::make_unique<ChainStage>(
-        ChainStage::Parts{.name = spec,
-                          .layout = draft.layout,
-                          .local_layout = draft.local_layout,
-                          .own = cut.own(stage, draft.layout),
-                          .batch_size = microbatch,
-                          .labels = form.labels,
-                          .is_first = stage == 0,
-                          .is_last = stage + 1 == cut.stages(),
-                          .input_values = stage == 0 ? 0 : all[cut.layers[at] - 1]->output_values(),
-                          .layers = std::move(own)},
-        *scratch, backend, local_state));
   }
   SYNCOPATE_RETURN_IF_ERROR(backend.status().in("--model=" + spec));
-  return stages;
+  return passes;
 }
 
 }  // namespace syncopate::worker

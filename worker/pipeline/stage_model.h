@@ -1,4 +1,5 @@
-// StageModel: the layers of one stage of a pipeline, for the microbatches of a step, one at a time.
+// StageModel: the layers of one stage of a pipeline, or of one of its chunks, for the microbatches of a step, one at a
+// time.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include "common/status.h"
 #include "worker/backend/compute_backend.h"
 #include "worker/model.h"
+#include "worker/pipeline/pipeline_schedule.h"
 #include "worker/pipeline/stage_cut.h"
 #include "worker/tensor/split_layout.h"
 #include "worker/tensor/tensor_links.h"
@@ -38,13 +40,16 @@ struct ChainFacts {
 // make_split_model() does.
 Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form, const LayerPart& part = {});
 
-// Makes the stage `stage` of that cut, for microbatches of that size, `count` times: each has activations of its own,
-// and all have one local state, of the whole model, in which each stage keeps that of its own layers. Layers of other
+// By chunk, one for each microbatch that is in flight there (most_in_flight).
+using StagePasses = std::vector<std::vector<std::unique_ptr<StageModel>>>;
+
+// Makes that place's stage of that cut, for microbatches of that many samples: each has activations of its own, and all
+// have one local state, of the whole model, in which each stage keeps that of its own layers. If the schedule splits
+// backward, backward_weights() may be called after others' passes, until the next forward of the same. Layers of other
 // stages take no memory. Layers are divided as in make_split_model(), and sum by `sums`, which is null if they are
 // whole. It, and the backend, which computes on the host, outlive them.
-Result<std::vector<std::unique_ptr<StageModel>>> make_stage(const std::string& spec, const SampleForm& form,
-                                                            const StageCut& cut, int stage, int microbatch, int count,
-                                                            ComputeBackend& backend, const LayerPart& part = {},
-                                                            TensorSums* sums = nullptr);
+Result<StagePasses> make_stage(const std::string& spec, const SampleForm& form, const StageCut& cut,
+                               const PipelinePlace& place, int samples, ComputeBackend& backend,
+                               const LayerPart& part = {}, TensorSums* sums = nullptr);
 
 }  // namespace syncopate::worker

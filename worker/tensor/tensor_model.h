@@ -41,7 +41,7 @@ class TensorModel final : public Model {
   std::span<float> local_state() override { return split_.model->local_state(); }
   int batch_size() const override { return inner().batch_size(); }
   double flops_per_sample() const override { return inner().flops_per_sample(); }
-  Range params() const override { return inner().params(); }
+  std::vector<Range> params() const override { return inner().params(); }
   // All have the loss, or the last stage's do; one counts it, and the samples.
   bool has_loss() const override { return part_ == 0 && inner().has_loss(); }
   void initialize(std::uint64_t seed, std::span<float> weights) const override { inner().initialize(seed, weights); }

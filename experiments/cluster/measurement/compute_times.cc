@@ -39,6 +39,22 @@ class TimedModel final : public worker::Model {
       tensor_ready(tensor);
     });
   }
+  // Half of what a tensor's backward takes makes its gradient, half that of the input.
+  void backward_inputs(worker::In weights, worker::Out gradients,
+                       const std::function<void(std::size_t)>& tensor_ready) override {
+    std::vector<Duration> left = times_.backward;
+    model_->backward_inputs(weights, gradients, [&](std::size_t tensor) {
+      sleep_(costly(std::exchange(left[tensor], Duration::zero())));
+      tensor_ready(tensor);
+    });
+    sleep_(costly(std::accumulate(left.begin(), left.end(), Duration::zero()) / 2));
+  }
+  void backward_weights(worker::Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
+    model_->backward_weights(gradients, [&](std::size_t tensor) {
+      sleep_(costly(times_.backward[tensor] / 2));
+      tensor_ready(tensor);
+    });
+  }
   worker::LossAndCorrect loss(std::size_t turn) override { return model_->loss(turn); }
   std::span<const float> scores() override { return model_->scores(); }
 

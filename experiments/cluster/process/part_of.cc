@@ -26,7 +26,8 @@ worker::PipelinePlace pipeline_place(const ResolvedRun& config, int rank) {
   return {.schedule = config.pipeline_schedule,
           .stages = config.pipeline,
           .stage = model_place(config, rank).stage,
-          .microbatches = microbatches_of(config)};
+          .microbatches = microbatches_of(config),
+          .chunks = chunks_of_stage(config)};
 }
 
 worker::LayerPart layer_part(const ResolvedRun& config, int rank) {
@@ -57,22 +58,24 @@ Result<ParamLayout> layout_of_stage(const ResolvedRun& config, int stage, const 
 
 Result<worker::StageCut> cut_of(const ResolvedRun& config, std::span<const worker::LayerFacts> layers,
                                 const ParamLayout& layout) {
-  Result<worker::StageCut> cut = worker::cut_into_stages(layers, layout, config.pipeline);
+  Result<worker::StageCut> cut = worker::cut_into_stages(layers, layout, config.pipeline, chunks_of_stage(config));
   if (cut.ok()) return cut;
-  return cut.status().in(fmt::format("--pipeline={}: --model={}", config.pipeline, config.model));
+  const std::string chunks =
+      interleaves_stages(config) ? fmt::format(" --pipeline-chunks={}", config.pipeline_chunks) : "";
+  return cut.status().in(fmt::format("--pipeline={}{}: --model={}", config.pipeline, chunks, config.model));
 }
 
 Result<OwnedPart> part_of(const ResolvedRun& config, int rank, const worker::SampleForm& form,
                           worker::ComputeBackend& backend) {
-  const TimedPass as_it_is = [](std::unique_ptr<worker::Model> pass) { return pass; };
+  const TimedPass as_it_is = [](std::unique_ptr<worker::Model> pass, int /*chunk*/) { return pass; };
   if (!is_pipelined(config)) return make_layer_part(config, rank, form, backend, as_it_is);
   SYNCOPATE_ASSIGN_OR_RETURN(worker::ChainFacts facts, facts_of_part(config, rank, form));
   SYNCOPATE_ASSIGN_OR_RETURN(worker::StageCut cut, cut_of(config, facts.layers, facts.layout));
-  const worker::PipelinePlace place = pipeline_place(config, rank);
   auto sums = std::make_unique<worker::TensorSums>();
-  SYNCOPATE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<worker::StageModel>> passes,
-                             worker::make_stage(model_spec(config), form, cut, place.stage, microbatch_samples(config),
-                                                most_in_flight(place), backend, layer_part(config, rank), sums.get()));
+  SYNCOPATE_ASSIGN_OR_RETURN(
+      worker::StagePasses passes,
+      worker::make_stage(model_spec(config), form, cut, pipeline_place(config, rank), microbatch_samples(config),
+                         backend, layer_part(config, rank), sums.get()));
   return assemble_stage(config, rank, std::move(cut), std::move(passes), std::move(facts.split), std::move(sums),
                         backend, as_it_is);
 }
@@ -82,18 +85,19 @@ Result<OwnedPart> make_layer_part(const ResolvedRun& config, int rank, const wor
   Result<worker::SplitModel> split =
       worker::make_split_model(model_spec(config), form, layer_part(config, rank), replica_batch(config), backend);
   if (!split.ok()) return in_option(config, split.status());
-  split->model = timed(std::move(split->model));
+  split->model = timed(std::move(split->model), 0);
   return as_layer_part(config, rank, std::move(*split));
 }
 
-OwnedPart assemble_stage(const ResolvedRun& config, int rank, worker::StageCut cut,
-                         std::vector<std::unique_ptr<worker::StageModel>> passes, worker::SplitLayout layout,
-                         std::unique_ptr<worker::TensorSums> sums, worker::ComputeBackend& backend,
-                         const TimedPass& timed) {
-  std::vector<worker::StageSlot> slots;
-  for (std::unique_ptr<worker::StageModel>& pass : passes) {
-    worker::StageModel* const stage = pass.get();
-    slots.push_back({.stage = stage, .model = timed(std::move(pass))});
+OwnedPart assemble_stage(const ResolvedRun& config, int rank, worker::StageCut cut, worker::StagePasses passes,
+                         worker::SplitLayout layout, std::unique_ptr<worker::TensorSums> sums,
+                         worker::ComputeBackend& backend, const TimedPass& timed) {
+  std::vector<std::vector<worker::StageSlot>> slots(passes.size());
+  for (std::size_t chunk = 0; chunk < passes.size(); ++chunk) {
+    for (std::unique_ptr<worker::StageModel>& pass : passes[chunk]) {
+      worker::StageModel* const stage = pass.get();
+      slots[chunk].push_back({.stage = stage, .model = timed(std::move(pass), static_cast<int>(chunk))});
+    }
   }
   auto model = std::make_unique<worker::PipelinedModel>(pipeline_place(config, rank), std::move(cut),
                                                         replica_batch(config), std::move(slots), backend);

@@ -33,15 +33,14 @@ Result<ParamLayout> layout_of_stage(const ResolvedRun& config, int stage, const 
 Result<worker::ChainFacts> facts_of_part(const ResolvedRun& config, int rank, const worker::SampleForm& form);
 Result<worker::StageCut> cut_of(const ResolvedRun& config, std::span<const worker::LayerFacts> layers,
                                 const ParamLayout& layout);
-// Makes a pass through some of the worker's layers take its time.
-using TimedPass = std::function<std::unique_ptr<worker::Model>(std::unique_ptr<worker::Model>)>;
-// Make the part of a worker that is no stage, and of one that is: of what its microbatches pass through, one for each
-// that is in flight, which sum by `sums` if the layers are divided as `layout` says.
+// Makes a pass through some of the worker's layers, those of one of its chunks, take its time.
+using TimedPass = std::function<std::unique_ptr<worker::Model>(std::unique_ptr<worker::Model>, int chunk)>;
+// Make the part of a worker that is no stage, and of one that is: of what its microbatches pass through, which sum by
+// `sums` if the layers are divided as `layout` says.
 Result<OwnedPart> make_layer_part(const ResolvedRun& config, int rank, const worker::SampleForm& form,
                                   worker::ComputeBackend& backend, const TimedPass& timed);
-OwnedPart assemble_stage(const ResolvedRun& config, int rank, worker::StageCut cut,
-                         std::vector<std::unique_ptr<worker::StageModel>> passes, worker::SplitLayout layout,
-                         std::unique_ptr<worker::TensorSums> sums, worker::ComputeBackend& backend,
-                         const TimedPass& timed);
+OwnedPart assemble_stage(const ResolvedRun& config, int rank, worker::StageCut cut, worker::StagePasses passes,
+                         worker::SplitLayout layout, std::unique_ptr<worker::TensorSums> sums,
+                         worker::ComputeBackend& backend, const TimedPass& timed);
 
 }  // namespace syncopate::experiments

@@ -44,14 +44,16 @@ class PhantomModel final : public worker::StageModel {
   }
   void before_reading(std::function<void(Range)> before) override { before_ = std::move(before); }
   void backward(worker::In, worker::Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
-    for (std::size_t tensor = layout_.tensors().size(); tensor-- > 0;) {
-      if (!is_own(layout_.tensors()[tensor])) continue;
-      if (before_) before_(layout_.tensors()[tensor].range);
-      if (!SharedZeros::holds(gradients.data())) {
-        std::ranges::fill(slice(gradients, layout_.tensors()[tensor].range), 0.0f);
-      }
-      tensor_ready(tensor);
-    }
+    for_each_from_the_last([&](std::size_t tensor) {
+      read(tensor);
+      make(tensor, gradients, tensor_ready);
+    });
+  }
+  void backward_inputs(worker::In, worker::Out, const std::function<void(std::size_t)>&) override {
+    for_each_from_the_last([this](std::size_t tensor) { read(tensor); });
+  }
+  void backward_weights(worker::Out gradients, const std::function<void(std::size_t)>& tensor_ready) override {
+    for_each_from_the_last([&](std::size_t tensor) { make(tensor, gradients, tensor_ready); });
   }
   worker::LossAndCorrect loss(std::size_t /*turn*/) override {
     return {.loss = std::numeric_limits<double>::quiet_NaN()};
@@ -61,6 +63,22 @@ class PhantomModel final : public worker::StageModel {
   worker::In input_gradient() const override { return {}; }
 
  private:
+  // Visits its own tensors.
+  template <typename Visit>
+  void for_each_from_the_last(const Visit& visit) const {
+    for (std::size_t tensor = layout_.tensors().size(); tensor-- > 0;) {
+      if (is_own(layout_.tensors()[tensor])) visit(tensor);
+    }
+  }
+  void read(std::size_t tensor) const {
+    if (before_) before_(layout_.tensors()[tensor].range);
+  }
+  void make(std::size_t tensor, worker::Out gradients, const std::function<void(std::size_t)>& tensor_ready) const {
+    if (!SharedZeros::holds(gradients.data())) {
+      std::ranges::fill(slice(gradients, layout_.tensors()[tensor].range), 0.0f);
+    }
+    tensor_ready(tensor);
+  }
   bool is_own(const TensorSpec& tensor) const {
     return own_.begin <= tensor.range.begin && tensor.range.end <= own_.end;
   }

@@ -73,38 +73,41 @@ Result<OwnedPart> SimulatedHost::make_part(const ResolvedRun& config, int rank, 
     SYNCOPATE_ASSIGN_OR_RETURN(facts, facts_of_part(config, rank, form));
   }
   const ComputeTimes of_worker = share_times(compute_.times, facts.split);
-  const auto timed_by = [this](ComputeTimes times) {
-    return [this, times = std::move(times)](std::unique_ptr<worker::Model> pass) {
-      return timed_model(std::move(pass), times, [this](Duration duration) { sleep(duration); });
+  const auto timed_by = [this](std::vector<ComputeTimes> times) {
+    return [this, times = std::move(times)](std::unique_ptr<worker::Model> pass, int chunk) {
+      return timed_model(std::move(pass), times[static_cast<std::size_t>(chunk)],
+                         [this](Duration duration) { sleep(duration); });
     };
   };
   const auto part_of_batch = [&](int samples) { return static_cast<double>(samples) / config.batch_size; };
   if (!is_pipelined(config)) {
     const std::size_t tensors = facts.layout.tensors().size();
     return make_layer_part(config, rank, form, backend,
-                           timed_by(times_of(of_worker, 0, tensors, part_of_batch(replica_batch(config)))));
+                           timed_by({times_of(of_worker, 0, tensors, part_of_batch(replica_batch(config)))}));
   }
   // A phantom has a layer for each tensor.
   const std::vector<worker::LayerFacts> layers =
       worker::layers_by_tensors(facts.layers, facts.layout, costs_of(of_worker));
   SYNCOPATE_ASSIGN_OR_RETURN(worker::StageCut cut, cut_of(config, layers, facts.layout));
   const worker::PipelinePlace place = pipeline_place(config, rank);
-  const int microbatch = microbatch_samples(config), count = most_in_flight(place);
+  const int microbatch = microbatch_samples(config);
   auto sums = std::make_unique<worker::TensorSums>();
-  std::vector<std::unique_ptr<worker::StageModel>> passes;
-  if (compute_.phantom) {
-    for (int i = 0; i < count; ++i) {
-      passes.push_back(make_phantom_stage(*compute_.phantom, cut.own(place.stage, facts.layout), microbatch));
+  worker::StagePasses passes(static_cast<std::size_t>(place.chunks));
+  std::vector<ComputeTimes> times;
+  for (int chunk = 0; chunk < place.chunks; ++chunk) {
+    const auto number = static_cast<std::size_t>(place.number_of(chunk));
+    times.push_back(times_of(of_worker, cut.tensors[number], cut.tensors[number + 1], part_of_batch(microbatch)));
+    for (int i = 0; compute_.phantom && i < most_in_flight(place, chunk); ++i) {
+      passes[static_cast<std::size_t>(chunk)].push_back(
+          make_phantom_stage(*compute_.phantom, cut.chunk(place.number_of(chunk), facts.layout), microbatch));
     }
-  } else {
-    SYNCOPATE_ASSIGN_OR_RETURN(passes, worker::make_stage(model_spec(config), form, cut, place.stage, microbatch, count,
-                                                          backend, layer_part(config, rank), sums.get()));
   }
-  const auto at = static_cast<std::size_t>(place.stage);
-  const TimedPass timed =
-      timed_by(times_of(of_worker, cut.tensors[at], cut.tensors[at + 1], part_of_batch(microbatch)));
+  if (!compute_.phantom) {
+    SYNCOPATE_ASSIGN_OR_RETURN(passes, worker::make_stage(model_spec(config), form, cut, place, microbatch, backend,
+                                                          layer_part(config, rank), sums.get()));
+  }
   return assemble_stage(config, rank, std::move(cut), std::move(passes), std::move(facts.split), std::move(sums),
-                        backend, timed);
+                        backend, timed_by(std::move(times)));
 }
 
 }  // namespace syncopate::experiments

@@ -205,11 +205,22 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
       only(choice({.group = group,
                    .name = "pipeline-schedule",
                    .placeholder = "ORDER",
-                   .sentence = "The order of a stage's work: all microbatches forward, then all backward (gpipe); or "
-                               "one forward and one backward in turn (1f1b), which keeps fewer activations."},
+                   .sentence = "The order of a stage's work: all microbatches forward, then all backward (gpipe); one "
+                               "forward and one backward in turn (1f1b), which keeps fewer activations; the same with "
+                               "several chunks of layers a stage (interleaved), or with the gradients of weights where "
+                               "a stage would wait (zero-bubble), which both make it wait less."},
                   &C::pipeline_schedule, "schedule",
-                  {worker::PipelineSchedule::kGpipe, worker::PipelineSchedule::kOneForwardOneBackward}),
+                  {worker::PipelineSchedule::kGpipe, worker::PipelineSchedule::kOneForwardOneBackward,
+                   worker::PipelineSchedule::kInterleaved, worker::PipelineSchedule::kZeroBubble}),
            conditions::kPipelined));
+  table.push_back(
+      only(number({.group = group,
+                   .name = "pipeline-chunks",
+                   .placeholder = "V",
+                   .sentence = "Chunks of layers that each stage has, in as many places of the chain: it waits 1/V of "
+                               "the time for others, and sends V times the messages (Megatron-LM)."},
+                  &C::pipeline_chunks, "chunks", 2, 64),
+           conditions::kInterleaves));
   table.push_back(
       only(number({.group = group,
                    .name = "tensor",

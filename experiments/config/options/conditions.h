@@ -142,6 +142,8 @@ inline const Condition kShardsState{modes_with(&ModeTraits::shards_state),
 inline const Condition kShardsWeights{kShardsState.words + " with --stage=3",
                                       [](const Run& r) { return shards_weights(r); }};
 inline const Condition kPipelined{"a --pipeline of 2 or more", [](const Run& r) { return is_pipelined(r); }};
+inline const Condition kInterleaves{kPipelined.words + " with --pipeline-schedule=interleaved",
+                                    [](const Run& r) { return interleaves_stages(r); }};
 inline const Condition kCutsBatches{kPipelined.words + ", or " + kShardsWeights.words,
                                     [](const Run& r) { return is_pipelined(r) || shards_weights(r); }};
 inline const Condition kSendsBuckets{kSummingModes + ", and without --sync-every and --gossip",

@@ -45,6 +45,13 @@ const DivisionRefusal kOfStages[] = {
            "use a number that divides them",
            replica_batch(r) / r.batch_size, replica_batch(r), microbatches_of(r));
      }},
+    {[](const Run& r) { return interleaves_stages(r) && microbatches_of(r) % r.pipeline != 0; },
+     [](const Run& r) {
+       return fmt::format(
+           "--pipeline-schedule=interleaved takes groups of {} microbatches through each chunk, into which "
+           "--microbatches={} are not cut; use --microbatches={}",
+           r.pipeline, microbatches_of(r), (microbatches_of(r) / r.pipeline + 1) * r.pipeline);
+     }},
 };
 
 const DivisionRefusal kOfStagesAtServers[] = {

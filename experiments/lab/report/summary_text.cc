@@ -285,6 +285,7 @@ std::string describe(const ResolvedRun& config) {
   if (is_pipelined(config)) {
     text += fmt::format(" pipeline {} x {} {}", config.pipeline, microbatches_of(config),
                         name_of(config.pipeline_schedule));
+    if (interleaves_stages(config)) text += fmt::format(" in {} chunks", config.pipeline_chunks);
   }
   if (splits_layers(config)) text += fmt::format(" tensor {}", config.tensor);
   if (may_compress(config) && compresses(config)) {

@@ -56,9 +56,11 @@ std::map<std::string, std::string> facts_of(const ResolvedRun& config, const Job
   if (!job.data_sum.empty()) facts["what the data holds"] = job.data_sum;
   // A batch norm's running moments are with the workers of its stage.
   if (!is_pipelined(config)) return facts;
-  if (job.local_layout.size() > 0) facts["--pipeline"] = fmt::format("{}", config.pipeline);
+  const std::string stages = fmt::format("{}", config.pipeline) +
+                             (interleaves_stages(config) ? fmt::format(" in {} chunks", config.pipeline_chunks) : "");
+  if (job.local_layout.size() > 0) facts["--pipeline"] = stages;
   // Servers have counted the pushes of a stage's workers alone.
-  if (has_servers(config)) facts[kStagesFact] = fmt::format("{}", config.pipeline);
+  if (has_servers(config)) facts[kStagesFact] = stages;
   return facts;
 }
 

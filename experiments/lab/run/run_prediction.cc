@@ -124,8 +124,8 @@ std::optional<FormOfRun> exchange_form_of(const ResolvedRun& config) {
 // if the model cannot be cut.
 struct FormOfStages {
   worker::StageCut cut;
-  std::vector<worker::StageTimes> times;
-  std::vector<prediction::ModelProfile> profiles;
+  std::vector<worker::StageTimes> times;           // by chunk of the chain
+  std::vector<prediction::ModelProfile> profiles;  // by stage
 };
 
 std::optional<FormOfStages> form_of_stages(const ResolvedRun& config, const prediction::ModelProfile& profile) {
@@ -152,24 +152,31 @@ std::optional<FormOfStages> form_of_stages(const ResolvedRun& config, const pred
   if (!cut.ok() || !(whole > 0)) return std::nullopt;
 
   FormOfStages stages{.cut = std::move(*cut)};
+  stages.profiles.assign(static_cast<std::size_t>(config.pipeline), {.model = profile.model});
   const double samples = static_cast<double>(microbatch_samples(config));
-  for (int stage = 0; stage < config.pipeline; ++stage) {
-    const auto s = static_cast<std::size_t>(stage);
-    prediction::ModelProfile part{.model = profile.model};
-    double forward = 0, passes = 0, cost = 0;
-    for (std::size_t i = stages.cut.tensors[s]; i < stages.cut.tensors[s + 1]; ++i) {
-      part.tensors.push_back(profile.tensors[i]);
+  for (std::size_t chunk = 0; chunk + 1 < stages.cut.tensors.size(); ++chunk) {
+    prediction::ModelProfile& of_stage = stages.profiles[chunk % stages.profiles.size()];
+    double forward = 0, passes = 0, cost = 0, late = 0;
+    for (std::size_t i = stages.cut.tensors[chunk]; i < stages.cut.tensors[chunk + 1]; ++i) {
+      of_stage.tensors.push_back(profile.tensors[i]);
       forward += shares.forward[i];
       passes += costs[i];
     }
-    for (std::size_t i = stages.cut.layers[s]; i < stages.cut.layers[s + 1]; ++i) cost += layers[i].cost;
+    for (std::size_t i = stages.cut.layers[chunk]; i < stages.cut.layers[chunk + 1]; ++i) {
+      cost += layers[i].cost;
+      for (std::size_t tensor = stages.cut.tensors[chunk]; tensor < stages.cut.tensors[chunk + 1]; ++tensor) {
+        const Range range = layout->tensors()[tensor].range;
+        const auto is_its = [&](Range its) { return overlap(its, range); };
+        if (std::ranges::any_of(layers[i].late_gradients, is_its)) late += shares.backward[tensor] / 2;
+      }
+    }
     const double share = cost / whole, in_forward = passes > 0 ? forward / passes : 0;
-    const worker::LayerFacts& last = layers[stages.cut.layers[s + 1] - 1];
+    const worker::LayerFacts& last = layers[stages.cut.layers[chunk + 1] - 1];
     stages.times.push_back({.forward = share * in_forward,
                             .backward = share * (1 - in_forward),
+                            .weights = passes > 0 ? share * late / passes : 0,
                             .to_next = sizeof(float) * samples * static_cast<double>(last.outputs) /
                                        config.shape->payload_bytes_per_second()});
-    stages.profiles.push_back(std::move(part));
   }
   return stages;
 }
@@ -180,13 +187,16 @@ std::optional<double> pipelined_step(const ResolvedRun& config, const prediction
   std::optional<FormOfStages> stages = form_of_stages(config, profile);
   if (!stages || form.network.workers_per_host > 1) return std::nullopt;
   const double microbatch = compute * config.pipeline / microbatches_of(config);
+  std::vector<double> passes(stages->profiles.size());  // of a microbatch, through all of a stage
+  for (std::size_t chunk = 0; chunk < stages->times.size(); ++chunk) {
+    worker::StageTimes& times = stages->times[chunk];
+    for (double* const part : {&times.forward, &times.backward, &times.weights}) *part *= microbatch;
+    passes[chunk % passes.size()] += times.forward + times.backward;
+  }
   std::vector<double> left;  // of a stage's exchange behind its last backward
-  for (std::size_t s = 0; s < stages->times.size(); ++s) {
-    worker::StageTimes& times = stages->times[s];
-    times.forward *= microbatch;
-    times.backward *= microbatch;
+  for (std::size_t s = 0; s < passes.size(); ++s) {
     const Result<prediction::StepPrediction> last =
-        prediction::predict_step(stages->profiles[s], times.forward + times.backward, form.network, form.plan);
+        prediction::predict_step(stages->profiles[s], passes[s], form.network, form.plan);
     if (!last.ok()) return std::nullopt;
     left.push_back(last->exposed);
   }
@@ -195,20 +205,21 @@ std::optional<double> pipelined_step(const ResolvedRun& config, const prediction
            sizeof(float) * static_cast<double>(shared.range.size()) / form.network.bytes_per_second;
   };
   double step = 0;
+  std::vector<double> begins(passes.size());
   for (int i = 0; i < kSteps; ++i) {
     std::vector<double> ends =
-        worker::pipeline_ends(config.pipeline_schedule, microbatches_of(config), stages->times, form.network.alpha);
-    const double began = stages->times.front().begins;
+        worker::pipeline_ends(pipeline_place(config, 0), stages->times, form.network.alpha, begins);
+    const double began = begins.front();
     for (const worker::SharedTensor& shared : stages->cut.shared) {
       double& end = ends[static_cast<std::size_t>(shared.owner)];
       end = std::max(end, ends[static_cast<std::size_t>(shared.borrower)] + seconds_of(shared));
     }
-    for (std::size_t s = 0; s < ends.size(); ++s) stages->times[s].begins = ends[s] + left[s];
+    for (std::size_t s = 0; s < ends.size(); ++s) begins[s] = ends[s] + left[s];
     for (const worker::SharedTensor& shared : stages->cut.shared) {
-      double& begins = stages->times[static_cast<std::size_t>(shared.borrower)].begins;
-      begins = std::max(begins, stages->times[static_cast<std::size_t>(shared.owner)].begins + seconds_of(shared));
+      double& borrower = begins[static_cast<std::size_t>(shared.borrower)];
+      borrower = std::max(borrower, begins[static_cast<std::size_t>(shared.owner)] + seconds_of(shared));
     }
-    step = stages->times.front().begins - began;
+    step = begins.front() - began;
   }
   return step;
 }

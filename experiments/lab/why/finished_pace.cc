@@ -34,7 +34,8 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
     pace.pipeline = {.schedule = config.pipeline_schedule,
                      .stages = config.pipeline,
                      .microbatches = microbatches_of(config),
-                     .workers_a_stage = config.workers / config.pipeline};
+                     .workers_a_stage = config.workers / config.pipeline,
+                     .chunks = chunks_of_stage(config)};
   }
   pace.to_wait_less = less_waiting(config);
   if (sums_among_workers(config)) {

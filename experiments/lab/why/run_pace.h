@@ -25,6 +25,7 @@ struct PacedPipeline {
   int stages = 2;
   int microbatches = 1;
   int workers_a_stage = 1;  // neighbours
+  int chunks = 1;           // of a stage
 };
 
 struct RunPace {

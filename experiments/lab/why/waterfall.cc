@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "experiments/lab/report/statistics.h"
@@ -309,14 +310,20 @@ std::vector<double> stages_ms(const std::vector<WorkerPace>& of_workers, const P
 }
 
 double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline) {
-  std::vector<worker::StageTimes> stages;
-  double mean = 0;
-  for (const double ms : stages_ms(of_workers, pipeline)) {
-    const double pass = ms / pipeline.microbatches;
-    stages.push_back({.forward = pass / 3, .backward = pass * 2 / 3});
-    mean += ms / pipeline.stages;
+  const std::vector<double> stages = stages_ms(of_workers, pipeline);
+  std::vector<worker::StageTimes> chunks;
+  for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
+    for (const double ms : stages) {
+      const double pass = ms / (pipeline.microbatches * pipeline.chunks);
+      chunks.push_back({.forward = pass / 3, .backward = pass * 2 / 3, .weights = pass / 3});
+    }
   }
-  return std::ranges::max(worker::pipeline_ends(pipeline.schedule, pipeline.microbatches, stages, 0)) - mean;
+  const worker::PipelinePlace place{.schedule = pipeline.schedule,
+                                    .stages = pipeline.stages,
+                                    .microbatches = pipeline.microbatches,
+                                    .chunks = pipeline.chunks};
+  const double mean = std::accumulate(stages.begin(), stages.end(), 0.0) / pipeline.stages;
+  return std::ranges::max(worker::pipeline_ends(place, chunks, 0)) - mean;
 }
 
 std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const RunPace& pace) {

@@ -117,7 +117,8 @@ struct Waterfall {
 // Returns by stage, of a pipeline, what its workers compute in the mean.
 std::vector<double> stages_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline);
 // Returns what these stages wait for each other in a step, in the mean, if messages take no time: a third of what a
-// stage computes is forward, and it is divided alike among microbatches.
+// stage computes is forward, another makes the gradients of weights, and it is divided alike among microbatches, and
+// chunks.
 double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline);
 
 // Returns none for a run without a step.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <regex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,23 +41,47 @@ TEST(Pipeline, FollowsLocalOnEveryWire) {
   }
 }
 
+// With several chunks a stage, and with backward in two passes.
+TEST(Pipeline, FollowsLocalByEverySchedule) {
+  const Flags images{"--dataset=patterns", "--image-size=16", "--classes=4"};
+  for (const Flags& model : {Flags{"--model=mlp:784-48-40-32-24-10"}, Flags{"--model=lenet"} + images}) {
+    const Flags job = kSmall + model + Flags{"--optimizer=sgd", "--learning-rate=0.05"};
+    const std::vector<float> alone = weights_after(job + Flags{"--mode=local", "--batch-size=64"});
+    for (const std::string schedule : {"interleaved", "zero-bubble"}) {
+      for (const Flags& way : {Flags{"--transport=shm"}, Flags{"--transport=sockets", "--collective=ring"},
+                               Flags{"--cluster=simulated", "--compute=5ms"}}) {
+        const std::vector<float> staged =
+            weights_after(job + way +
+                          Flags{"--mode=allreduce", "--workers=4", "--batch-size=16", "--pipeline=2",
+                                "--microbatches=4", "--pipeline-schedule=" + schedule});
+        EXPECT_LT(greatest_gap(staged, alone), 1e-5) << model.front() << schedule << way.front();
+      }
+    }
+  }
+}
+
 TEST(Pipeline, FollowsLocalOfTexts) {
   const Flags job = kSmall + Flags{"--model=gpt:2-2-16", "--dataset=grammar", "--context=16", "--optimizer=sgd",
                                    "--learning-rate=0.05"};
   const std::vector<float> alone = weights_after(job + Flags{"--mode=local", "--batch-size=24"});
-  const std::vector<float> staged = weights_after(
-      job + Flags{"--mode=allreduce", "--workers=3", "--batch-size=8", "--pipeline=3", "--microbatches=4"});
-  EXPECT_LT(greatest_gap(staged, alone), 1e-5);
+  for (const Flags& way : {Flags{"--microbatches=4"}, Flags{"--microbatches=4", "--pipeline-schedule=zero-bubble"},
+                           Flags{"--microbatches=6", "--pipeline-schedule=interleaved"}}) {
+    const std::vector<float> staged =
+        weights_after(job + way + Flags{"--mode=allreduce", "--workers=3", "--batch-size=8", "--pipeline=3"});
+    EXPECT_LT(greatest_gap(staged, alone), 1e-5) << way.back();
+  }
 }
 
 // Activations to the next stage and their gradients back: twice the activations of all samples, at each cut; and each
 // stage's gradients around a ring of its workers.
 TEST(Pipeline, SendsWhatItsFormulaSays) {
-  for (const auto& [workers, stages] : {std::pair{2, 2}, {4, 2}, {4, 4}}) {
-    Program program(kJob + Flags{"--transport=sockets", "--collective=ring", fmt::format("--workers={}", workers),
-                                 fmt::format("--pipeline={}", stages), "--microbatches=4"});
+  for (const auto& [workers, stages, chunks] : {std::tuple{2, 2, 1}, {4, 2, 1}, {4, 4, 1}, {2, 2, 2}, {4, 2, 2}}) {
+    const Flags chunked{"--pipeline-schedule=interleaved", fmt::format("--pipeline-chunks={}", chunks)};
+    Program program(kJob + (chunks > 1 ? chunked : Flags()) +
+                    Flags{"--transport=sockets", "--collective=ring", fmt::format("--workers={}", workers),
+                          fmt::format("--pipeline={}", stages), "--microbatches=4"});
     ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
-    const double activations = 2 * 4 * kWidth * kBatch * workers * (stages - 1);
+    const double activations = 2 * 4 * kWidth * kBatch * workers * (stages * chunks - 1);
     const double parameters = 4 * (kWidth * kWidth + kWidth) + 10 * kWidth + 10 + 6;  // 6: padding at the end
     const double ring = 2.0 * (static_cast<double>(workers) / stages - 1) * 4 * parameters;
     EXPECT_EQ(sum_of(numbers(program, "bytes_out")), kSteps * (activations + ring)) << workers << " " << stages;
@@ -64,22 +89,30 @@ TEST(Pipeline, SendsWhatItsFormulaSays) {
   }
 }
 
-// (S - 1) / (M + S - 1) of the time, in virtual time and over a wire that takes hardly any: equal stages, of one layer
-// of 784 x 784 each.
+// The bubble by the formula, as microbatches of the time through a whole stage; in virtual time and over a wire that
+// takes hardly any: equal stages, of two layers of 784 x 784 each. A third of the time is forward's, and a third that
+// of the gradients of weights.
 TEST(Pipeline, WaitsAsItsFormulaSays) {
   constexpr double kStages = 4;
-  for (const std::string schedule : {"gpipe", "1f1b"}) {
-    for (const int microbatches : {1, 2, 4, 8}) {
-      Program program(kJob + Flags{"--cluster=simulated", "--compute=100ms", "--shape=400gbit+1us", "--workers=4",
-                                   "--pipeline=4", "--pipeline-schedule=" + schedule,
-                                   fmt::format("--microbatches={}", microbatches)});
+  struct Schedule {
+    std::string name;
+    double bubble = kStages - 1;
+    std::vector<int> microbatches = {4, 8};
+  };
+  for (const auto& [schedule, bubble, counts] :
+       {Schedule{.name = "gpipe", .microbatches = {1, 2, 4, 8}}, Schedule{.name = "1f1b", .microbatches = {1, 2, 4, 8}},
+        Schedule{.name = "interleaved", .bubble = (kStages - 1) / 2},
+        Schedule{.name = "zero-bubble", .bubble = (kStages - 1) / 3}}) {
+    for (const int microbatches : counts) {
+      Program program(kJob + Flags{"--model=mlp:784-784-784-784-784-784-784-784-784-10", "--cluster=simulated",
+                                   "--compute=100ms", "--shape=400gbit+1us", "--workers=4", "--pipeline=4",
+                                   "--pipeline-schedule=" + schedule, fmt::format("--microbatches={}", microbatches)});
       ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
-      const double step_us = 100e3 * (microbatches + kStages - 1) / microbatches;
+      const double step_us = 100e3 * (microbatches + bubble) / microbatches;
       // The first step of a later stage has no end of a step before it.
       const std::vector<double> waits = numbers(program, "exposed_wait_us", 1), steps = numbers(program, "total_us", 1);
       EXPECT_NEAR(sum_of(steps) / static_cast<double>(steps.size()) / step_us, 1, 0.01) << schedule << microbatches;
-      EXPECT_NEAR(sum_of(waits) / sum_of(steps), (kStages - 1) / (microbatches + kStages - 1), 0.01)
-          << schedule << microbatches;
+      EXPECT_NEAR(sum_of(waits) / sum_of(steps), bubble / (microbatches + bubble), 0.01) << schedule << microbatches;
       for (const char* part : {"forward_us", "backward_us"}) {
         for (const double each : numbers(program, part)) EXPECT_GE(each, 0) << part;
       }
@@ -94,7 +127,9 @@ TEST(Pipeline, TakesAsLongAsItsClosedForm) {
   const Flags uneven{"--model=mlp:784-512-512-512-512-10", "--batch-size=64", "--compute=50ms"};
   for (const auto& [job, link] : {std::pair(text, "100mbit+100us"), {text, "10gbit+20us"}, {uneven, "200mbit+1ms"}}) {
     for (const Flags& way : {Flags{"--pipeline=2", "--microbatches=4"}, Flags{"--pipeline=4", "--microbatches=8"},
-                             Flags{"--pipeline=4", "--microbatches=4", "--pipeline-schedule=gpipe"}}) {
+                             Flags{"--pipeline=4", "--microbatches=4", "--pipeline-schedule=gpipe"},
+                             Flags{"--pipeline=2", "--microbatches=4", "--pipeline-schedule=interleaved"},
+                             Flags{"--pipeline=4", "--microbatches=8", "--pipeline-schedule=zero-bubble"}}) {
       Program program(kSmall + job + way +
                       Flags{"--mode=allreduce", "--cluster=simulated", "--workers=4", fmt::format("--shape={}", link)});
       ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
@@ -128,6 +163,10 @@ TEST(Pipeline, HoldsItsStageAlone) {
         std::ranges::min(peaks_of({"--workers=4", "--pipeline=4", fmt::format("--microbatches={}", microbatches)}));
     EXPECT_NEAR((whole - stage) / (16 * kAll - bytes * kLayer), 1, 0.08) << microbatches;
   }
+  // Two layers, with another stage's between them.
+  const double stage = std::ranges::min(
+      peaks_of({"--workers=2", "--pipeline=2", "--pipeline-schedule=interleaved", "--microbatches=4"}));
+  EXPECT_NEAR((whole - stage) / (16 * kAll - 20 * 2 * kLayer), 1, 0.08);
 }
 
 TEST(Pipeline, GoesOnFromItsCheckpointWithTheSameBitsAndWithOtherStages) {
@@ -136,14 +175,18 @@ TEST(Pipeline, GoesOnFromItsCheckpointWithTheSameBitsAndWithOtherStages) {
                   "--evaluate-every=100epochs", "--workers=4",
                   "--optimizer=adam",           "--batch-size=16"};
   const Flags two{"--pipeline=2", "--microbatches=4"};
-  Program whole(job + two + Flags{"--steps=20"});
-  ASSERT_EQ(whole.wait().exit_code, 0) << whole.errors();
-  Program first(job + two + Flags{"--steps=10", "--checkpoint-every=5"});
-  ASSERT_EQ(first.wait().exit_code, 0) << first.errors();
-  for (const Flags& way : {two, Flags{"--pipeline=4"}, Flags{"--pipeline=1"}}) {
-    Program second(job + way + Flags{"--steps=20", "--resume=" + first.output().string()});
-    ASSERT_EQ(second.wait().exit_code, 0) << second.errors();
-    EXPECT_LE(greatest_gap(second.weights(), whole.weights()), way == two ? 0 : 1e-5) << way.front();
+  const Flags chunked = two + Flags{"--pipeline-schedule=interleaved"};
+  for (const Flags& begun : {two, chunked}) {
+    Program whole(job + begun + Flags{"--steps=20"});
+    ASSERT_EQ(whole.wait().exit_code, 0) << whole.errors();
+    Program first(job + begun + Flags{"--steps=10", "--checkpoint-every=5"});
+    ASSERT_EQ(first.wait().exit_code, 0) << first.errors();
+    for (const Flags& way : {two, chunked, Flags{"--pipeline=4"}, Flags{"--pipeline=1"}}) {
+      Program second(job + way + Flags{"--steps=20", "--resume=" + first.output().string()});
+      ASSERT_EQ(second.wait().exit_code, 0) << second.errors();
+      EXPECT_LE(greatest_gap(second.weights(), whole.weights()), way == begun ? 0 : 1e-5)
+          << begun.back() << " " << way.back();
+    }
   }
 }
 
@@ -197,6 +240,11 @@ TEST(Pipeline, SaysThatAModelHasTooFewLayers) {
   EXPECT_THAT(end.err,
               HasSubstr("--pipeline=8: --model=mlp: has 3 layers that a stage can begin with, and cannot be cut "
                         "into 8 stages; 3 at most"));
+  const ProgramEnd chunked =
+      run_program({"--mode=allreduce", "--workers=2", "--pipeline=2", "--pipeline-schedule=interleaved"});
+  EXPECT_EQ(chunked.exit_code, 2);
+  EXPECT_THAT(chunked.err, HasSubstr("--pipeline=2 --pipeline-chunks=2: --model=mlp: has 3 layers that a chunk can "
+                                     "begin with, and cannot be cut into 4 chunks; 3 at most"));
 }
 
 }  // namespace

@@ -9,8 +9,13 @@ namespace {
 
 constexpr PipelineSchedule kBoth[] = {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward};
 
+std::vector<double> ends_of(PipelineSchedule schedule, int microbatches, const std::vector<StageTimes>& stages,
+                            double delay) {
+  const int count = static_cast<int>(stages.size());
+  return pipeline_ends({.schedule = schedule, .stages = count, .microbatches = microbatches}, stages, delay);
+}
 double step_of(PipelineSchedule schedule, int microbatches, const std::vector<StageTimes>& stages, double delay) {
-  return std::ranges::max(pipeline_ends(schedule, microbatches, stages, delay));
+  return std::ranges::max(ends_of(schedule, microbatches, stages, delay));
 }
 
 TEST(PipelineTime, IsThatOfTheFormulaWhereStagesAreAlikeAndMessagesTakeNoTime) {
@@ -18,7 +23,7 @@ TEST(PipelineTime, IsThatOfTheFormulaWhereStagesAreAlikeAndMessagesTakeNoTime) {
     for (const int stages : {1, 2, 4, 5}) {
       for (const int microbatches : {1, 3, 8}) {
         const std::vector<StageTimes> alike(static_cast<std::size_t>(stages), {.forward = 1, .backward = 2});
-        const std::vector<double> ends = pipeline_ends(schedule, microbatches, alike, 0);
+        const std::vector<double> ends = ends_of(schedule, microbatches, alike, 0);
         EXPECT_DOUBLE_EQ(ends.front(), 3 * (microbatches + stages - 1)) << name_of(schedule);
         EXPECT_DOUBLE_EQ(ends.back(), stages - 1 + 3 * microbatches);
       }
@@ -49,9 +54,36 @@ TEST(PipelineTime, LetsALinkCarryOneMessageAfterTheOther) {
 }
 
 TEST(PipelineTime, BeginsWhereAStageMay) {
-  std::vector<StageTimes> stages(2, {.forward = 1, .backward = 1});
-  stages[1].begins = 5;
-  EXPECT_DOUBLE_EQ(step_of(PipelineSchedule::kGpipe, 1, stages, 0), 5 + 1 + 1 + 1);
+  const std::vector<StageTimes> stages(2, {.forward = 1, .backward = 1});
+  const double begins[] = {0, 5};
+  EXPECT_DOUBLE_EQ(std::ranges::max(pipeline_ends({.stages = 2}, stages, 0, begins)), 5 + 1 + 1 + 1);
+}
+
+TEST(PipelineTime, IsThatOfTheFormulaWithSeveralChunksAStage) {
+  for (const int stages : {2, 4}) {
+    for (const int chunks : {2, 3}) {
+      const PipelinePlace pipeline{
+          .schedule = PipelineSchedule::kInterleaved, .stages = stages, .microbatches = 2 * stages, .chunks = chunks};
+      const std::vector<StageTimes> alike(static_cast<std::size_t>(stages * chunks), {.forward = 1, .backward = 2});
+      EXPECT_DOUBLE_EQ(std::ranges::max(pipeline_ends(pipeline, alike, 0)), 3 * (2 * stages * chunks + stages - 1));
+    }
+  }
+}
+
+TEST(PipelineTime, CountsTheMessagesBetweenAllChunks) {
+  const PipelinePlace pipeline{.schedule = PipelineSchedule::kInterleaved, .stages = 2, .microbatches = 2, .chunks = 2};
+  const std::vector<StageTimes> alike(4, {.forward = 1, .backward = 1});
+  EXPECT_DOUBLE_EQ(std::ranges::max(pipeline_ends(pipeline, alike, 0)), 2 * (4 + 1));
+  // A microbatch has three messages there and three back.
+  EXPECT_DOUBLE_EQ(std::ranges::max(pipeline_ends(pipeline, alike, 10)), 2 * (4 + 1) + 6 * 10);
+}
+
+TEST(PipelineTime, LetsThePassForWeightsWaitIfTheScheduleDoes) {
+  const std::vector<StageTimes> thirds(4, {.forward = 1, .backward = 2, .weights = 1}),
+      none(4, {.forward = 1, .backward = 2});
+  EXPECT_DOUBLE_EQ(step_of(PipelineSchedule::kZeroBubble, 8, thirds, 0), 3 * 8 + 3);
+  EXPECT_DOUBLE_EQ(step_of(PipelineSchedule::kZeroBubble, 8, none, 0), 3 * (8 + 3));
+  EXPECT_DOUBLE_EQ(step_of(PipelineSchedule::kOneForwardOneBackward, 8, thirds, 0), 3 * (8 + 3));
 }
 
 }  // namespace

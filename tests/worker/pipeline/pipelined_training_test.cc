@@ -31,6 +31,7 @@ struct Job {
   int microbatches = 4;
   int empty = 0;  // places without a sample
   std::string wire = "inproc";
+  int chunks = 1;
 };
 
 struct Trained {
@@ -46,7 +47,7 @@ Trained train_staged(const Job& job) {
   const SteadyClock clock;
   std::vector<std::unique_ptr<Transport>> transports = connect_group(job.wire, job.stages);
   run_ranks(job.stages, [&](int rank) {
-    const PipelinePlace place{job.schedule, job.stages, rank, job.microbatches};
+    const PipelinePlace place{job.schedule, job.stages, rank, job.microbatches, job.chunks};
     TestStage stage(job.spec, job.form, place, kSamples, kMomentum, *transports[static_cast<std::size_t>(rank)], clock,
                     std::chrono::seconds(60));
     const auto well = [&](const Status& status) {
@@ -78,7 +79,7 @@ WholeTraining train_whole(const Job& job) {
 
 std::string text_of(const Job& job) {
   return job.spec + ", S = " + std::to_string(job.stages) + ", M = " + std::to_string(job.microbatches) + ", " +
-         name_of(job.schedule) + ", " + job.wire;
+         name_of(job.schedule) + ", V = " + std::to_string(job.chunks) + ", " + job.wire;
 }
 
 void expect_equal(const Job& job) {
@@ -95,7 +96,8 @@ void expect_equal(const Job& job) {
 }
 
 TEST(PipelinedTraining, FollowsAWorkerThatHasTheWholeModel) {
-  for (const PipelineSchedule schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
+  for (const PipelineSchedule schedule :
+       {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kZeroBubble}) {
     for (const int stages : {2, 3, 4}) {
       for (const int microbatches : {1, 2, 3, 4, 12}) {
         expect_equal({.schedule = schedule, .stages = stages, .microbatches = microbatches});
@@ -104,8 +106,21 @@ TEST(PipelinedTraining, FollowsAWorkerThatHasTheWholeModel) {
   }
 }
 
+TEST(PipelinedTraining, FollowsItWithSeveralChunksAStage) {
+  for (const auto& [stages, chunks] : {std::pair{2, 2}, {2, 3}, {3, 2}}) {
+    for (const int microbatches : {6, 12}) {
+      expect_equal({.spec = "mlp:12-9-8-7-6-6-5",
+                    .schedule = PipelineSchedule::kInterleaved,
+                    .stages = stages,
+                    .microbatches = microbatches,
+                    .chunks = chunks});
+    }
+  }
+}
+
 TEST(PipelinedTraining, FollowsItOfTextsWhoseOutputSharesTheFirstStagesTokens) {
-  for (const PipelineSchedule schedule : {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward}) {
+  for (const PipelineSchedule schedule :
+       {PipelineSchedule::kGpipe, PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kZeroBubble}) {
     for (const int stages : {2, 4}) {
       for (const int microbatches : {1, 4}) {
         expect_equal({.spec = "gpt:2-2-8",
@@ -118,8 +133,27 @@ TEST(PipelinedTraining, FollowsItOfTextsWhoseOutputSharesTheFirstStagesTokens) {
   }
 }
 
+TEST(PipelinedTraining, FollowsItOfTextsInSeveralChunks) {
+  for (const int chunks : {2, 3}) {
+    expect_equal({.spec = "gpt:2-2-8",
+                  .form = text_form(),
+                  .schedule = PipelineSchedule::kInterleaved,
+                  .microbatches = 4,
+                  .chunks = chunks});
+  }
+}
+
 TEST(PipelinedTraining, FollowsItOfConvolutions) {
-  expect_equal({.spec = "lenet", .form = form_of_images({16, 16, 1}, 5), .stages = 3, .microbatches = 3});
+  const SampleForm form = form_of_images({16, 16, 1}, 5);
+  expect_equal({.spec = "lenet", .form = form, .stages = 3, .microbatches = 3});
+  expect_equal(
+      {.spec = "lenet", .form = form, .schedule = PipelineSchedule::kZeroBubble, .stages = 3, .microbatches = 4});
+  expect_equal({.spec = "lenet",
+                .form = form,
+                .schedule = PipelineSchedule::kInterleaved,
+                .stages = 2,
+                .microbatches = 4,
+                .chunks = 2});
 }
 
 TEST(PipelinedTraining, FollowsItWhereTheLastPlacesAreEmpty) {
@@ -129,6 +163,12 @@ TEST(PipelinedTraining, FollowsItWhereTheLastPlacesAreEmpty) {
 TEST(PipelinedTraining, FollowsItOverEveryWire) {
   for (const std::string& wire : testing_support::all_wires()) {
     expect_equal({.spec = "gpt:2-2-8", .form = text_form(), .stages = 3, .microbatches = 4, .wire = wire});
+    expect_equal({.spec = "gpt:2-2-8",
+                  .form = text_form(),
+                  .schedule = PipelineSchedule::kInterleaved,
+                  .microbatches = 4,
+                  .wire = wire,
+                  .chunks = 2});
   }
 }
 
@@ -145,6 +185,9 @@ TEST(PipelinedTraining, HasTheSameBitsWithOneMicrobatch) {
 TEST(PipelinedTraining, NormalisesByTheMomentsOfAMicrobatch) {
   const Job one{.spec = "resnet20", .form = form_of_images({8, 8, 3}, 5), .stages = 3, .microbatches = 1};
   expect_equal(one);
+  Job split = one;
+  split.schedule = PipelineSchedule::kZeroBubble;
+  expect_equal(split);
   Job two = one;
   two.microbatches = 2;
   const Trained staged = train_staged(two);
@@ -163,6 +206,16 @@ TEST(PipelinedTraining, SendsActivationsAndTheirGradients) {
       EXPECT_EQ(staged.costs[stage].bytes_out, 4 * kSamples * (behind + before)) << stage;
       EXPECT_EQ(staged.costs[stage].bytes_in, 4 * kSamples * (behind + before)) << stage;
     }
+  }
+}
+
+// Each cut is between two stages, and has its messages.
+TEST(PipelinedTraining, SendsAsMuchMoreAsThereAreCutsBetweenChunks) {
+  const Trained staged = train_staged(
+      {.spec = "mlp:12-9-8-7-5", .schedule = PipelineSchedule::kInterleaved, .microbatches = 4, .chunks = 2});
+  for (const SyncStats& costs : staged.costs) {
+    EXPECT_EQ(costs.bytes_out, 4 * kSamples * (9 + 8 + 7));
+    EXPECT_EQ(costs.bytes_in, 4 * kSamples * (9 + 8 + 7));
   }
 }
 
@@ -210,8 +263,8 @@ TEST(PipelinedTraining, CutsABatchIntoItsMicrobatches) {
   layout.add("weight", {3});
   std::vector<BatchView> given;
   auto stage = std::make_unique<NotingStage>(layout, given);
-  std::vector<StageSlot> slots;
-  slots.push_back({stage.get(), std::move(stage)});
+  std::vector<std::vector<StageSlot>> slots(1);
+  slots[0].push_back({stage.get(), std::move(stage)});
   PipelinedModel model({.microbatches = 3}, {.layers = {0, 1}, .tensors = {0, 1}, .shared = {}}, 6, std::move(slots),
                        *backend);
   model.connect(&links);
@@ -241,7 +294,7 @@ TEST(PipelinedTraining, TouchesNoMemoryOfOtherStages) {
   const SampleForm form = form_of_images({16, 16, 1}, 5);
   const ChainFacts facts = *chain_facts("mlp:256-1024-1024-1024-1024-5", form);
   const StageCut cut = *cut_into_stages(facts.layers, facts.layout, 4);
-  const auto stage = make_stage("mlp:256-1024-1024-1024-1024-5", form, cut, 1, 2, 1, *backend);
+  const auto stage = make_stage("mlp:256-1024-1024-1024-1024-5", form, cut, {.stages = 4, .stage = 1}, 2, *backend);
   ASSERT_TRUE(stage.ok());
   // Its outputs, both gradients, and nothing of the other layers.
   EXPECT_LE(backend->allocated(), 3 * 2 * 1024 * sizeof(float));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "common/random.h"
@@ -66,7 +67,7 @@ TEST(StageCut, MakesTheGreatestCostAsSmallAsItCanBe) {
     for (int stages = 1; stages <= static_cast<int>(costs.size()); ++stages) {
       const Result<StageCut> cut = cut_into_stages(chain.layers, chain.layout, stages);
       ASSERT_TRUE(cut.ok()) << cut.status().message();
-      ASSERT_EQ(cut->stages(), stages);
+      ASSERT_EQ(cut->stages, stages);
       EXPECT_TRUE(std::ranges::is_sorted(cut->layers, std::less_equal<>())) << "a stage has a layer";
       EXPECT_EQ(cut->layers.front(), 0u);
       EXPECT_EQ(cut->layers.back(), costs.size());
@@ -80,10 +81,34 @@ TEST(StageCut, CoversTheArena) {
   const StageCut cut = *cut_into_stages(chain.layers, chain.layout, 3);
   std::size_t end = 0;
   for (int stage = 0; stage < 3; ++stage) {
-    EXPECT_EQ(cut.own(stage, chain.layout).begin, end);
-    end = cut.own(stage, chain.layout).end;
+    ASSERT_EQ(cut.own(stage, chain.layout).size(), 1u);
+    EXPECT_EQ(cut.own(stage, chain.layout)[0].begin, end);
+    end = cut.own(stage, chain.layout)[0].end;
   }
   EXPECT_EQ(end, chain.layout.size());
+}
+
+TEST(StageCut, GivesStagesTheirChunksByTurns) {
+  const Chain chain = chain_of({1, 1, 1, 1, 1, 1});
+  const StageCut cut = *cut_into_stages(chain.layers, chain.layout, 2, 3);
+  EXPECT_THAT(cut.layers, ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(cut.chunks(), 3);
+  EXPECT_THAT(cut.own(0, chain.layout), ElementsAre(Range{0, 16}, Range{32, 48}, Range{64, 80}));
+  EXPECT_THAT(cut.own(1, chain.layout), ElementsAre(Range{16, 32}, Range{48, 64}, Range{80, 96}));
+  const Result<StageCut> more = cut_into_stages(chain.layers, chain.layout, 2, 4);
+  EXPECT_THAT(more.status().message(), HasSubstr("has 6 layers that a chunk can begin with, and cannot be cut into 8"));
+}
+
+// Its gradient would be added up in two passes of one worker.
+TEST(StageCut, RefusesATensorThatChunksOfOneStageShare) {
+  Chain chain = chain_of({1, 1, 1, 1});
+  chain.layers[2].reads = {0, 48};
+  EXPECT_EQ(cut_into_stages(chain.layers, chain.layout, 2, 2).status().code(), Code::kInvalidArgument);
+  chain.layers[2].reads = {16, 48};
+  const StageCut cut = *cut_into_stages(chain.layers, chain.layout, 2, 2);
+  ASSERT_EQ(cut.shared.size(), 1u);
+  EXPECT_EQ(std::tuple(cut.shared[0].owner, cut.shared[0].owner_chunk), std::tuple(1, 0));
+  EXPECT_EQ(std::tuple(cut.shared[0].borrower, cut.shared[0].borrower_chunk), std::tuple(0, 1));
 }
 
 TEST(StageCut, BeginsNoStageWithALayerThatHasNoTensorsOrWorksInPlace) {

@@ -23,13 +23,14 @@ class TestStage {
       : backend_(make_reference_backend()),
         links_(transport, {.workers = workers(place.stages), .timeout = timeout}, clock) {
     const ChainFacts facts = *chain_facts(spec, form);
-    StageCut cut = *cut_into_stages(facts.layers, facts.layout, place.stages);
-    std::vector<StageSlot> slots;
-    auto passes =
-        make_stage(spec, form, cut, place.stage, samples / place.microbatches, most_in_flight(place), *backend_);
-    for (std::unique_ptr<StageModel>& pass : *passes) {
-      StageModel* const stage = pass.get();
-      slots.push_back({stage, std::move(pass)});
+    StageCut cut = *cut_into_stages(facts.layers, facts.layout, place.stages, place.chunks);
+    auto passes = make_stage(spec, form, cut, place, samples / place.microbatches, *backend_);
+    std::vector<std::vector<StageSlot>> slots(passes->size());
+    for (std::size_t chunk = 0; chunk < slots.size(); ++chunk) {
+      for (std::unique_ptr<StageModel>& pass : (*passes)[chunk]) {
+        StageModel* const stage = pass.get();
+        slots[chunk].push_back({stage, std::move(pass)});
+      }
     }
     model_ = std::make_unique<PipelinedModel>(place, cut, samples, std::move(slots), *backend_);
     model_->connect(&links_);
@@ -47,8 +48,9 @@ class TestStage {
     SYNCOPATE_ASSIGN_OR_RETURN(arenas_, strategy_->allocate(model_->layout()));
     std::vector<float> initial(model_->layout().size());
     model_->initialize(1, initial);
-    std::ranges::copy(slice(std::span<float>(initial), model_->params()),
-                      slice(arenas_.weights, model_->params()).begin());
+    for (const Range& own : model_->params()) {
+      std::ranges::copy(slice(std::span<float>(initial), own), slice(arenas_.weights, own).begin());
+    }
     SYNCOPATE_ASSIGN_OR_RETURN(const std::vector<Range> buckets, strategy_->join());
     progress_ = std::make_unique<BackwardProgress>(model_->layout(), buckets);
     model_->before_reading([this](Range range) {

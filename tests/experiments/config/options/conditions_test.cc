@@ -185,6 +185,12 @@ const std::map<std::string, Promise> kPromises = {
     {"a --pipeline of 2 or more",
      {{{"mode=allreduce", "pipeline=2"}, {"mode=allreduce", "pipeline=4"}, {"mode=ps", "pipeline=2"}},
       {{}, {"mode=allreduce", "pipeline=1"}, {"mode=sharded", "pipeline=2"}, {"mode=hybrid", "pipeline=2"}}}},
+    {"a --pipeline of 2 or more with --pipeline-schedule=interleaved",
+     {{{"mode=allreduce", "pipeline=2", "pipeline-schedule=interleaved"}},
+      {{},
+       {"mode=allreduce", "pipeline=2"},
+       {"mode=allreduce", "pipeline=2", "pipeline-schedule=zero-bubble"},
+       {"mode=allreduce", "pipeline-schedule=interleaved"}}}},
     {"--mode=allreduce, --mode=sharded or --mode=hybrid, without --gossip, --pipeline, --tensor and --gather=on-demand "
      "and with another collective than nccl",
      {{{"mode=allreduce"},

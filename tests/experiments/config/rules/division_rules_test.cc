@@ -67,6 +67,13 @@ TEST(PipelineRules, NamesWhatItHasNot) {
           "must divide the 4 workers, of which each stage has as many; use --workers=8");
   refuses([](RunRequest& r) { r.microbatches = 3; }, "its 2 workers train 128 samples together");
   refuses([](RunRequest& r) { r.collective = CollectiveKind::kHierarchical; }, "--collective=hierarchical");
+  refuses(
+      [](RunRequest& r) {
+        r.pipeline = 4;
+        r.pipeline_schedule = worker::PipelineSchedule::kInterleaved;
+        r.microbatches = 2;
+      },
+      "groups of 4 microbatches through each chunk, into which --microbatches=2 are not cut; use --microbatches=4");
   for (const auto& [change, why] : kRefusedByBoth) refuses(change, why);
 }
 
