@@ -38,12 +38,15 @@ struct Trained {
   std::vector<float> weights;
   std::vector<double> losses;
   std::vector<int> correct;
-  std::vector<SyncStats> costs;  // by stage, of the last step
+  // By stage, of the last step.
+  std::vector<SyncStats> costs;
+  std::vector<std::vector<std::size_t>> reported;
 };
 
 // Weights are gathered before every step but the first.
 Trained train_staged(const Job& job) {
-  Trained trained{.costs = std::vector<SyncStats>(static_cast<std::size_t>(job.stages))};
+  Trained trained{.costs = std::vector<SyncStats>(static_cast<std::size_t>(job.stages)),
+                  .reported = std::vector<std::vector<std::size_t>>(static_cast<std::size_t>(job.stages))};
   const SteadyClock clock;
   std::vector<std::unique_ptr<Transport>> transports = connect_group(job.wire, job.stages);
   run_ranks(job.stages, [&](int rank) {
@@ -61,6 +64,7 @@ Trained train_staged(const Job& job) {
       if (!stats.ok()) ADD_FAILURE() << "stage " << rank << ": " << stats.status().message();
       if (!stats.ok()) return;
       trained.costs[static_cast<std::size_t>(rank)] = *stats;
+      trained.reported[static_cast<std::size_t>(rank)] = stage.reported();
       if (!place.is_last()) continue;
       trained.losses.push_back(stage.model().loss(0).loss);
       trained.correct.push_back(stage.model().loss(0).correct);
@@ -169,6 +173,29 @@ TEST(PipelinedTraining, FollowsItOverEveryWire) {
                   .microbatches = 4,
                   .wire = wire,
                   .chunks = 2});
+  }
+}
+
+// So that the strategy may send what is behind a tensor that is reported.
+TEST(PipelinedTraining, ReportsItsTensorsFromTheLastToTheFirstAndThenWhatItBorrows) {
+  for (const auto& [schedule, chunks] : {std::pair{PipelineSchedule::kGpipe, 1},
+                                         {PipelineSchedule::kOneForwardOneBackward, 1},
+                                         {PipelineSchedule::kInterleaved, 2},
+                                         {PipelineSchedule::kZeroBubble, 1}}) {
+    const Job job{.spec = "gpt:2-2-8", .form = text_form(), .schedule = schedule, .microbatches = 4, .chunks = chunks};
+    SCOPED_TRACE(text_of(job));
+    const ChainFacts facts = *chain_facts(job.spec, job.form);
+    const StageCut cut = *cut_into_stages(facts.layers, facts.layout, job.stages, chunks);
+    const Trained staged = train_staged(job);
+    for (int stage = 0; stage < job.stages; ++stage) {
+      std::vector<std::size_t> own;
+      for (int number = (chunks - 1) * job.stages + stage; number >= 0; number -= job.stages) {
+        const auto at = static_cast<std::size_t>(number);
+        for (std::size_t tensor = cut.tensors[at + 1]; tensor > cut.tensors[at]; --tensor) own.push_back(tensor - 1);
+      }
+      if (stage == 1) own.push_back(0);  // the tokens
+      EXPECT_EQ(staged.reported[static_cast<std::size_t>(stage)], own) << stage;
+    }
   }
 }
 

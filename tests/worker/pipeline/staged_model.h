@@ -43,6 +43,8 @@ class TestStage {
   SyncStrategy& strategy() { return *strategy_; }
   StageLinks& links() { return links_; }
   std::span<float> weights() { return arenas_.weights; }
+  // The tensors that the last step's backward has reported, in order.
+  const std::vector<std::size_t>& reported() const { return reported_; }
 
   Status join() {
     SYNCOPATE_ASSIGN_OR_RETURN(arenas_, strategy_->allocate(model_->layout()));
@@ -63,7 +65,9 @@ class TestStage {
     strategy_->begin_step({.step = number, .learning_rate = 0.05});
     model_->forward(arenas_.weights, batch);
     progress_->begin();
+    reported_.clear();
     model_->backward(arenas_.weights, arenas_.gradients, [this](std::size_t tensor) {
+      reported_.push_back(tensor);
       progress_->tensor_ready(tensor, [this](std::size_t bucket) { strategy_->gradient_ready(bucket); });
     });
     strategy_->gradients_complete();
@@ -84,6 +88,7 @@ class TestStage {
   std::unique_ptr<BackwardProgress> progress_;
   ParamArenas arenas_;
   Status asked_;
+  std::vector<std::size_t> reported_;
 };
 
 }  // namespace syncopate::worker
