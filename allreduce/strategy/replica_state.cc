@@ -58,7 +58,7 @@ void ReplicaState::apply(Range range, std::span<const float> gradients, const Up
 void ReplicaState::save(TrainingState& state) const {
   for (const Range& own : layout_.dense_places()) {
     state.put(state_part::kWeights, own.begin, slice(weights_, own));
-    remembered_->save(in_memories(own), own.begin, state);
+    remembered_->save(in_memories(own), layout_.dense().begin, state);
   }
   tables_.save(state);
 }
@@ -67,7 +67,7 @@ Status ReplicaState::restore(const TrainingState& state) {
   for (const Range& own : layout_.dense_places()) {
     SYNCOPATE_RETURN_IF_ERROR(state.read(state_part::kWeights, own, slice(weights_, own)));
     SYNCOPATE_RETURN_IF_ERROR(
-        remembered_->restore(in_memories(own), own.begin, state).in("what the optimizer remembers"));
+        remembered_->restore(in_memories(own), layout_.dense().begin, state).in("what the optimizer remembers"));
   }
   return tables_.restore(state);
 }

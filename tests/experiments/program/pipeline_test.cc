@@ -54,7 +54,7 @@ TEST(Pipeline, FollowsLocalByEverySchedule) {
             weights_after(job + way +
                           Flags{"--mode=allreduce", "--workers=4", "--batch-size=16", "--pipeline=2",
                                 "--microbatches=4", "--pipeline-schedule=" + schedule});
-        EXPECT_LT(greatest_gap(staged, alone), 1e-5) << model.front() << schedule << way.front();
+        EXPECT_LT(greatest_gap(staged, alone), 3e-5) << model.front() << schedule << way.front();
       }
     }
   }
@@ -104,9 +104,11 @@ TEST(Pipeline, WaitsAsItsFormulaSays) {
         Schedule{.name = "interleaved", .bubble = (kStages - 1) / 2},
         Schedule{.name = "zero-bubble", .bubble = (kStages - 1) / 3}}) {
     for (const int microbatches : counts) {
-      Program program(kJob + Flags{"--model=mlp:784-784-784-784-784-784-784-784-784-10", "--cluster=simulated",
-                                   "--compute=100ms", "--shape=400gbit+1us", "--workers=4", "--pipeline=4",
-                                   "--pipeline-schedule=" + schedule, fmt::format("--microbatches={}", microbatches)});
+      Program program(kSmall + Flags{"--mode=allreduce", "--model=mlp:784-784-784-784-784-784-784-784-784-10",
+                                     fmt::format("--batch-size={}", kBatch), "--cluster=simulated", "--compute=100ms",
+                                     "--shape=400gbit+1us", "--workers=4", "--pipeline=4",
+                                     "--pipeline-schedule=" + schedule,
+                                     fmt::format("--microbatches={}", microbatches)});
       ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
       const double step_us = 100e3 * (microbatches + bubble) / microbatches;
       // The first step of a later stage has no end of a step before it.
@@ -163,10 +165,11 @@ TEST(Pipeline, HoldsItsStageAlone) {
         std::ranges::min(peaks_of({"--workers=4", "--pipeline=4", fmt::format("--microbatches={}", microbatches)}));
     EXPECT_NEAR((whole - stage) / (16 * kAll - bytes * kLayer), 1, 0.08) << microbatches;
   }
-  // Two layers, with another stage's between them.
-  const double stage = std::ranges::min(
-      peaks_of({"--workers=2", "--pipeline=2", "--pipeline-schedule=interleaved", "--microbatches=4"}));
-  EXPECT_NEAR((whole - stage) / (16 * kAll - 20 * 2 * kLayer), 1, 0.08);
+  // Two layers, which have another stage's between them, or none.
+  const Flags two{"--workers=2", "--pipeline=2", "--microbatches=4"};
+  const double together = std::ranges::min(peaks_of(two)),
+               apart = std::ranges::min(peaks_of(two + Flags{"--pipeline-schedule=interleaved"}));
+  EXPECT_NEAR(apart / together, 1, 0.05);
 }
 
 TEST(Pipeline, GoesOnFromItsCheckpointWithTheSameBitsAndWithOtherStages) {
