@@ -334,7 +334,8 @@ Result<std::string> carry_over(const Checkpoint& from, const StateForms& forms, 
       write_part({.folder = attempt, .writer = "carried", .share = Share::kAll, .digests = digests}, forms, state));
   manifest.parts.push_back(std::move(shared));
   // Both runs have as many stages, where local states are the workers' of a stage, and else one.
-  const int stages = parse_number<int>(fact(run.facts, "--pipeline")).value_or(1);
+  const std::string staged = fact(run.facts, "--pipeline");  // "2", or "2 in 3 chunks"
+  const int stages = parse_number<int>(staged.substr(0, staged.find(' '))).value_or(1);
   for (int worker = 0; worker < config.workers; ++worker) {
     const int stage = worker * stages / config.workers;
     SYNCOPATE_ASSIGN_OR_RETURN(

@@ -52,8 +52,7 @@ Result<ParamLayout> layout_of_stage(const ResolvedRun& config, int stage, const 
   SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, form_of_data(config));
   SYNCOPATE_ASSIGN_OR_RETURN(const worker::ChainFacts facts, facts_of_part(config, 0, form));
   SYNCOPATE_ASSIGN_OR_RETURN(const worker::StageCut cut, cut_of(config, facts.layers, layout));
-  const auto at = static_cast<std::size_t>(stage);
-  return layout.part(cut.tensors[at], cut.tensors[at + 1]);
+  return layout.part(cut.own(stage, layout));
 }
 
 Result<worker::StageCut> cut_of(const ResolvedRun& config, std::span<const worker::LayerFacts> layers,

@@ -24,6 +24,8 @@ struct DivisionRefusal {
 constexpr std::array kCollectives{CollectiveKind::kDirect,   CollectiveKind::kRing, CollectiveKind::kHalvingDoubling,
                                   CollectiveKind::kDoubling, CollectiveKind::kTree, CollectiveKind::kBinomialTree};
 
+bool interleaves(const Run& r) { return interleaves_stages(r); }
+
 const DivisionRefusal kOfStages[] = {
     {[](const Run& r) { return r.workers % r.pipeline != 0; },
      [](const Run& r) {
@@ -55,6 +57,11 @@ const DivisionRefusal kOfStages[] = {
 };
 
 const DivisionRefusal kOfStagesAtServers[] = {
+    {interleaves,
+     [](const Run&) -> std::string {
+       return "--pipeline-schedule=interleaved: a server's shards are of a stage whose layers are side by side; use "
+              "another schedule";
+     }},
     {[](const Run& r) { return r.consistency.sums_gradients() || r.consistency.pushes_weights(); },
      [](const Run& r) {
        return fmt::format(

@@ -64,7 +64,7 @@ Gathered gather(bool behind_leaving) {
   Gathered gathered;
   run_ranks(kStages, [&](int rank) {
     StageLinks links(*transports[static_cast<std::size_t>(rank)], {.workers = {0, 1, 2}}, clock);
-    const auto strategy = make_pipelined_strategy(std::make_unique<RemoteWeights>(cut.own(rank, facts.layout)),
+    const auto strategy = make_pipelined_strategy(std::make_unique<RemoteWeights>(cut.chunk(rank, facts.layout)),
                                                   {.place = {.stages = kStages, .stage = rank, .microbatches = 1},
                                                    .cut = cut,
                                                    .gathers_behind_leaving = behind_leaving},
