@@ -52,6 +52,8 @@ class TrainingState {
   // The same, and copies the values.
   void put(std::string_view name, std::size_t begin, std::span<const float> values);
 
+  // Whether it has no piece and no table's rows.
+  bool is_empty() const { return rows.empty() && names().empty(); }
   std::vector<std::string> names() const;
   // Returns the pieces of a name, ascending.
   std::vector<Range> pieces(std::string_view name) const;

@@ -26,6 +26,10 @@ void CheckpointPolicy::on_membership(std::int64_t membership_epoch, std::vector<
   given_up_.clear();
   membership_epoch_ = membership_epoch;
   writers_ = std::move(writers);
+  std::erase_if(writers_, [&](const std::string& writer) {
+    const auto found = with_nothing_.find(writer);
+    return found != with_nothing_.end() && found->second == membership_epoch;
+  });
   heard_.clear();
   next_step_.reset();
   pace_since_.reset();
@@ -97,8 +101,10 @@ void CheckpointPolicy::on_tick(TimePoint now) {
 
 void CheckpointPolicy::on_report(const std::string& writer, const CheckpointReport& report) {
   stalls_[writer] += report.stall;
-  if (report.membership_epoch != membership_epoch_ || given_up_.contains(report.step)) return;
-  if (std::ranges::find(writers_, writer) == writers_.end()) return;
+  if (report.kind == CheckpointReport::Kind::kNothing) with_nothing_[writer] = report.membership_epoch;
+  if (report.membership_epoch != membership_epoch_) return;
+  if (report.kind == CheckpointReport::Kind::kNothing) return go_on_without(writer);
+  if (given_up_.contains(report.step) || std::ranges::find(writers_, writer) == writers_.end()) return;
   switch (report.kind) {
     case CheckpointReport::Kind::kBusy:
       return give_up(report.step, fmt::format("{} was still writing the one before", writer),
@@ -108,21 +114,34 @@ void CheckpointPolicy::on_report(const std::string& writer, const CheckpointRepo
       return give_up(report.step, "", {"workers were told too late", kLonger});
     case CheckpointReport::Kind::kFailed:
       return give_up(report.step, report.reason, {report.reason, ""});
+    case CheckpointReport::Kind::kNothing:
     case CheckpointReport::Kind::kWritten:
       break;
   }
   Attempt& attempt = attempts_[report.step];
   attempt.parts[writer] = report.part;
   attempt.taken = std::max(attempt.taken, report.taken);
-  if (attempt.parts.size() < writers_.size()) return;
+  complete_if_whole(report.step);
+}
+
+void CheckpointPolicy::go_on_without(const std::string& writer) {
+  std::erase(writers_, writer);
+  std::vector<std::int64_t> steps;
+  for (const auto& [step, attempt] : attempts_) steps.push_back(step);
+  for (const std::int64_t step : steps) complete_if_whole(step);
+}
+
+void CheckpointPolicy::complete_if_whole(std::int64_t step) {
+  Attempt& attempt = attempts_[step];
+  if (attempt.parts.size() < writers_.size() || attempt.parts.empty()) return;
   CheckpointAction action{
-      .kind = CheckpointAction::Kind::kComplete, .membership_epoch = membership_epoch_, .step = report.step};
+      .kind = CheckpointAction::Kind::kComplete, .membership_epoch = membership_epoch_, .step = step};
   if (begun_) action.trained = std::max(Duration::zero(), attempt.taken - *begun_);
   for (auto& [name, part] : attempt.parts) action.parts.push_back(std::move(part));
   actions_.push_back(std::move(action));
   ++completing_;
-  attempts_.erase(report.step);
-  if (ordered_ == report.step) ordered_.reset();
+  attempts_.erase(step);
+  if (ordered_ == step) ordered_.reset();
 }
 
 void CheckpointPolicy::on_lost(const std::string& writer) {

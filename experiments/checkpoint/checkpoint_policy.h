@@ -28,6 +28,7 @@ struct CheckpointReport {
     kBusy,     // it was still writing the previous one
     kPassed,   // the order came too late: it is past that step
     kFailed,   // it could not write its part
+    kNothing,  // it has nothing to write, in this membership epoch
   };
   Kind kind = Kind::kWritten;
   std::int64_t membership_epoch = 0;
@@ -98,6 +99,10 @@ class CheckpointPolicy {
     TimePoint taken{};                        // the last of them
   };
 
+  // Completes the attempt of this step if all parts are there.
+  void complete_if_whole(std::int64_t step);
+  // No part is expected of it any more in this membership epoch.
+  void go_on_without(const std::string& writer);
   // Returns a step over all workers that have reported: the furthest if they move together, since an order must be
   // ahead of it; else the slowest, which the checkpoint is counted by.
   std::int64_t heard() const;
@@ -122,6 +127,8 @@ class CheckpointPolicy {
   TimePoint last_heard_{};
   std::int64_t membership_epoch_ = 0;
   std::vector<std::string> writers_;
+  // Who has reported that it has nothing, and in which membership epoch: a shard may before training begins.
+  std::map<std::string, std::int64_t> with_nothing_;
   std::map<std::int64_t, Attempt> attempts_;  // attempts of this membership epoch, by step
   std::set<std::int64_t> given_up_;  // steps given up in this membership epoch; later reports about them are ignored
   std::map<std::string, std::int64_t> heard_;  // steps done in this membership epoch, by worker

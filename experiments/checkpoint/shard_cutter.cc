@@ -41,7 +41,8 @@ void ShardCutter::ask(std::int64_t membership_epoch, std::int64_t step, bool the
   if (TrainingState* idle = writer_.begin()) memory = std::move(*idle);
   save_when_(options_.together ? step / options_.period : 0, std::move(memory),
              [this, membership_epoch, step, then_next](Result<TrainingState> state) {
-               const bool is_over = state.status().code() == Code::kCancelled;
+               // What never has anything comes to no number of updates that it could be asked for next.
+               const bool is_over = state.status().code() == Code::kCancelled || (state.ok() && state->is_empty());
                on_state({.membership_epoch = membership_epoch, .step = step}, std::move(state));
                if (then_next && !is_over) ask(membership_epoch, next_after(step), true);
              });
@@ -51,6 +52,10 @@ void ShardCutter::on_state(CheckpointReport report, Result<TrainingState> state)
   if (state.status().code() == Code::kCancelled) return;  // the membership epoch is over
   if (!state.ok()) {
     report.kind = CheckpointReport::Kind::kPassed;
+    return report_(report);
+  }
+  if (state->is_empty()) {
+    report.kind = CheckpointReport::Kind::kNothing;
     return report_(report);
   }
   {

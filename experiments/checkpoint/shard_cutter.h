@@ -1,5 +1,6 @@
 // ShardCutter: takes one shard's parts of checkpoints. It asks the shard for its state at the right moment; the shard
-// copies the state while it serves, and the cutter writes it on a thread of its own.
+// copies the state while it serves, and the cutter writes it on a thread of its own. A shard that holds nothing, as
+// where there are more shards than tensors, takes no part.
 #pragma once
 
 #include <functional>

@@ -100,12 +100,6 @@ Status check_hybrid(const ResolvedRun& config) {
         "give the link, as in --shape=10gbit",
         name_of(config.collective)));
   }
-  if (chooses_exchanges(config) && config.checkpoint_every) {
-    return Status::invalid_argument(fmt::format(
-        "--checkpoint-every={}: servers that have no tensor, as under --exchange=auto, know no step to save after; use "
-        "--exchange=by-kind",
-        config.checkpoint_every->to_string()));
-  }
   return {};
 }
 

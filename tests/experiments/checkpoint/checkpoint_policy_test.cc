@@ -71,6 +71,23 @@ TEST(CheckpointPolicy, IsCompleteOnceAllPartsAreWritten) {
   EXPECT_EQ(policy.figures().stall, std::chrono::milliseconds(2));
 }
 
+TEST(CheckpointPolicy, IsCompleteWithoutTheWriterThatHasNothing) {
+  CheckpointPolicy policy = by_steps();
+  for (const std::int64_t step : {100, 200}) report(policy, "worker-0", step);
+  report(policy, "worker-1", 100, Kind::kNothing);
+  EXPECT_THAT(actions(policy), ElementsAre("complete 100", "complete 200"));
+  report(policy, "worker-0", 300);
+  EXPECT_THAT(actions(policy), ElementsAre("complete 300"));
+  policy.on_membership(1, {"worker-0", "worker-1"}, at(2));
+  report(policy, "worker-0", 400, Kind::kWritten, 1);
+  EXPECT_THAT(actions(policy), IsEmpty()) << "it may have something now";
+  report(policy, "worker-1", 400, Kind::kNothing, 2);
+  policy.on_membership(2, {"worker-0", "worker-1"}, at(3));
+  actions(policy);
+  report(policy, "worker-0", 500, Kind::kWritten, 2);
+  EXPECT_THAT(actions(policy), ElementsAre("complete 500")) << "it had said so before training began";
+}
+
 TEST(CheckpointPolicy, MayHaveTwoUnderWayWhereOneWriterIsFaster) {
   CheckpointPolicy policy = by_steps();
   for (const std::int64_t step : {100, 200}) report(policy, "worker-0", step);

@@ -103,6 +103,14 @@ TEST_F(AShard, ThatHasPassedTheUpdateIsAskedForTheNextOne) {
   EXPECT_EQ(reports_[0].kind, Kind::kPassed);
 }
 
+TEST_F(AShard, ThatHoldsNothingSaysSoAndIsNotAskedForMore) {
+  const auto cutter = this->cutter({.steps = 6});
+  asked_[0].done(TrainingState());
+  EXPECT_THAT(versions(), ElementsAre(6));
+  ASSERT_THAT(reports_, SizeIs(1));
+  EXPECT_EQ(reports_[0].kind, Kind::kNothing);
+}
+
 TEST_F(AShard, IsNotAskedAnyMoreOnceItIsGone) {
   const auto cutter = this->cutter({.steps = 6});
   cutter->end();

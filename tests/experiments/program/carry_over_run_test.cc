@@ -88,9 +88,12 @@ TEST(CarriedOver, ToAndFromServersOfTablesAloneIsBitEqualToGoingOnWhole) {
   EXPECT_EQ(of_both.program.weights(), of_sums.program.weights());
   // Two workers sum all among themselves, and servers have nothing.
   const Flags chosen = hybrid + Flags{"--exchange=auto"};
+  const Whole of_choice(chosen);
   for (const auto& [flags, whole] : {std::pair(hybrid, &of_sums),
                                      {summing, &of_both},
                                      {serving, &of_both},
+                                     {hybrid, &of_choice},
+                                     {chosen, &of_choice},
                                      {chosen, &of_sums},
                                      {chosen, &of_both}}) {
     const Carried there = go_on(flags + kSixty, whole->checkpoint);

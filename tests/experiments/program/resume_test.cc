@@ -226,6 +226,21 @@ TEST(Resume, OfServersOfTablesBesideAnAllreduceEqualsAnUnbrokenRun) {
             whole.weights());
 }
 
+// softmax has a matrix and a bias, so that the third server has nothing to write.
+TEST(Resume, OfServersThatHoldNothingEqualsAnUnbrokenRun) {
+  const Flags flags = kData + Flags{"--model=softmax", "--sharding=whole", "--mode=ps", "--consistency=sync",
+                                    "--workers=2",     "--servers=3",      "--steps=60"};
+  for (const char* every : {"--checkpoint-every=20", "--checkpoint-every=100ms"}) {
+    Program whole(flags + Flags{every, "--straggler=all:+10", "--keep=10"});
+    const ProgramEnd end = whole.wait();
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_THAT(end.err + end.out, Not(testing::HasSubstr("no checkpoint of step")));
+    const std::vector<std::int64_t> there = CheckpointStore(checkpoints_of(whole)).steps();
+    ASSERT_GE(there.size(), 2u) << end.out;
+    EXPECT_EQ(resumed(flags, checkpoints_of(whole) + "/" + checkpoint_name(there[1])), whole.weights());
+  }
+}
+
 TEST(Resume, WithAnotherNumberOfServersEqualsAnUnbrokenRun) {
   const Flags sync = kSmall + Flags{"--mode=ps", "--workers=2", "--consistency=sync", "--steps=120"};
   Program broken(sync + Flags{"--servers=2", "--checkpoint-every=20", "--straggler=all:+3"});
