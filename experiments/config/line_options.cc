@@ -78,11 +78,11 @@ std::vector<OptionSpec> options_of_commands() {
        .name = "modes",
        .placeholder = "LIST",
        .sentence = "What to compare; local gets the batch of all workers together. In place of --mode, --consistency, "
-                   "--collective, --sync-every, --gossip, --stage and --gather.",
+                   "--collective, --sync-every, --gossip, --stage, --gather, --pipeline and --tensor.",
        .range = "all (each kind that the job can run), local, allreduce, allreduce:mpi, allreduce:sync-every:k, "
-                "allreduce:gossip:k, "
-                "allreduce:gossip-async:k, sharded:1, sharded:2, sharded:3, sharded:on-demand, hybrid, " +
-                ps_modes() + ", like:PRESET (--help=like)",
+                "allreduce:gossip:k, allreduce:gossip-async:k, allreduce:pipeline:s, allreduce:tensor:t, "
+                "allreduce:pipeline:s:tensor:t, sharded:1, sharded:2, sharded:3, sharded:on-demand, hybrid, " +
+                ps_modes() + ", one of ps behind which stands pipeline:s, like:PRESET (--help=like)",
        .usual = std::string(kUsualModes)},
       {.group = "compare",
        .name = "vary",

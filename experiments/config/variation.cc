@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/text/nearest_name.h"
+#include "experiments/config/line_options.h"
 #include "experiments/config/options/option_table.h"
 #include "experiments/config/resolution.h"
 
@@ -17,11 +18,6 @@ namespace {
 // Options that belong to the comparison as a whole.
 constexpr std::string_view kOfWholeComparison[] = {
     "output", "repeat", "dry-run", "target-accuracy", "stop-at-target", "resume", "checkpoint-key-file"};
-
-// --modes names the mode.
-bool may_vary(const OptionSpec& option) {
-  return !option.of_mode && std::ranges::find(kOfWholeComparison, option.name) == std::end(kOfWholeComparison);
-}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -35,6 +31,21 @@ std::optional<OptionSpec> option_named(const std::string& name) {
     if (option.name == name) return std::move(option);
   }
   return std::nullopt;
+}
+
+// Returns why it cannot be varied, with what would be right; nothing if it can.
+std::string not_varied(const OptionSpec& option) {
+  if (std::ranges::find(kOfWholeComparison, option.name) != std::end(kOfWholeComparison)) {
+    return "it is of the comparison as a whole; give it by itself";
+  }
+  if (!option.of_mode) return {};
+  // The names of modes that a colon joins have an option's name in them.
+  const std::vector<OptionSpec> options = all_options();
+  for (const std::string& mode : split(std::ranges::find(options, "modes", &OptionSpec::name)->range, ' ')) {
+    if (mode.find(fmt::format(":{}", option.name)) == std::string::npos) continue;
+    return fmt::format("it makes a mode, and these stand in --modes, as {} does", mode.substr(0, mode.find(',')));
+  }
+  return "modes stand in --modes";
 }
 
 std::string nearest_option(const std::string& name) {
@@ -98,9 +109,9 @@ Result<Variation> parse_variation(std::string_view text) {
   const char separator = list.find(';') != std::string::npos ? ';' : ',';
   Variation variation{std::string(text.substr(0, equals)), split(list, separator)};
   const std::optional<OptionSpec> option = option_named(variation.option);
-  if (option && !may_vary(*option)) {
-    return Status::invalid_argument(
-        fmt::format("--vary={}: {} cannot be varied; modes stand in --modes", text, variation.option));
+  const std::string refusal = option ? not_varied(*option) : "";
+  if (!refusal.empty()) {
+    return Status::invalid_argument(fmt::format("--vary={}: {} cannot be varied: {}", text, variation.option, refusal));
   }
   if (!option) {
     const std::string nearest = nearest_option(variation.option);

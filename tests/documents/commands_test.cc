@@ -99,6 +99,40 @@ TEST_P(Page, PrintsCommandsThatDoWhatItShows) {
 
 INSTANTIATE_TEST_SUITE_P(Documents, Page, testing::ValuesIn(all_documented()), name_of);
 
+// The cells of the README's table of questions that are options, but for those that name what is not here.
+std::vector<std::string> first_commands() {
+  std::vector<std::string> commands;
+  bool is_of_table = false;
+  for (const std::string& line : lines_of(text_of(fs::path(source_directory()) / "README.md"))) {
+    is_of_table = line.starts_with("| question | begin with |") || (is_of_table && line.starts_with("|"));
+    if (!is_of_table) continue;
+    const std::size_t begin = line.find('|', 1), end = line.find('|', begin + 1);
+    const std::string cell = line.substr(begin, end - begin);
+    for (std::size_t open = cell.find('`'); open != std::string::npos;) {
+      const std::size_t close = cell.find('`', open + 1);
+      commands.push_back(cell.substr(open + 1, close - open - 1));
+      open = cell.find('`', close + 1);
+    }
+  }
+  std::erase_if(commands, [](const std::string& command) {
+    const auto names = [&](const char* what) { return command.find(what) != std::string::npos; };
+    return (!command.starts_with("--") && !command.starts_with("compare ")) || names("--help") || names("node1") ||
+           names("--device=") || names("results/RUN") || names("train.py");
+  });
+  return commands;
+}
+
+TEST(Readme, BeginsWithCommandsThatAreTakenAsTheyAreTyped) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> commands = first_commands();
+  EXPECT_GE(commands.size(), 20u);
+  for (const std::string& command : commands) {
+    const std::string tried = fmt::format("cd '{}' && '{}' {} --dry-run > output.txt 2>&1", folder.path().string(),
+                                          syncopate_program(), command);
+    EXPECT_EQ(std::system(tried.c_str()), 0) << command << "\n" << text_of(folder.path() / "output.txt");
+  }
+}
+
 TEST(DocumentedCommands, AreFoundWithWhatTheyPrintAndNeed) {
   const std::vector<DocumentedBlock> blocks = documented_blocks(
       "Text\n```\n./run_experiment --mode=ps \\\n    --servers=2  # two\n./run_experiment\n```\n<!-- prints -->\n"

@@ -55,7 +55,7 @@ OptionSpec sample_cost() {
                         "by its number, and a batch the mean of its samples'. On a simulated cluster computing takes "
                         "so many times as long; elsewhere a worker waits for so many times what it has computed.",
                     .range = worker::SampleCosts::forms(),
-                    .usual = "all cost the same",
+                    .usual = "none",
                     .is_text = true};
   option.set = [option](RunRequest& request, const std::string& value) -> Status {
     const Result<worker::SampleCosts> parsed = worker::SampleCosts::parse(value);

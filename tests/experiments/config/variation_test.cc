@@ -113,7 +113,11 @@ TEST(Variation, LeavesOutWhatCannotRunAndSaysWhy) {
 
 TEST(Variation, RefusesWhatItCannotVary) {
   EXPECT_THAT(parse_variation("servers").status().message(), HasSubstr("must be an option and its values"));
-  EXPECT_THAT(parse_variation("mode=ps").status().message(), HasSubstr("mode cannot be varied"));
+  EXPECT_THAT(parse_variation("mode=ps").status().message(),
+              HasSubstr("mode cannot be varied: modes stand in --modes"));
+  EXPECT_THAT(parse_variation("pipeline=1,2").status().message(),
+              HasSubstr("in --modes, as allreduce:pipeline:s does"));
+  EXPECT_THAT(parse_variation("repeat=1,2").status().message(), HasSubstr("of the comparison as a whole"));
   EXPECT_THAT(parse_variation("severs=1").status().message(), HasSubstr("did you mean servers?"));
   EXPECT_THAT(parse_variation("servers=").status().message(), HasSubstr("names no value"));
   EXPECT_THAT(parse_variation("servers=1,2,1").status().message(), HasSubstr("names 1 twice"));
