@@ -28,20 +28,27 @@ double usual_compute(const Waterfall& waterfall) {
   return medians[(medians.size() - 1) / 2];
 }
 
+// Nothing where nobody waited for it, as under consistencies that wait for no worker.
+std::string waits_text(const char* link, const WorkerPace& worker) {
+  constexpr double kShown = 0.005;
+  return worker.last_of_steps < kShown
+             ? ""
+             : fmt::format("{}{} of all waits for workers are for it", link, percent(worker.last_of_steps));
+}
+
 std::string straggler_text(const Waterfall& waterfall) {
   const WorkerPace& worst = costliest(waterfall);
   const double usual = usual_compute(waterfall);
   const double factor = usual > 0 ? (worst.compute_ms + worst.delay_ms) / usual : 1;
   std::string text = fmt::format("worker {} takes {:.1f} x the median worker's {:.3g} ms", worst.worker, factor, usual);
   if (worst.delay_ms > 0) text += fmt::format(", {:.3g} ms of it delays by --straggler", worst.delay_ms);
-  return text + fmt::format("; {} of all waits for workers are for it", percent(worst.last_of_steps));
+  return text + waits_text("; ", worst);
 }
 
 std::string imbalance_text(const Waterfall& waterfall) {
   const WorkerPace& worst = costliest(waterfall);
   if (worst.costs_ms <= 0) return "no worker costs more than the fastest one's median step";
-  return fmt::format("worker {} costs most, {:.3g} ms, and {} of all waits for workers are for it", worst.worker,
-                     worst.costs_ms, percent(worst.last_of_steps));
+  return fmt::format("worker {} costs most, {:.3g} ms", worst.worker, worst.costs_ms) + waits_text(", and ", worst);
 }
 
 std::string bubble_text(const Waterfall& waterfall, const PacedPipeline& pipeline) {

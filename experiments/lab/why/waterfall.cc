@@ -14,8 +14,10 @@
 namespace syncopate::experiments {
 namespace {
 
-// A worker whose median computing is that many times that of most workers is slow in every step.
+// A worker whose median computing is that many times that of most workers, and which takes longer than their median in
+// that part of its steps, is slow: samples of unequal cost raise a median by chance, but seldom most steps.
 constexpr double kSlow = 1.25;
+constexpr double kMostSteps = 0.8;
 // The same of its mean delay by --straggler. Drawn delays of all workers have means that differ, but not as much.
 constexpr double kMuchDelayed = 3;
 
@@ -216,6 +218,7 @@ std::optional<double> waits_in(const std::vector<StepOfWorker>& made, const RunP
 
 std::vector<WorkerPace> paces_of(const std::vector<StepOfWorker>& steps, const RunPace& pace) {
   std::vector<WorkerPace> paces;
+  std::vector<std::vector<double>> computing;  // of each of them, step by step
   for (int worker = 0; worker < pace.workers; ++worker) {
     std::vector<double> compute, optimizer, delay;
     for (const auto& [its_worker, step] : steps) {
@@ -230,6 +233,7 @@ std::vector<WorkerPace> paces_of(const std::vector<StepOfWorker>& steps, const R
                      .compute_ms = median(compute),
                      .optimizer_ms = median(optimizer),
                      .delay_ms = mean(delay)});
+    computing.push_back(std::move(compute));
   }
   // The lower one of an even number, so that of two workers the slower one may be slow.
   const auto lower_median = [&](double WorkerPace::*of) {
@@ -239,8 +243,12 @@ std::vector<WorkerPace> paces_of(const std::vector<StepOfWorker>& steps, const R
     return values.empty() ? 0 : values[(values.size() - 1) / 2];
   };
   const double usual = lower_median(&WorkerPace::compute_ms), delay = lower_median(&WorkerPace::delay_ms);
-  for (WorkerPace& worker : paces) {
-    worker.is_slow = !pace.pipeline && (worker.compute_ms > kSlow * usual || worker.delay_ms > kMuchDelayed * delay);
+  for (std::size_t i = 0; i < paces.size(); ++i) {
+    WorkerPace& worker = paces[i];
+    const auto longer = std::ranges::count_if(computing[i], [&](double ms) { return ms > usual; });
+    const bool mostly = static_cast<double>(longer) >= kMostSteps * static_cast<double>(worker.steps);
+    worker.is_slow =
+        !pace.pipeline && ((worker.compute_ms > kSlow * usual && mostly) || worker.delay_ms > kMuchDelayed * delay);
   }
   return paces;
 }

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "common/text/format.h"
+#include "experiments/config/wrapped_text.h"
 #include "experiments/lab/report/text_table.h"
 #include "experiments/lab/why/device_text.h"
 
@@ -19,6 +20,9 @@ namespace {
 constexpr double kShownPart = 0.0005;
 // A whole job whose rate is below this part of its window's is worth a sentence.
 constexpr double kMuchLess = 0.9;
+constexpr int kColumns = 80;
+// Evidence is no narrower, however wide what stands before it is.
+constexpr int kLeastColumns = 24;
 
 std::string whole(double part) { return fmt::format("{:.0f} %", 100 * part); }
 
@@ -72,12 +76,15 @@ std::string headline(const ExplainedRun& run) {
                      first.evidence.empty() ? "" : ": " + first.evidence);
 }
 
-// Appends a cell to each line of a table.
+// Appends a cell to each line of a table, in lines of its own column.
 std::string with_last_column(const std::string& table, const std::vector<std::string>& cells) {
   std::istringstream lines(table);
   std::string text, line;
   for (std::size_t i = 0; std::getline(lines, line); ++i) {
-    text += line + (i < cells.size() && !cells[i].empty() ? "  " + cells[i] : "") + "\n";
+    const int column = static_cast<int>(line.size()) + 2;
+    const std::string cell =
+        i < cells.size() ? wrapped(cells[i], column, std::max(kColumns, column + kLeastColumns)) : "";
+    text += cell.empty() ? line + "\n" : line + cell.substr(line.size());
   }
   return text;
 }
@@ -137,12 +144,15 @@ std::string paragraph_of(const ExplainedRun& run) {
 }
 
 std::string why_text(const ExplainedRun& run) {
-  std::string text = headline(run) + "\n\n" + fmt::format("{}: {}", name_of_folder(run), run.pace.what);
-  if (run.repeats > 1) text += fmt::format("; repeat {} of {}, that of median throughput", run.repeat + 1, run.repeats);
-  if (run.first_step > 0) text += fmt::format("; from step {} on, where it was resumed", run.first_step);
-  if (run.outcome != "completed") text += fmt::format("; {}", run.outcome);
-  text += "\n" + waterfall_table(run) + closed_form_line(run) + device_text(run);
-  if (!run.causes.empty()) text += "\n" + change_text(run.causes.front()) + "\n" + other_causes(run);
+  std::string what = fmt::format("{}: {}", name_of_folder(run), run.pace.what);
+  if (run.repeats > 1) what += fmt::format("; repeat {} of {}, that of median throughput", run.repeat + 1, run.repeats);
+  if (run.first_step > 0) what += fmt::format("; from step {} on, where it was resumed", run.first_step);
+  if (run.outcome != "completed") what += fmt::format("; {}", run.outcome);
+  std::string text = wrapped(headline(run), 0, kColumns) + "\n" + wrapped(what, 0, kColumns) + waterfall_table(run) +
+                     wrapped(closed_form_line(run), 0, kColumns) + device_text(run);
+  if (!run.causes.empty()) {
+    text += "\n" + wrapped(change_text(run.causes.front()), 0, kColumns) + wrapped_prose(other_causes(run), kColumns);
+  }
   return text;
 }
 
@@ -160,7 +170,8 @@ std::string difference_text(const ExplainedRun& first, const ExplainedRun& secon
       fmt::format("{} takes {} ms a step, {} ms {} than {} ({} and {} samples/s).", names[1], format_ms(b.measured_ms),
                   format_ms(std::abs(difference)), difference < 0 ? "less" : "more", names[0],
                   format_count(b.measured_rate()), format_count(a.measured_rate()));
-  text += fmt::format(" Most of that is {}: {} ms.\n\n", most->first, signed_ms(most->second));
+  text += fmt::format(" Most of that is {}: {} ms.", most->first, signed_ms(most->second));
+  text = wrapped(text, 0, kColumns) + "\n";
   std::vector<std::vector<std::string>> rows{{"part, ms a step", names[0], names[1], "difference"}};
   rows.push_back({"ideal", ms_text(a.ideal_ms), ms_text(b.ideal_ms), signed_ms(b.ideal_ms - a.ideal_ms)});
   for (std::size_t i = 0; i < a.parts.size(); ++i) {
@@ -171,7 +182,8 @@ std::string difference_text(const ExplainedRun& first, const ExplainedRun& secon
   rows.push_back({"measured", ms_text(a.measured_ms), ms_text(b.measured_ms), signed_ms(difference)});
   text += text_table(rows);
   for (const ExplainedRun* run : {&first, &second}) {
-    text += fmt::format("\n{}: {}\n{}\n", name_of_folder(*run), run->pace.what, paragraph_of(*run));
+    text += "\n" + wrapped(fmt::format("{}: {}", name_of_folder(*run), run->pace.what), 0, kColumns) +
+            wrapped(paragraph_of(*run), 0, kColumns);
   }
   return text;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "common/os/core_wait.h"
 #include "experiments/lab/why/explained_run.h"
@@ -53,6 +54,10 @@ nlohmann::json explained(const Flags& flags) {
   const ProgramEnd explained = why.wait();
   EXPECT_EQ(explained.exit_code, 0) << explained.err;
   SCOPED_TRACE(explained.out);
+  std::istringstream lines(explained.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("JSON in ")) EXPECT_LE(line.size(), 80) << line;
+  }
   const nlohmann::json json = nlohmann::json::parse(testing_support::text_of(file), nullptr, false);
   if (json.is_discarded()) ADD_FAILURE() << explained.out;
   return json;

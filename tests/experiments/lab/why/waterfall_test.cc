@@ -88,6 +88,20 @@ TEST(Waterfall, CallsDelaysThatAllHaveImbalance) {
   for (const WorkerPace& worker : waterfall->of_workers) EXPECT_FALSE(worker.is_slow);
 }
 
+// As --sample-cost=lognormal has it: the middle one of a few unequal steps is larger by chance.
+TEST(Waterfall, CallsNoWorkerSlowThatIsFastInAThirdOfItsSteps) {
+  PlantedSteps steps = even_steps(4);
+  for (int i = 0; i < 15; ++i) {
+    steps[3].backward = i % 3 == 0 ? 3 : 9;
+    steps.step(0);
+  }
+  const auto waterfall = make_waterfall(steps.steps(), in_step(4));
+  EXPECT_GT(waterfall->of_workers[3].compute_ms, 1.25 * waterfall->of_workers[0].compute_ms);
+  EXPECT_FALSE(waterfall->of_workers[3].is_slow);
+  EXPECT_NEAR(waterfall->part(PartKind::kStraggler), 0, kExact);
+  EXPECT_GT(waterfall->part(PartKind::kImbalance), 1);
+}
+
 TEST(Waterfall, CountsTheSamplesThatBatchesHave) {
   PlantedSteps steps = even_steps(2);
   steps[1].samples = 4;
