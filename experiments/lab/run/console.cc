@@ -97,6 +97,12 @@ void Console::warn(const std::string& text) {
   (void)write_out(stderr, wrapped_prose(printable_lines(text), terminal_columns()) + "\n");
 }
 
+void Console::event(const std::string& text) {
+  constexpr int kMostShown = 6;
+  if (!quiet_ || ++events_ <= kMostShown) return warn(text);
+  if (events_ == kMostShown + 1) warn("more happened in this run: see events in its summary.json");
+}
+
 void Console::progress(const Progress& progress, TimePoint now) {
   if (!quiet_) print(printer_.update(progress, now));
 }

@@ -41,6 +41,8 @@ class Console {
   void say_part(const std::string& text);  // part of a line that the next say() ends
   void draw(const std::string& plots);     // lines of plot_of(), which may have colours
   void warn(const std::string& text);      // to standard error
+  // The same of what has happened in a run. If quiet, only the first few: the run's summary has them all.
+  void event(const std::string& text);
   void progress(const Progress& progress, TimePoint now);
   void epoch_finished(const Progress& progress, TimePoint now);
   // `epochs` is the number of epochs of the whole run.
@@ -52,6 +54,7 @@ class Console {
   void print(const std::string& text);
 
   bool quiet_;
+  int events_ = 0;
   bool ended_ = false;  // output has ended
   ProgressPrinter printer_;
 };

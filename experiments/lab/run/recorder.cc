@@ -99,7 +99,7 @@ void Recorder::on_not_finite(std::int64_t step, const std::string& line) {
 
 void Recorder::on_output(const std::string& line) { console_.show(line); }
 
-void Recorder::on_report(const std::string& line) { console_.warn(line); }
+void Recorder::on_report(const std::string& line) { console_.event(line); }
 
 void Recorder::on_worker_lost(int rank) {
   workers_[static_cast<std::size_t>(rank)].lost = true;

@@ -123,6 +123,22 @@ TEST(SimulatedGoodput, IsHigherWhereNobodyWaitsForAStraggler) {
   EXPECT_NEAR(simulated_goodput(slow + Flags{"--consistency=async"}), 3.5 / 4, 0.04) << "its delays are no progress";
 }
 
+// All that happened is in each run's summary.
+TEST(SimulatedGoodput, IsComparedUnderManyKillsWithoutALineOfEach) {
+  Program program(Flags{"compare", "--modes=allreduce,ps:async", "--workers=4", "--elastic", "--respawn=200ms",
+                        "--fault=churn:300ms", "--repeat=1"} +
+                  kGoodputJob + kInVirtualTime);
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const auto lines_with = [&](const std::string& text) {
+    std::ptrdiff_t lines = 0;
+    for (std::size_t at = end.err.find(text); at != std::string::npos; at = end.err.find(text, at + 1)) ++lines;
+    return lines;
+  };
+  EXPECT_LE(lines_with("was killed by signal"), 12) << end.err;
+  EXPECT_EQ(lines_with("more happened in this run: see events in its summary.json"), 2) << end.err;
+}
+
 TEST(SimulatedGoodput, OfAResumedRunIsThatOfWhatItDidItself) {
   const Flags flags{"--mode=allreduce", "--workers=2", "--checkpoint-every=40"};
   Program first(kGoodputJob + kInVirtualTime + flags);
