@@ -108,7 +108,7 @@ CheckpointReport from_wire(const control::CheckpointReport& wire) {
                           .reason = wire.reason(),
                           .stall = Duration(wire.stall()),
                           .taken = TimePoint(Duration(wire.taken()))};
-  if (wire.kind() >= 0 && wire.kind() <= static_cast<int>(Kind::kFailed)) report.kind = static_cast<Kind>(wire.kind());
+  if (wire.kind() >= 0 && wire.kind() <= static_cast<int>(Kind::kNothing)) report.kind = static_cast<Kind>(wire.kind());
   if (report.kind != Kind::kWritten) return report;
   Result<StoredPart> part = parse_part(wire.part());
   if (part.ok() && part->writer == wire.writer()) {

@@ -92,7 +92,7 @@ TEST(Waterfall, CallsDelaysThatAllHaveImbalance) {
 TEST(Waterfall, CallsNoWorkerSlowThatIsFastInAThirdOfItsSteps) {
   PlantedSteps steps = even_steps(4);
   for (int i = 0; i < 15; ++i) {
-    steps[3].backward = i % 3 == 0 ? 3 : 9;
+    steps[3].backward = i % 3 == 0 ? 3 : 11;
     steps.step(0);
   }
   const auto waterfall = make_waterfall(steps.steps(), in_step(4));
