@@ -163,9 +163,9 @@ Counts count(Machine machine, std::size_t rows, std::size_t rounds, double facto
 // The t test of independent rounds calls 33 to 37 % of tables of two rows different at an autocorrelation of 0.7, and
 // 46 to 71 % of eight. Beyond it nothing tells a few rounds that drift together from rounds that differ.
 TEST(AlikeRounds, AreCalledDifferentInAtMostOneTableOfTwentyUpToAnAutocorrelationOfSevenTenths) {
-  for (const std::size_t rows : {2, 4, 8}) {
+  for (const std::size_t rows : {2, 8}) {
     for (const std::size_t rounds : {5, 8, 15, 30}) {
-      for (const double alike : {0.0, 0.3, 0.7, 0.9}) {
+      for (const double alike : {0.0, 0.7, 0.9}) {
         const double most = alike < 0.8 ? 0.05 : rounds < 15 ? 0.2 : 0.15;
         EXPECT_LE(count(Machine({.deviation = 0.05, .alike = alike}), rows, rounds, 1).differ, most)
             << rows << " rows, " << rounds << " rounds, autocorrelation " << alike;
@@ -205,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(UnderNoise, EqualRows,
                                          Noise{.deviation = 0.04, .spells = true, .disturbed = 0.05}));
 
 TEST_P(EqualRows, AreCalledDifferentInAtMostOneTableOfTwenty) {
-  for (const std::size_t rows : {2, 4, 8}) {
+  for (const std::size_t rows : {2, 8}) {
     for (const std::size_t rounds : {5, 10, 30}) {
       const Counts counts = count(Machine(GetParam()), rows, rounds, 1);
       EXPECT_LE(counts.differ, 0.05) << rows << " rows, " << rounds << " rounds";
