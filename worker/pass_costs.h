@@ -35,6 +35,11 @@ class PassCosts {
     costs_.bytes_out += out;
     costs_.bytes_in += in;
   }
+  // So many updates were made since the one whose weights the step's gradient is of.
+  void count_staleness(std::int64_t updates) {
+    costs_.staleness_mean = static_cast<double>(updates);
+    costs_.staleness_max = updates;
+  }
   // Does the work, of which all time is a wait, and returns its status, which says in which step, and at `what`.
   template <typename Work>
   Status counted(const Work& work, const std::string& what) {
@@ -67,6 +72,8 @@ class PassCosts {
     stats.communication = std::min(stats.communication, clock_.now() - began_);  // both may be under way at once
     stats.bytes_out += own.bytes_out;
     stats.bytes_in += own.bytes_in;
+    stats.staleness_mean += own.staleness_mean;
+    stats.staleness_max += own.staleness_max;
   }
 
  private:

@@ -280,6 +280,10 @@ inline int stages_of(const RunSettings& config) { return is_pipelined(config) ? 
 inline bool interleaves_stages(const RunSettings& config) {
   return is_pipelined(config) && config.pipeline_schedule == worker::PipelineSchedule::kInterleaved;
 }
+// Returns whether stages update by each batch's gradient as it comes, some steps after its forward pass.
+inline bool stashes_weights(const RunSettings& config) {
+  return is_pipelined(config) && worker::stashes_weights(config.pipeline_schedule);
+}
 inline int chunks_of_stage(const RunSettings& config) {
   return interleaves_stages(config) ? config.pipeline_chunks : 1;
 }
@@ -293,7 +297,8 @@ inline bool divides_model(const RunSettings& config) { return is_pipelined(confi
 // Returns into how many parts a batch is cut whose gradients are added up; those of a pipeline pass through its stages
 // beside each other. 1: it is not cut.
 inline int microbatches_of(const RunSettings& config) {
-  return is_pipelined(config)     ? config.microbatches.value_or(8)
+  return stashes_weights(config)  ? config.microbatches.value_or(1)
+         : is_pipelined(config)   ? config.microbatches.value_or(8)
          : shards_weights(config) ? config.microbatches.value_or(1)
                                   : 1;
 }

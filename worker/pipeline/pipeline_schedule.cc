@@ -14,6 +14,7 @@ int forward_first(const PipelinePlace& place) {
       return all;
     case PipelineSchedule::kOneForwardOneBackward:
     case PipelineSchedule::kZeroBubble:
+    case PipelineSchedule::kPipedream:
       return std::min(all, behind + 1);
     case PipelineSchedule::kInterleaved:
       return std::min(all, 2 * behind + (place.chunks - 1) * place.stages + 1);
@@ -41,6 +42,8 @@ const char* name_of(PipelineSchedule schedule) {
       return "interleaved";
     case PipelineSchedule::kZeroBubble:
       return "zero-bubble";
+    case PipelineSchedule::kPipedream:
+      return "pipedream";
   }
   return "";
 }
@@ -49,6 +52,7 @@ std::vector<PipelineAction> pipeline_actions(const PipelinePlace& place) {
   assert(place.stage >= 0 && place.stage < place.stages && place.microbatches >= 1);
   assert(place.chunks == 1 || place.schedule == PipelineSchedule::kInterleaved);
   assert(place.schedule != PipelineSchedule::kInterleaved || place.microbatches % place.stages == 0);
+  assert(!stashes_weights(place.schedule) || place.microbatches == 1);
   std::vector<PipelineAction> actions;
   const auto add = [&](PipelinePass pass, int n) { actions.push_back(nth(place, pass, n)); };
   const bool splits = splits_backward(place.schedule);
@@ -65,7 +69,7 @@ std::vector<PipelineAction> pipeline_actions(const PipelinePlace& place) {
 
 int most_in_flight(const PipelinePlace& place, int chunk) {
   const PipelinePass last = splits_backward(place.schedule) ? PipelinePass::kWeights : PipelinePass::kBackward;
-  int now = 0, most = 0;
+  int now = place.lag(), most = 0;
   for (const PipelineAction& action : pipeline_actions(place)) {
     if (action.chunk != chunk) continue;
     if (action.pass == PipelinePass::kForward) most = std::max(most, ++now);

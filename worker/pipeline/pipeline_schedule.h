@@ -2,8 +2,9 @@
 //
 // A model's chain of layers is cut into S stages, a worker each, and a step's batch into M microbatches. Activations go
 // from stage to stage, gradients back; all M gradients are added up before the one update of the step, so that the
-// result is that of the whole batch. The formulas hold where all stages need as long (f and b for a microbatch's
-// forward and backward) and messages take no time: a step takes M (f + b), and the bubble, for which a worker waits.
+// result is that of the whole batch (but for pipedream). The formulas hold where all stages need as long (f and b for a
+// microbatch's forward and backward) and messages take no time: a step takes M (f + b), and the bubble, for which a
+// worker waits.
 //
 //   gpipe        all forward, then all backward, the last microbatch first (Huang et al. 2019, "GPipe: efficient
 //                training of giant neural networks using pipeline parallelism", section 2.3 and figure 2). Bubble:
@@ -21,16 +22,27 @@
 //                section 3: ZB-H1). Stage s always has s of the second passes before it, and makes these at the end.
 //                Bubble, where M is at least S and b = bi + bw: (S - 1)(f + bi - bw). At most S are in flight, at every
 //                stage.
+//   pipedream    nobody waits for the end of a step: in step t stage s makes the forward pass of batch t, which is one
+//                microbatch, and the backward pass of batch t - (S - s - 1), with the weights that it had in its
+//                forward pass, and updates with its gradient (Narayanan et al. 2019, "PipeDream: generalized pipeline
+//                parallelism for DNN training", sections 3.2 and 3.3: 1F1B and weight stashing). So S - s versions of
+//                the stage's weights are kept, and S - s - 1 updates were made since the one that a gradient is of. No
+//                bubble once all stages have a batch. S - s are in flight.
 #pragma once
 
 #include <vector>
 
 namespace syncopate::worker {
 
-enum class PipelineSchedule { kGpipe, kOneForwardOneBackward, kInterleaved, kZeroBubble };
+enum class PipelineSchedule { kGpipe, kOneForwardOneBackward, kInterleaved, kZeroBubble, kPipedream };
 
-// "gpipe", "1f1b", "interleaved" or "zero-bubble".
+// "gpipe", "1f1b", "interleaved", "zero-bubble" or "pipedream".
 const char* name_of(PipelineSchedule schedule);
+
+// Whether backward is in two passes.
+constexpr bool splits_backward(PipelineSchedule schedule) { return schedule == PipelineSchedule::kZeroBubble; }
+// Whether a batch's backward pass may be in a later step than its forward pass, and has the weights of that.
+constexpr bool stashes_weights(PipelineSchedule schedule) { return schedule == PipelineSchedule::kPipedream; }
 
 // A stage's place in a pipeline: stage `stage` of `stages`, both at least 1 and counted from 0, with as many
 // microbatches a step; and into how many chunks its layers are cut, 1 unless the schedule is interleaved.
@@ -48,6 +60,8 @@ struct PipelinePlace {
   bool is_last(int chunk) const { return number_of(chunk) == stages * chunks - 1; }
   bool is_first() const { return is_first(0); }
   bool is_last() const { return is_last(chunks - 1); }
+  // How many steps after its forward pass a batch has its backward pass.
+  int lag() const { return stashes_weights(schedule) ? stages - stage - 1 : 0; }
   // Who sends activations to this stage, and to whom it sends them; a single stage has neither.
   int before() const { return (stage + stages - 1) % stages; }
   int behind() const { return (stage + 1) % stages; }
@@ -67,11 +81,9 @@ struct PipelineAction {
   bool operator==(const PipelineAction&) const = default;
 };
 
-// Whether backward is in two passes.
-constexpr bool splits_backward(PipelineSchedule schedule) { return schedule == PipelineSchedule::kZeroBubble; }
-
 // Returns what a stage does in a step, in order: through each chunk each microbatch once forward, and later once
-// backward, and then the pass for weights, if there is one. If the schedule is interleaved, M must be a multiple of S.
+// backward, and then the pass for weights, if there is one; where weights are stashed, the batch of lag() steps before
+// backward. If the schedule is interleaved, M must be a multiple of S.
 // Neighbouring chunks have the same order of each pass, so that messages between them need no names.
 std::vector<PipelineAction> pipeline_actions(const PipelinePlace& place);
 

@@ -31,18 +31,11 @@ double seconds_of(const PipelinePlace& place, PipelinePass pass, const StageTime
   return times.backward - (splits_backward(place.schedule) ? times.weights : 0);
 }
 
-}  // namespace
-
-std::vector<double> pipeline_ends(const PipelinePlace& pipeline, std::span<const StageTimes> chunks, double delay,
-                                  std::span<const double> begins) {
+// Returns when each stage has done the last of its actions. `behind`: what it takes after each backward pass.
+std::vector<double> ends_of(const PipelinePlace& pipeline, std::vector<Stage> stages, int microbatches,
+                            std::span<const StageTimes> chunks, double delay, std::span<const double> behind = {}) {
   assert(chunks.size() == static_cast<std::size_t>(pipeline.stages * pipeline.chunks));
-  std::vector<Stage> stages(static_cast<std::size_t>(pipeline.stages));
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    PipelinePlace place = pipeline;
-    place.stage = static_cast<int>(s);
-    stages[s] = {.place = place, .actions = pipeline_actions(place), .free = begins.empty() ? 0 : begins[s]};
-  }
-  const std::vector<double> later(static_cast<std::size_t>(pipeline.microbatches), kNotYet), now(later.size(), 0.0);
+  const std::vector<double> later(static_cast<std::size_t>(microbatches), kNotYet), now(later.size(), 0.0);
   std::vector<Arrivals> there(chunks.size(), {.forward = later, .backward = later});
   there.front().forward = there.back().backward = now;
   const auto number_of = [](const Stage& stage, const PipelineAction& action) {
@@ -73,13 +66,15 @@ std::vector<double> pipeline_ends(const PipelinePlace& pipeline, std::span<const
     Stage& stage = stages[*first];
     stage.free = end;
     const PipelineAction action = stage.actions[stage.done++];
+    const double sent = end;
+    if (action.pass == PipelinePass::kBackward && !behind.empty()) stage.free += behind[*first];
     const std::size_t number = number_of(stage, action);
     const bool is_forward = action.pass == PipelinePass::kForward;
     if (action.pass == PipelinePass::kWeights) continue;
     if (is_forward ? number + 1 == chunks.size() : number == 0) continue;
     Stage& reader = stages[static_cast<std::size_t>(is_forward ? stage.place.behind() : stage.place.before())];
     const std::size_t read = is_forward ? number + 1 : number - 1;
-    stage.out = reader.in = std::max({stage.free, stage.out, reader.in}) + chunks[std::min(number, read)].to_next;
+    stage.out = reader.in = std::max({sent, stage.out, reader.in}) + chunks[std::min(number, read)].to_next;
     std::vector<double>& arrivals = is_forward ? there[read].forward : there[read].backward;
     arrivals[static_cast<std::size_t>(action.microbatch)] = stage.out + delay;
   }
@@ -89,6 +84,44 @@ std::vector<double> pipeline_ends(const PipelinePlace& pipeline, std::span<const
     ends.push_back(stage.free);
   }
   return ends;
+}
+
+// A stage for each of the pipeline's places, which has done nothing yet.
+std::vector<Stage> stages_of(const PipelinePlace& pipeline) {
+  std::vector<Stage> stages(static_cast<std::size_t>(pipeline.stages));
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    stages[s].place = pipeline;
+    stages[s].place.stage = static_cast<int>(s);
+    stages[s].actions = pipeline_actions(stages[s].place);
+  }
+  return stages;
+}
+
+}  // namespace
+
+std::vector<double> pipeline_ends(const PipelinePlace& pipeline, std::span<const StageTimes> chunks, double delay,
+                                  std::span<const double> begins) {
+  std::vector<Stage> stages = stages_of(pipeline);
+  for (std::size_t s = 0; s < begins.size(); ++s) stages[s].free = begins[s];
+  return ends_of(pipeline, std::move(stages), pipeline.microbatches, chunks, delay);
+}
+
+double pipeline_period(const PipelinePlace& pipeline, std::span<const StageTimes> stages, double delay,
+                       std::span<const double> behind) {
+  assert(stashes_weights(pipeline.schedule));
+  const auto end_of = [&](int steps) {
+    std::vector<Stage> carried = stages_of(pipeline);
+    for (Stage& stage : carried) {
+      stage.actions.clear();
+      for (int step = 0; step < steps; ++step) {
+        stage.actions.push_back({PipelinePass::kForward, step});
+        if (step >= stage.place.lag()) stage.actions.push_back({PipelinePass::kBackward, step - stage.place.lag()});
+      }
+    }
+    return ends_of(pipeline, std::move(carried), steps, stages, delay, behind).front();
+  };
+  const int filled = 8 * pipeline.stages;
+  return (end_of(2 * filled) - end_of(filled)) / filled;
 }
 
 }  // namespace syncopate::worker

@@ -22,4 +22,11 @@ struct StageTimes {
 std::vector<double> pipeline_ends(const PipelinePlace& pipeline, std::span<const StageTimes> chunks, double delay,
                                   std::span<const double> begins = {});
 
+// Returns how long a step takes of a pipeline that stashes weights, once all stages have a batch. `behind`: what a
+// stage takes for its update, after its passes (by stage; empty: 0). Where links are free when they are needed, m steps
+// are as long as all passes, updates and messages of a batch that goes through m stages in a row and comes back: a step
+// is the greatest mean of these over any stages in a row.
+double pipeline_period(const PipelinePlace& pipeline, std::span<const StageTimes> stages, double delay,
+                       std::span<const double> behind = {});
+
 }  // namespace syncopate::worker

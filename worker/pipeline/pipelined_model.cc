@@ -20,7 +20,10 @@ PipelinedModel::PipelinedModel(const PipelinePlace& place, StageCut cut, int sam
   for (std::size_t chunk = 0; chunk < slots.size(); ++chunk) {
     assert(slots[chunk].size() == static_cast<std::size_t>(most_in_flight(place, static_cast<int>(chunk))));
     chunks_[chunk].slots = std::move(slots[chunk]);
-    for (StageSlot& slot : chunks_[chunk].slots) slot.input.resize(slot.stage->input_gradient().size());
+    for (StageSlot& slot : chunks_[chunk].slots) {
+      slot.input.resize(slot.stage->input_gradient().size());  // none of the chain's first
+      if (place.lag() > 0) slot.stash = AlignedBuffer(layout().size());
+    }
   }
   if (place.microbatches > 1) beside_ = AlignedBuffer(layout().size());
 }
@@ -48,6 +51,7 @@ void PipelinedModel::before_reading(std::function<void(Range)> before) {
 
 void PipelinedModel::forward(In weights, const BatchView& batch) {
   batch_ = batch;
+  ++begun_;
   done_ = 0;
   loss_ = {};
   for (int chunk = 0; chunk < place_.chunks; ++chunk) {
@@ -62,6 +66,7 @@ void PipelinedModel::forward(In weights, const BatchView& batch) {
 
 void PipelinedModel::backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {
   links_->costs().begin_backward();
+  if (begun_ <= place_.lag()) done_ = actions_.size();
   for (; done_ < actions_.size() && links_->status().ok(); ++done_) {
     act(actions_[done_], weights, gradients, tensor_ready);
   }
@@ -69,7 +74,17 @@ void PipelinedModel::backward(In weights, Out gradients, const std::function<voi
   for (const SharedTensor& shared : cut_.shared) {
     if (shared.borrower == place_.stage && links_->status().ok()) tensor_ready(shared.tensor);
   }
-  links_->flush();  // it keeps a failure
+  if (begun_ > place_.lag()) ++updates_;
+  // A gradient of this step is read in the next one, if weights are stashed.
+  if (!stashes_weights(place_.schedule)) links_->flush();  // it keeps a failure
+}
+
+void PipelinedModel::stash(In weights, StageSlot& slot) {
+  slot.version = updates_;
+  for (const Range& own : params()) {
+    const In kept = slice(weights, own);
+    if (!SharedZeros::holds(kept.data())) std::ranges::copy(kept, slice(slot.stash.span(), own).begin());
+  }
 }
 
 void PipelinedModel::act(const PipelineAction& action, In weights, Out gradients, const TensorReady& tensor_ready) {
@@ -91,6 +106,12 @@ void PipelinedModel::pass_forward(const PipelineAction& action, In weights) {
     if (!links_->receive(place_.before(), StageMessage::kActivations, slot.input).ok()) return;
     part.values = slot.input;
   }
+  if (place_.lag() > 0) {
+    stash(weights, slot);
+    // A batch's memory is the next one's.
+    if (place_.is_first(action.chunk)) slot.input.assign(part.values.begin(), part.values.end());
+    part.values = slot.input;
+  }
   slot.model->forward(weights, part);
   if (place_.is_last(action.chunk)) {
     const LossAndCorrect loss = slot.model->loss();
@@ -107,6 +128,10 @@ void PipelinedModel::pass_backward(const PipelineAction& action, In weights, Out
   if (!place_.is_last(action.chunk) &&
       !links_->receive(place_.behind(), StageMessage::kGradient, slot.stage->output_gradient()).ok()) {
     return;
+  }
+  if (place_.lag() > 0) {
+    weights = slot.stash.span();
+    links_->costs().count_staleness(updates_ - slot.version);
   }
   Chunk& chunk = chunk_of(action);
   const Out written = chunk.added == 0 ? gradients : Out(beside_.span());

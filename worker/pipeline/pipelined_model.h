@@ -10,6 +10,10 @@
 // If the stage has several chunks, the last stage sends activations to the first, and gets their gradient from it, but
 // for those of the model's end.
 //
+// If the schedule stashes weights, backward is of an earlier batch, with the weights of its forward pass, and of none,
+// without a message or a tensor reported, in the first steps, which make no update (PipelinedStrategy). Batches whose
+// backward would be behind the last step have none.
+//
 // The gradients of microbatches are added up, in the order of the schedule: the first is written where the sum is to
 // be, each later one beside it. A tensor is reported in the last pass that adds to it, or a later one of the chunk. The
 // loss, known on the last stage alone, is the mean over the batch.
@@ -34,7 +38,9 @@ namespace syncopate::worker {
 struct StageSlot {
   StageModel* stage = nullptr;
   std::unique_ptr<Model> model;
-  std::vector<float> input = {};  // the activations of the stage before
+  std::vector<float> input = {};  // the activations of the stage before; samples, where it must keep them
+  AlignedBuffer stash = {};       // if weights are: those of its forward pass; of the whole layout, as `beside_`
+  std::int64_t version = 0;       // how many updates they had had
 };
 
 class PipelinedModel final : public Model {
@@ -77,8 +83,13 @@ class PipelinedModel final : public Model {
   Chunk& chunk_of(const PipelineAction& action) { return chunks_[static_cast<std::size_t>(action.chunk)]; }
   StageSlot& slot_of(const PipelineAction& action) {
     std::vector<StageSlot>& slots = chunk_of(action).slots;
-    return slots[static_cast<std::size_t>(action.microbatch) % slots.size()];
+    std::int64_t passed = action.microbatch;  // in front of it
+    if (stashes_weights(place_.schedule))
+      passed = begun_ - (action.pass == PipelinePass::kForward ? 1 : place_.lag() + 1);
+    return slots[static_cast<std::size_t>(passed) % slots.size()];
   }
+  // Keeps the weights of a forward pass, for the same batch's backward pass.
+  void stash(In weights, StageSlot& slot);
   void act(const PipelineAction& action, In weights, Out gradients, const TensorReady& tensor_ready);
   void pass_forward(const PipelineAction& action, In weights);
   void pass_backward(const PipelineAction& action, In weights, Out gradients, const TensorReady& tensor_ready);
@@ -96,8 +107,9 @@ class PipelinedModel final : public Model {
   const std::vector<PipelineAction> actions_;
   AlignedBuffer beside_;  // a microbatch's gradients; of the whole layout, of which the stage's part takes memory
   StageLinks* links_ = nullptr;
-  BatchView batch_;       // of this step
-  std::size_t done_ = 0;  // actions of this step
+  BatchView batch_;                       // of this step
+  std::int64_t begun_ = 0, updates_ = 0;  // steps, and those of them that had a backward pass
+  std::size_t done_ = 0;                  // actions of this step
   LossAndCorrect loss_;
 };
 

@@ -55,7 +55,11 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
       }
     }
     links_.costs().begin_forward(step.step);
-    of_stage_->begin_step(step);
+    is_filling_ = begun_++ < options_.place.lag();
+    if (is_filling_) return;
+    StepContext of_batch = step;
+    of_batch.step -= options_.place.lag();
+    of_stage_->begin_step(of_batch);
   }
 
   void gradient_ready(std::size_t bucket) override {
@@ -77,12 +81,17 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
     of_stage_->gradient_ready(bucket);
   }
 
-  void gradients_complete() override { of_stage_->gradients_complete(); }
+  void gradients_complete() override {
+    if (!is_filling_) of_stage_->gradients_complete();
+  }
 
   Result<SyncStats> finish_step() override {
     // A stage whose neighbour is gone has no gradients to agree on.
     SYNCOPATE_RETURN_IF_ERROR(links_.status());
-    SYNCOPATE_ASSIGN_OR_RETURN(SyncStats stats, of_stage_->finish_step());
+    SyncStats stats;
+    if (!is_filling_) {
+      SYNCOPATE_ASSIGN_OR_RETURN(stats, of_stage_->finish_step());
+    }
     SYNCOPATE_RETURN_IF_ERROR(share_weights());
     taken_.clear();
     links_.costs().add_to(stats);
@@ -115,6 +124,10 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
 
   Status leave() override {
     SYNCOPATE_RETURN_IF_ERROR(borrow());
+    // The gradient that the stage behind has made in the last step.
+    if (const int lag = options_.place.lag(); lag > 0 && begun_ >= lag) {
+      SYNCOPATE_RETURN_IF_ERROR(links_.discard(options_.place.behind(), StageMessage::kGradient));
+    }
     SYNCOPATE_RETURN_IF_ERROR(links_.flush());
     SYNCOPATE_RETURN_IF_ERROR(of_stage_->leave());
     return options_.gathers_behind_leaving ? gather_weights(true) : Status();
@@ -177,6 +190,8 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
   ParamArenas arenas_;
   std::vector<Range> buckets_;  // those of of_stage_, and then what is borrowed
   std::size_t of_stage_buckets_ = 0;
+  std::int64_t begun_ = 0;          // steps
+  bool is_filling_ = false;         // in this step: its batch has its backward pass in a later one, and none has it now
   std::vector<float> borrowed_;     // the borrower's part of a gradient
   std::vector<std::size_t> taken_;  // in this step: tensors whose borrowers' gradients are in the sum
   bool awaits_ = false;             // weights that are borrowed have not come yet

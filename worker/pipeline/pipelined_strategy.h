@@ -7,6 +7,9 @@
 //   after the update the owner's new weights of it go to the borrower, which waits for them when it reads them
 //   gather_weights   each stage's weights go to the first stage
 //
+// If the schedule stashes weights, the stage's strategy does not see the first steps, in which no gradient is made, and
+// sees the others with the numbers of their gradients' batches.
+//
 // Arenas are of the whole model. Pages of other stages' parts are never there, but on the first stage from
 // gather_weights to the next step.
 #pragma once

@@ -51,8 +51,24 @@ Status StageLinks::send(int stage, StageMessage kind, std::span<const float> val
 }
 
 Status StageLinks::receive(int stage, StageMessage kind, std::span<float> values) {
+  const auto read = [&](std::span<const std::byte> payload) -> Status {
+    if (payload.size() != values.size_bytes()) {
+      return Status::data_loss(fmt::format("{} bytes came where {} were due", payload.size(), values.size_bytes()));
+    }
+    std::ranges::copy(payload, std::as_writable_bytes(values).begin());
+    costs_.count_bytes(0, static_cast<std::int64_t>(payload.size()));
+    return {};
+  };
+  return take_next(stage, kind, read);
+}
+
+Status StageLinks::discard(int stage, StageMessage kind) {
+  return take_next(stage, kind, [](std::span<const std::byte>) { return Status(); });
+}
+
+Status StageLinks::take_next(int stage, StageMessage kind, const ReadPayload& read) {
   if (!status_.ok()) return status_;
-  status_ = costs_.counted([&] { return receive_now(stage, kind, values); },
+  status_ = costs_.counted([&] { return take_now(stage, kind, read); },
                            fmt::format("waiting for {} of {}", what_of(kind), of_worker(stage)));
   return status_;
 }
@@ -66,27 +82,19 @@ Status StageLinks::send_now(int stage, StageMessage kind, std::span<const float>
                          buffer->memory.first(values.size_bytes()), &buffer->pending, deadline());
 }
 
-Status StageLinks::receive_now(int stage, StageMessage kind, std::span<float> values) {
+Status StageLinks::take_now(int stage, StageMessage kind, const ReadPayload& read) {
   std::deque<std::vector<std::byte>>& kept = kept_[index(stage, kind)];
-  const auto take = [&](std::span<const std::byte> payload) -> Status {
-    if (payload.size() != values.size_bytes()) {
-      return Status::data_loss(fmt::format("{} bytes came where {} were due", payload.size(), values.size_bytes()));
-    }
-    std::ranges::copy(payload, std::as_writable_bytes(values).begin());
-    costs_.count_bytes(0, static_cast<std::int64_t>(payload.size()));
-    return {};
-  };
   if (!kept.empty()) {
     const std::vector<std::byte> payload = std::move(kept.front());
     kept.pop_front();
-    return take(payload);
+    return read(payload);
   }
   const TimePoint until = deadline();
   while (true) {
     SYNCOPATE_ASSIGN_OR_RETURN(const Message message, transport_.receive(until));
     SYNCOPATE_ASSIGN_OR_RETURN(const std::optional<std::size_t> at, place_of(message));
     if (!at) continue;
-    if (*at == index(stage, kind)) return take(message.payload());
+    if (*at == index(stage, kind)) return read(message.payload());
     kept_[*at].emplace_back(message.payload().begin(), message.payload().end());
   }
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,6 +52,8 @@ class StageLinks {
   // Waits for the next message of that kind from that stage, which must be of as many values. The failure says which
   // worker was waited for.
   Status receive(int stage, StageMessage kind, std::span<float> values);
+  // Waits for the next one, and drops it.
+  Status discard(int stage, StageMessage kind);
   // Lets the wire go on with what has been sent.
   void progress();
   // Returns once all that was sent has left this process, as far as the wire says.
@@ -74,7 +77,10 @@ class StageLinks {
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   std::string of_worker(int stage) const;
   Status send_now(int stage, StageMessage kind, std::span<const float> values);
-  Status receive_now(int stage, StageMessage kind, std::span<float> values);
+  using ReadPayload = std::function<Status(std::span<const std::byte>)>;
+  // Waits for the next message of that kind, and has its payload read.
+  Status take_next(int stage, StageMessage kind, const ReadPayload& read);
+  Status take_now(int stage, StageMessage kind, const ReadPayload& read);
   // Returns the index() of a message that has come in its turn; none if it is to be dropped.
   Result<std::optional<std::size_t>> place_of(const Message& message);
   // Returns memory of the transport that nobody reads.

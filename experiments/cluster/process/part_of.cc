@@ -58,6 +58,12 @@ Result<ParamLayout> layout_of_stage(const ResolvedRun& config, int stage, const 
 Result<worker::StageCut> cut_of(const ResolvedRun& config, std::span<const worker::LayerFacts> layers,
                                 const ParamLayout& layout) {
   Result<worker::StageCut> cut = worker::cut_into_stages(layers, layout, config.pipeline, chunks_of_stage(config));
+  if (cut.ok() && stashes_weights(config) && !cut->shared.empty()) {
+    return Status::invalid_argument(fmt::format(
+        "--pipeline-schedule=pipedream: the first and the last stage of --model={} share a tensor, and have "
+        "gradients of different batches for it; use another schedule, or another model",
+        config.model));
+  }
   if (cut.ok()) return cut;
   const std::string chunks =
       interleaves_stages(config) ? fmt::format(" --pipeline-chunks={}", config.pipeline_chunks) : "";

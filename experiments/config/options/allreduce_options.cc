@@ -67,7 +67,7 @@ OptionSpec microbatches() {
               .sentence = "Parts into which a batch is cut, whose gradients are added up: a pipeline's, so that stages "
                           "work beside each other (with M of them a stage waits (S-1)/(M+S-1) of the time); or at "
                           "--stage=3 a worker's, each of which gathers the weights anew.",
-              .usual = "8 in a pipeline, else 1"},
+              .usual = "8 in a pipeline, else and under pipedream 1"},
              &C::microbatches, "microbatches", 1, 1024);
   option.get = [](const ResolvedRun& config) { return fmt::format("{}", microbatches_of(config)); };
   return option;
@@ -208,10 +208,13 @@ void add_allreduce_options(std::vector<OptionSpec>& table) {
                    .sentence = "The order of a stage's work: all microbatches forward, then all backward (gpipe); one "
                                "forward and one backward in turn (1f1b), which keeps fewer activations; the same with "
                                "several chunks of layers a stage (interleaved), or with the gradients of weights where "
-                               "a stage would wait (zero-bubble), which both make it wait less."},
+                               "a stage would wait (zero-bubble), which both make it wait less; or without an end of "
+                               "the step (pipedream): each stage updates by each batch's gradient as soon as it has "
+                               "come, which is of weights that are up to S-1 updates old."},
                   &C::pipeline_schedule, "schedule",
                   {worker::PipelineSchedule::kGpipe, worker::PipelineSchedule::kOneForwardOneBackward,
-                   worker::PipelineSchedule::kInterleaved, worker::PipelineSchedule::kZeroBubble}),
+                   worker::PipelineSchedule::kInterleaved, worker::PipelineSchedule::kZeroBubble,
+                   worker::PipelineSchedule::kPipedream}),
            conditions::kPipelined));
   table.push_back(
       only(number({.group = group,

@@ -54,9 +54,27 @@ const DivisionRefusal kOfStages[] = {
            "--microbatches={} are not cut; use --microbatches={}",
            r.pipeline, microbatches_of(r), (microbatches_of(r) / r.pipeline + 1) * r.pipeline);
      }},
+    {[](const Run& r) { return stashes_weights(r) && microbatches_of(r) > 1; },
+     [](const Run& r) {
+       return fmt::format(
+           "--pipeline-schedule=pipedream updates after each batch, which is one microbatch; leave "
+           "--microbatches={} out",
+           microbatches_of(r));
+     }},
+    {[](const Run& r) { return stashes_weights(r) && (r.checkpoint_every || r.resume); },
+     [](const Run& r) {
+       return fmt::format(
+           "--pipeline-schedule=pipedream has batches in flight between steps, which no checkpoint has; leave {} out",
+           r.resume ? "--resume" : "--checkpoint-every");
+     }},
 };
 
 const DivisionRefusal kOfStagesAtServers[] = {
+    {[](const Run& r) { return stashes_weights(r); },
+     [](const Run&) -> std::string {
+       return "--pipeline-schedule=pipedream updates as soon as a gradient is there, and a server's answer would be "
+              "waited for; use another schedule, or --mode=allreduce";
+     }},
     {interleaves,
      [](const Run&) -> std::string {
        return "--pipeline-schedule=interleaved: a server's shards are of a stage whose layers are side by side; use "

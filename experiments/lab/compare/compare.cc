@@ -97,7 +97,7 @@ class Comparison {
     for (const PlannedRun& run : runs_) {
       modes.push_back(run.config.mode);
       if (gathers_on_demand(run.config)) ways.insert(mode_of(run.config));
-      if (!divides_model(run.config)) continue;
+      if (!divides_model(run.config) || stashes_weights(run.config)) continue;
       ways.insert(fmt::format("{}:{}", traits_of(run.config.mode).in_step, division_of(run.config)));
     }
     const RunRequest base = base_of_all(ways);

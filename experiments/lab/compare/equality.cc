@@ -163,8 +163,9 @@ RunRequest equality_job(const RunRequest& base) {
   job.repeat = 1;
   job.warmup_steps = 0;
   job.target_accuracy = 0;
-  job.stragglers = {};                       // slow workers change no weight
-  job.sample_costs = {};                     // nor do samples that take longer
+  job.stragglers = {};    // slow workers change no weight
+  job.sample_costs = {};  // nor do samples that take longer
+  if (worker::stashes_weights(job.pipeline_schedule)) job.pipeline_schedule = RunRequest().pipeline_schedule;
   job.faults = {};                           // a run with faults proves nothing
   job.shape.reset();                         // the speed of links changes no weight
   job.backup_workers = 0;                    // with them, sync uses other gradients each time

@@ -390,7 +390,8 @@ std::string summary_text(const ResolvedRun& config, std::span<const RunReport> r
       text += codec_line(report);
       if (report.launch_ms > 0) text += device_line(report);
       if (report.loss_scale) text += loss_scale_line(report);
-      if (has_servers(config) || gossips_asynchronously(config)) text += staleness_lines(config, report);
+      const bool may_be_stale = has_servers(config) || gossips_asynchronously(config) || stashes_weights(config);
+      if (may_be_stale) text += staleness_lines(config, report);
     }
     if (report.memory.worker > 0) text += memory_line(report);
     text += machine_lines(reports);

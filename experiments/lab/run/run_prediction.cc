@@ -200,6 +200,9 @@ std::optional<double> pipelined_step(const ResolvedRun& config, const prediction
     if (!last.ok()) return std::nullopt;
     left.push_back(last->exposed);
   }
+  if (stashes_weights(config)) {
+    return worker::pipeline_period(pipeline_place(config, 0), stages->times, form.network.alpha, left);
+  }
   const auto seconds_of = [&](const worker::SharedTensor& shared) {
     return form.network.alpha +
            sizeof(float) * static_cast<double>(shared.range.size()) / form.network.bytes_per_second;

@@ -111,11 +111,13 @@ Remedy wider_links(const Waterfall& waterfall, const RunPace& pace) {
 constexpr double kLeastGain = 0.1;  // of the bubble
 
 Remedy smaller_bubble(const Waterfall& waterfall, const RunPace& pace) {
+  const std::string alike = "take fewer stages (--pipeline), or layers that are alike";
+  if (worker::stashes_weights(pace.pipeline->schedule)) return {alike};  // it has no microbatches
   PacedPipeline finer = *pace.pipeline;
   finer.microbatches *= 2;
   const double now = bubble_ms(waterfall.of_workers, *pace.pipeline);
   const double gained = now - bubble_ms(waterfall.of_workers, finer);
-  if (gained < kLeastGain * now) return {"take fewer stages (--pipeline), or layers that are alike"};
+  if (gained < kLeastGain * now) return {alike};
   if (!accepts(pace, "--microbatches")) return {"take fewer stages (--pipeline), or larger batches"};
   return {fmt::format("cut the batch into {} microbatches (--microbatches={})", finer.microbatches, finer.microbatches),
           gained, "the schedule of these stages, if messages take no time and half as many samples half as long"};

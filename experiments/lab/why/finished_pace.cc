@@ -20,7 +20,7 @@ std::string less_waiting(const ResolvedRun& config) {
                                      : "meet once a step, and not in each layer (--gather=on-demand)";
   }
   if (!divides_model(config) || (has_servers(config) && goes_at_own_pace(config))) return {};
-  return is_pipelined(config) && model_replicas(config) > 1
+  return is_pipelined(config) && model_replicas(config) > 1 && !stashes_weights(config)
              ? "let pipelines go on by themselves (--mode=ps --consistency=async)"
              : "give workers parts of the model that take as long";
 }

@@ -331,6 +331,7 @@ double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline&
                                     .microbatches = pipeline.microbatches,
                                     .chunks = pipeline.chunks};
   const double mean = std::accumulate(stages.begin(), stages.end(), 0.0) / pipeline.stages;
+  if (stashes_weights(place.schedule)) return worker::pipeline_period(place, chunks, 0) - mean;
   return std::ranges::max(worker::pipeline_ends(place, chunks, 0)) - mean;
 }
 

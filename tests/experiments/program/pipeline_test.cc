@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <regex>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -24,6 +26,9 @@ using testing::HasSubstr;
 using namespace divided_runs;
 
 constexpr double kWidth = 784;
+const std::string kStashing = "--pipeline-schedule=pipedream";
+// For what is only so once all stages have a batch.
+const Flags kLong{"--train-samples=2000", "--test-samples=100", "--evaluate-every=100epochs", "--steps=40"};
 // Layers alike, but for the last: 784 x 784 each.
 const Flags kJob = kSmall + Flags{"--mode=allreduce", "--model=mlp:784-784-784-784-784-10", "--optimizer=adam",
                                   fmt::format("--batch-size={}", kBatch)};
@@ -131,17 +136,66 @@ TEST(Pipeline, TakesAsLongAsItsClosedForm) {
     for (const Flags& way : {Flags{"--pipeline=2", "--microbatches=4"}, Flags{"--pipeline=4", "--microbatches=8"},
                              Flags{"--pipeline=4", "--microbatches=4", "--pipeline-schedule=gpipe"},
                              Flags{"--pipeline=2", "--microbatches=4", "--pipeline-schedule=interleaved"},
-                             Flags{"--pipeline=4", "--microbatches=8", "--pipeline-schedule=zero-bubble"}}) {
-      Program program(kSmall + job + way +
+                             Flags{"--pipeline=4", "--microbatches=8", "--pipeline-schedule=zero-bubble"},
+                             Flags{"--pipeline=2", kStashing}, Flags{"--pipeline=4", kStashing}}) {
+      if (job == text && way.back() == kStashing) continue;  // its stages share a tensor
+      Program program((way.back() == kStashing ? kLong : kSmall) + job + way +
                       Flags{"--mode=allreduce", "--cluster=simulated", "--workers=4", fmt::format("--shape={}", link)});
       ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
       const std::string report = run_program({"why", program.output().string()}).out;
       std::smatch share;
       ASSERT_TRUE(std::regex_search(report, share, std::regex("measured is ([0-9]+) % of it"))) << report;
       EXPECT_NEAR(std::stod(share[1]), 100, 6) << fmt::format("{}", fmt::join(job + way, " ")) << " " << link;
-      EXPECT_THAT(report, HasSubstr("pipeline bubble"));
+      if (way.back() != kStashing) EXPECT_THAT(report, HasSubstr("pipeline bubble"));
     }
   }
+}
+
+// A stage has a step of two passes, and never waits for the end of one.
+TEST(Pipeline, HasNoBubbleAndStalenessByItsStageWhereWeightsAreStashed) {
+  const Flags job = kLong + Flags{"--mode=allreduce", "--model=mlp:784-784-784-784-784-784-784-784-784-10",
+                                  "--batch-size=8",   "--cluster=simulated",
+                                  "--compute=100ms",  "--shape=400gbit+1us",
+                                  "--workers=8",      "--pipeline=4",
+                                  kStashing};
+  Program program(job);
+  ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+  constexpr int kFilled = 4;  // steps until all stages have a batch
+  const std::vector<double> steps = numbers(program, "total_us", kFilled);
+  EXPECT_NEAR(sum_of(steps) / static_cast<double>(steps.size()) / 100e3, 1, 0.01);
+  std::map<double, std::set<double>> of_stages;
+  const std::vector<double> step = numbers(program, "step"), worker = numbers(program, "worker"),
+                            stale = numbers(program, "staleness_mean");
+  for (std::size_t i = 0; i < stale.size(); ++i) {
+    if (step[i] >= 2 * kFilled) of_stages[std::floor(worker[i] / 2)].insert(stale[i]);
+  }
+  for (int stage = 0; stage < 4; ++stage) EXPECT_THAT(of_stages[stage], testing::ElementsAre(3 - stage));
+}
+
+TEST(Pipeline, LearnsWhereWeightsAreStashed) {
+  for (const char* wire : {"--transport=shm", "--transport=sockets"}) {
+    Program program({"--mode=allreduce", "--workers=4", "--pipeline=2", kStashing, "--model=mlp:784-64-64-64-10", wire,
+                     "--train-samples=4096", "--test-samples=512", "--epochs=3", "--batch-size=16"});
+    ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
+    EXPECT_GT(program.summary()["final_test_accuracy"], 0.8);
+  }
+}
+
+// What is asynchronous follows no curve.
+TEST(Pipeline, IsNotHeldAgainstTheOthersWhereWeightsAreStashed) {
+  Program program({"compare", "--modes=allreduce,allreduce:pipeline:2", "--vary=pipeline-schedule=pipedream,1f1b",
+                   "--workers=2", "--model=mlp:784-16-16-16-10", "--train-samples=512", "--test-samples=128",
+                   "--steps=20", "--repeat=1"});
+  const ProgramEnd end = program.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("ps:sync and allreduce:pipeline:2 follow the same curve"));
+}
+
+TEST(Pipeline, StashesNoWeightsThatStagesShare) {
+  const ProgramEnd end = run_program(
+      {"--mode=allreduce", "--workers=2", "--pipeline=2", kStashing, "--model=gpt:2-2-16", "--dataset=grammar"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err, HasSubstr("the first and the last stage of --model=gpt:2-2-16 share a tensor"));
 }
 
 TEST(Pipeline, RunsAProfileOnManyWorkers) {

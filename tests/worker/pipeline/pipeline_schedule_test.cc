@@ -222,6 +222,18 @@ TEST(PipelineSchedule, HasMicrobatchesInFlightThatFollowEachOther) {
   });
 }
 
+TEST(PipelineSchedule, HasAVersionOfItsWeightsForEachBatchInFlightWhereTheyAreStashed) {
+  for (int stages = 1; stages <= 6; ++stages) {
+    for (int stage = 0; stage < stages; ++stage) {
+      const PipelinePlace place{PipelineSchedule::kPipedream, stages, stage, 1};
+      EXPECT_EQ(place.lag(), stages - stage - 1);
+      EXPECT_EQ(most_in_flight(place), stages - stage);
+      EXPECT_EQ(pipeline_actions(place),
+                (std::vector<PipelineAction>{{PipelinePass::kForward, 0, 0}, {PipelinePass::kBackward, 0, 0}}));
+    }
+  }
+}
+
 TEST(PipelineSchedule, IsAsThePapersDrawIt) {
   const auto text = [](const PipelinePlace& place) {
     std::string text;

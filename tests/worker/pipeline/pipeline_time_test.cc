@@ -59,6 +59,20 @@ TEST(PipelineTime, BeginsWhereAStageMay) {
   EXPECT_DOUBLE_EQ(std::ranges::max(pipeline_ends({.stages = 2}, stages, 0, begins)), 5 + 1 + 1 + 1);
 }
 
+TEST(PipelineTime, HasNoBubbleWhereWeightsAreStashed) {
+  const PipelinePlace pipeline{.schedule = PipelineSchedule::kPipedream, .stages = 3};
+  const std::vector<StageTimes> alike(3, {.forward = 1, .backward = 2});
+  EXPECT_DOUBLE_EQ(pipeline_period(pipeline, alike, 0), 3);
+  const double behind[] = {0, 1, 0};
+  EXPECT_DOUBLE_EQ(pipeline_period(pipeline, alike, 0, behind), 4);
+  EXPECT_NEAR(pipeline_period(pipeline, alike, 0.5), 3 + 4 * 0.5 / 3, 1e-9)
+      << "two messages there and two back, in three steps";
+  const std::vector<StageTimes> uneven{{.forward = 1, .backward = 1}, {.forward = 2, .backward = 3}, {}};
+  EXPECT_DOUBLE_EQ(pipeline_period(pipeline, uneven, 0), 5);
+  const std::vector<StageTimes> thin{{.to_next = 10}, {.to_next = 4}, {}};
+  EXPECT_GE(pipeline_period(pipeline, thin, 0), 14) << "the second stage's link, one way";
+}
+
 TEST(PipelineTime, IsThatOfTheFormulaWithSeveralChunksAStage) {
   for (const int stages : {2, 4}) {
     for (const int chunks : {2, 3}) {

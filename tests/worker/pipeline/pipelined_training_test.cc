@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/cluster.h"
+#include "tests/support/weights_distance.h"
 #include "tests/worker/pipeline/staged_model.h"
 #include "tests/worker/tensor_helpers.h"
 #include "tests/worker/whole_training.h"
@@ -44,7 +45,7 @@ struct Trained {
 };
 
 // Weights are gathered before every step but the first.
-Trained train_staged(const Job& job) {
+Trained train_staged(const Job& job, int steps = kSteps) {
   Trained trained{.costs = std::vector<SyncStats>(static_cast<std::size_t>(job.stages)),
                   .reported = std::vector<std::vector<std::size_t>>(static_cast<std::size_t>(job.stages))};
   const SteadyClock clock;
@@ -58,7 +59,7 @@ Trained train_staged(const Job& job) {
     };
     well(stage.join());
     DrawnBatches batches(job.form, kSamples);
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < steps; ++step) {
       if (step > 0) well(stage.strategy().gather_weights(true));
       const Result<SyncStats> stats = stage.step(step, batches.next(job.empty));
       if (!stats.ok()) ADD_FAILURE() << "stage " << rank << ": " << stats.status().message();
@@ -196,6 +197,62 @@ TEST(PipelinedTraining, ReportsItsTensorsFromTheLastToTheFirstAndThenWhatItBorro
       if (stage == 1) own.push_back(0);  // the tokens
       EXPECT_EQ(staged.reported[static_cast<std::size_t>(stage)], own) << stage;
     }
+  }
+}
+
+// PipeDream's algorithm, on one worker that has the whole model (Narayanan et al. 2019, section 3.3): each stage makes
+// both passes of batch b with the weights that it has had when it had made its updates of the batches before
+// b - (S - s - 1), and then the update of batch b.
+std::vector<float> stash_on_one_worker(const Job& job, int steps) {
+  const SteadyClock clock;
+  const auto backend = make_reference_backend();
+  const std::unique_ptr<Model> model = std::move(*make_model(job.spec, job.form, kSamples, *backend));
+  const ChainFacts facts = *chain_facts(job.spec, job.form);
+  const StageCut cut = *cut_into_stages(facts.layers, facts.layout, job.stages);
+  LocalStrategy strategy(kMomentum, clock);
+  const ParamArenas arenas = *strategy.allocate(model->layout());
+  model->initialize(1, arenas.weights);
+  EXPECT_TRUE(strategy.join().ok());
+  std::vector<std::vector<float>> after{{arenas.weights.begin(), arenas.weights.end()}};  // so many updates
+  // The weights of which each stage has had all updates but those of its last batches.
+  const auto at = [&](int batches) {
+    std::vector<float> weights(after.front().size());
+    for (int stage = 0; stage < job.stages; ++stage) {
+      const Range own = cut.chunk(stage, facts.layout);
+      const std::vector<float>& version =
+          after[static_cast<std::size_t>(std::max(0, batches - (job.stages - stage - 1)))];
+      std::ranges::copy(slice(std::span(version), own), slice(std::span(weights), own).begin());
+    }
+    return weights;
+  };
+  DrawnBatches batches(job.form, kSamples);
+  for (int batch = 0; batch < steps; ++batch) {
+    strategy.begin_step({.step = batch, .learning_rate = 0.05});
+    const BatchView drawn = batches.next(job.empty);
+    const std::vector<float> weights = at(batch);
+    model->forward(weights, drawn);
+    model->backward(weights, arenas.gradients, [](std::size_t) {});
+    EXPECT_TRUE(strategy.finish_step().ok());
+    after.emplace_back(arenas.weights.begin(), arenas.weights.end());
+  }
+  return at(steps);
+}
+
+TEST(PipelinedTraining, WithStashedWeightsIsPipeDreamsAlgorithm) {
+  for (const auto& [stages, wire] : {std::pair{2, "inproc"}, {3, "shm"}, {4, "sockets"}}) {
+    const Job job{.schedule = PipelineSchedule::kPipedream, .stages = stages, .microbatches = 1, .wire = wire};
+    SCOPED_TRACE(text_of(job));
+    constexpr int kLong = 9;
+    const Trained staged = train_staged(job, kLong);
+    const std::vector<float> reference = stash_on_one_worker(job, kLong);
+    ASSERT_EQ(staged.weights.size(), reference.size());
+    for (std::size_t i = 0; i < reference.size(); ++i) {
+      ASSERT_NEAR(staged.weights[i], reference[i], 2e-6) << "weight " << i;
+    }
+    for (int stage = 0; stage < stages; ++stage) {
+      EXPECT_EQ(staged.costs[static_cast<std::size_t>(stage)].staleness_max, stages - stage - 1);
+    }
+    EXPECT_GT(testing_support::relative_distance(staged.weights, train_whole(job).weights), 1e-3);
   }
 }
 

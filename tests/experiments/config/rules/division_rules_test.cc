@@ -122,6 +122,7 @@ TEST(PipelineRules, NamesWhatItHasNotAtServers) {
       "--aggregation");
   refuses([](RunRequest& r) { r.compress.kind = CodecKind::kFp16; }, "--compress=fp16");
   refuses([](RunRequest& r) { r.pipeline_schedule = worker::PipelineSchedule::kInterleaved; }, "=interleaved");
+  refuses([](RunRequest& r) { r.pipeline_schedule = worker::PipelineSchedule::kPipedream; }, "=pipedream");
   refuses([](RunRequest& r) { r.workers = 5; }, "use --workers=4");
 }
 
