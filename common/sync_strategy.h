@@ -68,7 +68,8 @@ struct StepContext {
   double learning_rate = 0;  // of this step
   // By table, the rows that this step touches: at most rows_a_step. They must not change until finish_step.
   std::span<const RowKeys> rows = {};
-  std::int64_t epoch = 0;  // of the step; 0 for the first
+  std::int64_t epoch = 0;      // of the step; 0 for the first
+  std::int64_t update = step;  // of the step; it is another one where the first steps make none
 };
 
 // What a step's synchronisation costs.

@@ -55,7 +55,7 @@ Result<SyncStats> LocalStrategy::finish_step() {
   }
   const TimePoint begin = clock_.now();
   const TraceSpan span(tracer_, {.kind = TraceKind::kUpdate, .number = step_.step});
-  const UpdateStep update{step_.learning_rate, 1.0f, step_.step + 1};
+  const UpdateStep update{step_.learning_rate, 1.0f, step_.update + 1};
   const Range dense = layout_.dense();
   optimizer_.apply(slice(weights_.span(), dense), slice(gradients_.span(), dense), *state_, 0, update);
   clock_.processed(Processing::kUpdate, dense.size() * sizeof(float));

@@ -35,10 +35,10 @@ class PassCosts {
     costs_.bytes_out += out;
     costs_.bytes_in += in;
   }
-  // So many updates were made since the one whose weights the step's gradient is of.
-  void count_staleness(std::int64_t updates) {
-    costs_.staleness_mean = static_cast<double>(updates);
-    costs_.staleness_max = updates;
+  // So many updates were made since those whose weights the step's gradients are of.
+  void count_staleness(double mean, std::int64_t most) {
+    costs_.staleness_mean = mean;
+    costs_.staleness_max = most;
   }
   // Does the work, of which all time is a wait, and returns its status, which says in which step, and at `what`.
   template <typename Work>

@@ -100,7 +100,10 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
       plan = agree();
       return plan.status();
     }));
-    const std::int64_t bytes = plan->giver < 0 ? bytes_of(slice(arenas_.weights, layout_.dense())) : 0;
+    std::int64_t bytes = 0;
+    for (const Range& own : layout_.dense_places()) {
+      if (plan->giver < 0) bytes += bytes_of(slice(arenas_.weights, own));
+    }
     SYNCOPATE_RETURN_IF_ERROR(
         watched({.name = "broadcast", .stage = Stage::kJoining, .bytes = bytes}, [&] { return spread(*plan); }));
     SYNCOPATE_RETURN_IF_ERROR(tables_.prepare(std::span(plan->found).subspan(1)));
@@ -198,7 +201,7 @@ class AllReduceStrategy final : public SyncStrategy, public Resumable, public Ta
   using Stage = CollectiveOperation::Stage;
 
   // Returns the number of the step's update: 1 for the first of the job.
-  std::int64_t update_number() const { return step_.step + 1; }
+  std::int64_t update_number() const { return step_.update + 1; }
   TimePoint deadline() const { return clock_.now() + options_.timeout; }
   static std::int64_t bytes_of(std::span<const float> part) { return static_cast<std::int64_t>(part.size_bytes()); }
 

@@ -67,6 +67,15 @@ std::vector<PipelineAction> pipeline_actions(const PipelinePlace& place) {
   return actions;
 }
 
+std::vector<PipelineAction> stashing_actions(const PipelinePlace& place, std::int64_t step, bool is_last) {
+  assert(stashes_weights(place.schedule));
+  const auto number = static_cast<int>(step);
+  std::vector<PipelineAction> actions{{PipelinePass::kForward, number}};
+  const int first = number - place.lag(), last = is_last ? number : first;
+  for (int batch = std::max(0, first); batch <= last; ++batch) actions.push_back({PipelinePass::kBackward, batch});
+  return actions;
+}
+
 int most_in_flight(const PipelinePlace& place, int chunk) {
   const PipelinePass last = splits_backward(place.schedule) ? PipelinePass::kWeights : PipelinePass::kBackward;
   int now = place.lag(), most = 0;

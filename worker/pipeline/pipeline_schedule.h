@@ -30,6 +30,7 @@
 //                bubble once all stages have a batch. S - s are in flight.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 namespace syncopate::worker {
@@ -82,10 +83,13 @@ struct PipelineAction {
 };
 
 // Returns what a stage does in a step, in order: through each chunk each microbatch once forward, and later once
-// backward, and then the pass for weights, if there is one; where weights are stashed, the batch of lag() steps before
-// backward. If the schedule is interleaved, M must be a multiple of S.
+// backward, and then the pass for weights, if there is one. If the schedule is interleaved, M must be a multiple of S.
 // Neighbouring chunks have the same order of each pass, so that messages between them need no names.
 std::vector<PipelineAction> pipeline_actions(const PipelinePlace& place);
+// The same where weights are stashed, of step `step`, from 0, whose batches have the numbers of their steps: forward of
+// its own, then backward of the one of lag() steps before, if there is one; in the last step of all those that are in
+// flight.
+std::vector<PipelineAction> stashing_actions(const PipelinePlace& place, std::int64_t step, bool is_last);
 
 // Returns the most microbatches that are in flight in a chunk at once: whose forward has begun and whose last pass has
 // not ended. They follow each other.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 
 namespace syncopate::worker {
@@ -114,8 +115,7 @@ double pipeline_period(const PipelinePlace& pipeline, std::span<const StageTimes
     for (Stage& stage : carried) {
       stage.actions.clear();
       for (int step = 0; step < steps; ++step) {
-        stage.actions.push_back({PipelinePass::kForward, step});
-        if (step >= stage.place.lag()) stage.actions.push_back({PipelinePass::kBackward, step - stage.place.lag()});
+        std::ranges::copy(stashing_actions(stage.place, step, false), std::back_inserter(stage.actions));
       }
     }
     return ends_of(pipeline, std::move(carried), steps, stages, delay, behind).front();

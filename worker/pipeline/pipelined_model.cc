@@ -25,7 +25,7 @@ PipelinedModel::PipelinedModel(const PipelinePlace& place, StageCut cut, int sam
       if (place.lag() > 0) slot.stash = AlignedBuffer(layout().size());
     }
   }
-  if (place.microbatches > 1) beside_ = AlignedBuffer(layout().size());
+  if (place.microbatches > 1 || place.lag() > 0) beside_ = AlignedBuffer(layout().size());
 }
 
 double PipelinedModel::flops_per_sample() const {
@@ -51,7 +51,11 @@ void PipelinedModel::before_reading(std::function<void(Range)> before) {
 
 void PipelinedModel::forward(In weights, const BatchView& batch) {
   batch_ = batch;
-  ++begun_;
+  const std::int64_t step = begun_++;
+  if (stashes_weights(place_.schedule)) actions_ = stashing_actions(place_, step, begun_ == steps_);
+  backward_passes_ = static_cast<int>(std::ranges::count_if(actions_, [](const PipelineAction& action) {
+    return action.chunk == 0 && action.pass == PipelinePass::kBackward;
+  }));
   done_ = 0;
   loss_ = {};
   for (int chunk = 0; chunk < place_.chunks; ++chunk) {
@@ -59,14 +63,14 @@ void PipelinedModel::forward(In weights, const BatchView& batch) {
     of_step.added = of_step.late_added = 0;
     of_step.reported = cut_.tensors[static_cast<std::size_t>(place_.number_of(chunk)) + 1];
   }
-  for (; actions_[done_].pass == PipelinePass::kForward && links_->status().ok(); ++done_) {
+  for (; done_ < actions_.size() && links_->status().ok(); ++done_) {
+    if (actions_[done_].pass != PipelinePass::kForward) break;
     pass_forward(actions_[done_], weights);
   }
 }
 
 void PipelinedModel::backward(In weights, Out gradients, const std::function<void(std::size_t)>& tensor_ready) {
   links_->costs().begin_backward();
-  if (begun_ <= place_.lag()) done_ = actions_.size();
   for (; done_ < actions_.size() && links_->status().ok(); ++done_) {
     act(actions_[done_], weights, gradients, tensor_ready);
   }
@@ -74,7 +78,8 @@ void PipelinedModel::backward(In weights, Out gradients, const std::function<voi
   for (const SharedTensor& shared : cut_.shared) {
     if (shared.borrower == place_.stage && links_->status().ok()) tensor_ready(shared.tensor);
   }
-  if (begun_ > place_.lag()) ++updates_;
+  if (backward_passes_ > 0) ++updates_;
+  links_->costs().count_staleness(std::exchange(stale_, 0), std::exchange(stalest_, 0));
   // A gradient of this step is read in the next one, if weights are stashed.
   if (!stashes_weights(place_.schedule)) links_->flush();  // it keeps a failure
 }
@@ -101,7 +106,8 @@ void PipelinedModel::act(const PipelineAction& action, In weights, Out gradients
 void PipelinedModel::pass_forward(const PipelineAction& action, In weights) {
   StageSlot& slot = slot_of(action);
   // Its mean counts with its share of the batch.
-  BatchView part = microbatch_of(batch_, samples_, action.microbatch, place_.microbatches);
+  const int number = stashes_weights(place_.schedule) ? 0 : action.microbatch;
+  BatchView part = microbatch_of(batch_, samples_, number, place_.microbatches);
   if (!place_.is_first(action.chunk)) {
     if (!links_->receive(place_.before(), StageMessage::kActivations, slot.input).ok()) return;
     part.values = slot.input;
@@ -131,11 +137,12 @@ void PipelinedModel::pass_backward(const PipelineAction& action, In weights, Out
   }
   if (place_.lag() > 0) {
     weights = slot.stash.span();
-    links_->costs().count_staleness(updates_ - slot.version);
+    stale_ += static_cast<double>(updates_ - slot.version) / backward_passes_;
+    stalest_ = std::max(stalest_, updates_ - slot.version);
   }
   Chunk& chunk = chunk_of(action);
   const Out written = chunk.added == 0 ? gradients : Out(beside_.span());
-  const bool splits = splits_backward(place_.schedule), is_final = chunk.added + 1 == place_.microbatches;
+  const bool splits = splits_backward(place_.schedule), is_final = chunk.added + 1 == backward_passes_;
   for (const SharedTensor& shared : cut_.shared) {
     // The layer that owns it adds to what its borrower has written, which is elsewhere.
     const std::span<float> part = slice(std::span<float>(written), shared.range);

@@ -11,8 +11,8 @@
 // for those of the model's end.
 //
 // If the schedule stashes weights, backward is of an earlier batch, with the weights of its forward pass, and of none,
-// without a message or a tensor reported, in the first steps, which make no update (PipelinedStrategy). Batches whose
-// backward would be behind the last step have none.
+// without a message or a tensor reported, in the first steps, which make no update (PipelinedStrategy). The last step
+// has that of all batches in flight, whose gradients it adds up.
 //
 // The gradients of microbatches are added up, in the order of the schedule: the first is written where the sum is to
 // be, each later one beside it. A tensor is reported in the last pass that adds to it, or a later one of the chunk. The
@@ -50,6 +50,10 @@ class PipelinedModel final : public Model {
   PipelinedModel(const PipelinePlace& place, StageCut cut, int samples, std::vector<std::vector<StageSlot>> slots,
                  ComputeBackend& backend);
 
+  // So many steps are made. Without a call batches that are in flight behind the last one have no backward pass.
+  void end_after(std::int64_t steps) { steps_ = steps; }
+  std::int64_t ends_after() const { return steps_; }
+
   const PipelinePlace& place() const { return place_; }
   const StageCut& cut() const { return cut_; }
   // Where messages go, until it is null again: before the first step, and until the endpoint of the links ends.
@@ -83,10 +87,7 @@ class PipelinedModel final : public Model {
   Chunk& chunk_of(const PipelineAction& action) { return chunks_[static_cast<std::size_t>(action.chunk)]; }
   StageSlot& slot_of(const PipelineAction& action) {
     std::vector<StageSlot>& slots = chunk_of(action).slots;
-    std::int64_t passed = action.microbatch;  // in front of it
-    if (stashes_weights(place_.schedule))
-      passed = begun_ - (action.pass == PipelinePass::kForward ? 1 : place_.lag() + 1);
-    return slots[static_cast<std::size_t>(passed) % slots.size()];
+    return slots[static_cast<std::size_t>(action.microbatch) % slots.size()];
   }
   // Keeps the weights of a forward pass, for the same batch's backward pass.
   void stash(In weights, StageSlot& slot);
@@ -104,12 +105,16 @@ class PipelinedModel final : public Model {
   const int samples_;
   std::vector<Chunk> chunks_;
   ComputeBackend& backend_;
-  const std::vector<PipelineAction> actions_;
+  std::vector<PipelineAction> actions_;  // of this step
   AlignedBuffer beside_;  // a microbatch's gradients; of the whole layout, of which the stage's part takes memory
   StageLinks* links_ = nullptr;
   BatchView batch_;                       // of this step
+  std::int64_t steps_ = 0;                // of the job; 0: not known
   std::int64_t begun_ = 0, updates_ = 0;  // steps, and those of them that had a backward pass
-  std::size_t done_ = 0;                  // actions of this step
+  int backward_passes_ = 0;               // of each chunk, in this step
+  double stale_ = 0;                      // updates since the weights of these, in the mean, and at most
+  std::int64_t stalest_ = 0;
+  std::size_t done_ = 0;  // actions of this step
   LossAndCorrect loss_;
 };
 

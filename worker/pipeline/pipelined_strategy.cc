@@ -55,10 +55,10 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
       }
     }
     links_.costs().begin_forward(step.step);
-    is_filling_ = begun_++ < options_.place.lag();
+    is_filling_ = begun_++ < options_.place.lag() && begun_ != options_.steps;
     if (is_filling_) return;
     StepContext of_batch = step;
-    of_batch.step -= options_.place.lag();
+    of_batch.update -= std::min<std::int64_t>(of_batch.update, options_.place.lag());
     of_stage_->begin_step(of_batch);
   }
 
@@ -124,8 +124,8 @@ class PipelinedStrategy final : public SyncStrategy, public Resumable {
 
   Status leave() override {
     SYNCOPATE_RETURN_IF_ERROR(borrow());
-    // The gradient that the stage behind has made in the last step.
-    if (const int lag = options_.place.lag(); lag > 0 && begun_ >= lag) {
+    // The gradient that the stage behind has made in its last step, where that was not to be the last.
+    if (const int lag = options_.place.lag(); lag > 0 && begun_ >= lag && begun_ != options_.steps) {
       SYNCOPATE_RETURN_IF_ERROR(links_.discard(options_.place.behind(), StageMessage::kGradient));
     }
     SYNCOPATE_RETURN_IF_ERROR(links_.flush());

@@ -7,8 +7,7 @@
 //   after the update the owner's new weights of it go to the borrower, which waits for them when it reads them
 //   gather_weights   each stage's weights go to the first stage
 //
-// If the schedule stashes weights, the stage's strategy does not see the first steps, in which no gradient is made, and
-// sees the others with the numbers of their gradients' batches.
+// If the schedule stashes weights, the stage's strategy does not see the first steps, in which no gradient is made.
 //
 // Arenas are of the whole model. Pages of other stages' parts are never there, but on the first stage from
 // gather_weights to the next step.
@@ -30,6 +29,7 @@ struct PipelinedOptions {
                         // wanted
   // The weights become the job's only when all have left, as at servers: they are gathered once more then.
   bool gathers_behind_leaving = false;
+  std::int64_t steps = 0;  // as PipelinedModel::end_after()
 };
 
 // `of_stage` is of any kind that has no tables and computes on the host; if it is resumable, so is this, with the state

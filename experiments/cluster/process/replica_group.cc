@@ -164,7 +164,8 @@ Status ReplicaGroup::connect_stages(const RoleContext& context, const Membership
                                               {.place = part_.stage->place(),
                                                .cut = part_.stage->cut(),
                                                .gathers = place.replica == 0,
-                                               .gathers_behind_leaving = has_servers(config)},
+                                               .gathers_behind_leaving = has_servers(config),
+                                               .steps = part_.stage->ends_after()},
                                               *links_);
   part_.stage->connect(links_.get());
   return {};

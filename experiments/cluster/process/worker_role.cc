@@ -176,6 +176,7 @@ Status Worker::build_model() {
   SYNCOPATE_ASSIGN_OR_RETURN(OwnedPart owned, context_.host.make_part(config_, context_.rank, form, *place_.backend));
   model_ = std::move(owned.model);
   part_ = owned.part;
+  if (part_.stage != nullptr) part_.stage->end_after(total_steps());
   return {};
 }
 

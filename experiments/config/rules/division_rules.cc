@@ -26,6 +26,15 @@ constexpr std::array kCollectives{CollectiveKind::kDirect,   CollectiveKind::kRi
 
 bool interleaves(const Run& r) { return interleaves_stages(r); }
 
+// The next number that all stages' groups have, and that divides the batch if any does.
+int microbatches_in_groups(const Run& r) {
+  const int next = (microbatches_of(r) / r.pipeline + 1) * r.pipeline;
+  for (int count = next; count <= replica_batch(r); count += r.pipeline) {
+    if (replica_batch(r) % count == 0) return count;
+  }
+  return next;
+}
+
 const DivisionRefusal kOfStages[] = {
     {[](const Run& r) { return r.workers % r.pipeline != 0; },
      [](const Run& r) {
@@ -52,7 +61,7 @@ const DivisionRefusal kOfStages[] = {
        return fmt::format(
            "--pipeline-schedule=interleaved takes groups of {} microbatches through each chunk, into which "
            "--microbatches={} are not cut; use --microbatches={}",
-           r.pipeline, microbatches_of(r), (microbatches_of(r) / r.pipeline + 1) * r.pipeline);
+           r.pipeline, microbatches_of(r), microbatches_in_groups(r));
      }},
     {[](const Run& r) { return stashes_weights(r) && microbatches_of(r) > 1; },
      [](const Run& r) {

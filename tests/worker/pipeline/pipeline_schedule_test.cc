@@ -228,8 +228,21 @@ TEST(PipelineSchedule, HasAVersionOfItsWeightsForEachBatchInFlightWhereTheyAreSt
       const PipelinePlace place{PipelineSchedule::kPipedream, stages, stage, 1};
       EXPECT_EQ(place.lag(), stages - stage - 1);
       EXPECT_EQ(most_in_flight(place), stages - stage);
-      EXPECT_EQ(pipeline_actions(place),
-                (std::vector<PipelineAction>{{PipelinePass::kForward, 0, 0}, {PipelinePass::kBackward, 0, 0}}));
+      const auto passes = [&](std::int64_t step, bool is_last) {
+        std::string text;
+        for (const PipelineAction& action : stashing_actions(place, step, is_last)) {
+          text += "FB"[static_cast<int>(action.pass)] + std::to_string(action.microbatch) + " ";
+        }
+        return text;
+      };
+      for (int step = 0; step < 8; ++step) {
+        const int batch = step - place.lag();
+        const std::string forward = "F" + std::to_string(step) + " ";
+        EXPECT_EQ(passes(step, false), batch < 0 ? forward : forward + "B" + std::to_string(batch) + " ");
+        std::string all = forward;
+        for (int left = std::max(0, batch); left <= step; ++left) all += "B" + std::to_string(left) + " ";
+        EXPECT_EQ(passes(step, true), all);
+      }
     }
   }
 }

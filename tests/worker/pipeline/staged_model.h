@@ -19,7 +19,8 @@ namespace syncopate::worker {
 class TestStage {
  public:
   TestStage(const std::string& spec, const SampleForm& form, const PipelinePlace& place, int samples,
-            const OptimizerConfig& optimizer, Transport& transport, const Clock& clock, Duration timeout)
+            const OptimizerConfig& optimizer, Transport& transport, const Clock& clock, Duration timeout,
+            std::int64_t steps = 0)
       : backend_(make_reference_backend()),
         links_(transport, {.workers = workers(place.stages), .timeout = timeout}, clock) {
     const ChainFacts facts = *chain_facts(spec, form);
@@ -33,9 +34,10 @@ class TestStage {
       }
     }
     model_ = std::make_unique<PipelinedModel>(place, cut, samples, std::move(slots), *backend_);
+    model_->end_after(steps);
     model_->connect(&links_);
     strategy_ = make_pipelined_strategy(std::make_unique<LocalStrategy>(optimizer, clock),
-                                        {.place = place, .cut = std::move(cut)}, links_);
+                                        {.place = place, .cut = std::move(cut), .steps = steps}, links_);
   }
   ~TestStage() { model_->connect(nullptr); }
 
