@@ -24,6 +24,13 @@ struct Mean {
 }  // namespace
 
 std::vector<StalenessBin> staleness_histogram(std::span<const StepRecord* const> steps) {
+  // A pipeline's last stage alone has losses: where only others are stale, these tell nothing.
+  const auto is_stale = [](bool with_loss) {
+    return [with_loss](const StepRecord* step) {
+      return step->sync.staleness_mean > 0 && (step->samples > 0) == with_loss;
+    };
+  };
+  if (std::ranges::any_of(steps, is_stale(false)) && std::ranges::none_of(steps, is_stale(true))) return {};
   std::map<std::int64_t, Mean> of_epoch;
   for (const StepRecord* step : steps) {
     if (step->samples > 0) of_epoch[step->epoch].add(step->loss, *step);

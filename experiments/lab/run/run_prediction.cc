@@ -251,6 +251,19 @@ std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config) 
   return profile;
 }
 
+std::vector<double> seconds_to_next(const ResolvedRun& config) {
+  const std::optional<SharedHosts> hosts = shared_hosts(config);
+  if (!is_pipelined(config) || !config.shape || config.shape->bits_per_second <= 0) return {};
+  if (!hosts || hosts->workers > 1) return {};
+  const std::optional<prediction::ModelProfile> profile = profile_like(config);
+  const std::optional<FormOfStages> stages = profile ? form_of_stages(config, *profile) : std::nullopt;
+  std::vector<double> seconds;
+  for (std::size_t chunk = 0; stages && chunk < stages->times.size(); ++chunk) {
+    seconds.push_back(chunk + 1 < stages->times.size() ? stages->times[chunk].to_next : 0);
+  }
+  return seconds;
+}
+
 std::optional<double> predicted_rate(const ResolvedRun& config, double compute_seconds) {
   std::optional<FormOfRun> form = exchange_form_of(config);
   if (!form || !(compute_seconds > 0)) return std::nullopt;

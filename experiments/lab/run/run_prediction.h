@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "experiments/config/resolved_run.h"
 #include "prediction/model_profile.h"
@@ -27,6 +28,10 @@ std::optional<FormOfRun> form_of(const ResolvedRun& config);
 // Returns the run's model as a profile; one that is none shares its step among its tensors by their sizes. None if the
 // model cannot be read, or has tables. Pure.
 std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config);
+
+// Returns for how many seconds a link carries the activations of a microbatch to the next chunk of a pipeline's chain,
+// by chunk; empty where the run is no pipeline, its links are not known, or are shared. Pure.
+std::vector<double> seconds_to_next(const ResolvedRun& config);
 
 // Returns the predicted samples/s of all workers, whose step without any exchange takes `compute_seconds`; none where
 // there is no form, or the model cannot be read. A model that is no profile shares its step among its tensors by their

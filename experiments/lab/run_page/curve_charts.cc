@@ -11,6 +11,7 @@
 #include "experiments/cluster/control/test_figures.h"
 #include "experiments/lab/report/mode_colours.h"
 #include "experiments/lab/report/mode_of.h"
+#include "experiments/lab/why/causes.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -163,8 +164,7 @@ Chart throughput_chart(const ReportedRun& run, int colour) {
     chart.series.push_back(level("predicted without " + cause.phrase, *cause.predicted_rate, kPredictedColour));
     chart.note = fmt::format("Predicted by: {}.", cause.by);
   }
-  chart.note = fmt::format("Ideal: {} worker{}, each as fast as worker {} computes by itself, and nobody waits{}. {}",
-                           workers, workers == 1 ? "" : "s", waterfall.fastest,
+  chart.note = fmt::format("Ideal: {}, and nobody waits{}. {}", ideal_text(waterfall, run.explained.pace),
                            run.explained.predicted_rate ? "; the closed form begins with that" : "", chart.note);
   return chart;
 }

@@ -12,6 +12,7 @@
 #include "experiments/lab/report/summary_text.h"
 #include "experiments/lab/run_page/curve_charts.h"
 #include "experiments/lab/run_page/step_charts.h"
+#include "experiments/lab/why/causes.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -94,8 +95,8 @@ std::vector<std::vector<std::string>> waterfall_rows(const ReportedRun& run) {
   const Waterfall& waterfall = run.explained.waterfall;
   std::vector<std::vector<std::string>> rows = {{"part", "ms a step", "samples/s left", "evidence"}};
   double step = waterfall.ideal_ms;
-  rows.push_back({"ideal", format_ms(step), format_count(waterfall.rate_of(step)),
-                  fmt::format("worker {} computes fastest", waterfall.fastest)});
+  rows.push_back(
+      {"ideal", format_ms(step), format_count(waterfall.rate_of(step)), ideal_text(waterfall, run.explained.pace)});
   for (const Part& part : waterfall.parts) {
     step += part.ms;
     rows.push_back({name_of(part.kind), fmt::format("{:+.3g}", part.ms), format_count(waterfall.rate_of(step)),

@@ -108,19 +108,49 @@ Remedy wider_links(const Waterfall& waterfall, const RunPace& pace) {
 }
 
 // A cut into more microbatches leaves what stages wait for the slowest of them, however many there are.
-constexpr double kLeastGain = 0.1;  // of the bubble
+constexpr double kLeastGain = 0.1;  // of what stages wait
 
-Remedy smaller_bubble(const Waterfall& waterfall, const RunPace& pace) {
-  const std::string alike = "take fewer stages (--pipeline), or layers that are alike";
-  if (worker::stashes_weights(pace.pipeline->schedule)) return {alike};  // it has no microbatches
-  PacedPipeline finer = *pace.pipeline;
-  finer.microbatches *= 2;
-  const double now = bubble_ms(waterfall.of_workers, *pace.pipeline);
-  const double gained = now - bubble_ms(waterfall.of_workers, finer);
-  if (gained < kLeastGain * now) return {alike};
-  if (!accepts(pace, "--microbatches")) return {"take fewer stages (--pipeline), or larger batches"};
-  return {fmt::format("cut the batch into {} microbatches (--microbatches={})", finer.microbatches, finer.microbatches),
-          gained, "the schedule of these stages, if messages take no time and half as many samples half as long"};
+// Another way through the same stages, and what brings it about.
+struct Reordered {
+  PacedPipeline pipeline;
+  std::string change;
+};
+
+std::vector<Reordered> ways_through(const RunPace& pace) {
+  std::vector<Reordered> ways;
+  const auto add = [&](int microbatches) {
+    PacedPipeline cut = *pace.pipeline;
+    cut.microbatches = microbatches;
+    for (double& ms : cut.to_next_ms) ms *= static_cast<double>(pace.pipeline->microbatches) / microbatches;
+    ways.push_back({std::move(cut), fmt::format("cut the batch into {} microbatch{} (--microbatches={})", microbatches,
+                                                microbatches == 1 ? "" : "es", microbatches)});
+  };
+  const PacedPipeline& now = *pace.pipeline;
+  if (worker::stashes_weights(now.schedule)) return ways;  // it has no microbatches
+  if (accepts(pace, "--microbatches")) add(2 * now.microbatches);
+  const int half = now.microbatches / 2;
+  const bool may_halve = now.microbatches % 2 == 0 && (now.chunks == 1 || half % now.stages == 0);
+  if (may_halve) add(half);
+  if (now.schedule == worker::PipelineSchedule::kOneForwardOneBackward) {
+    ways.push_back({now, "let all microbatches go forward first (--pipeline-schedule=gpipe)"});
+    ways.back().pipeline.schedule = worker::PipelineSchedule::kGpipe;
+  }
+  return ways;
+}
+
+Remedy fewer_waits_of_stages(const Waterfall& waterfall, const RunPace& pace) {
+  const double now = waits_of_stages_ms(waterfall.of_workers, *pace.pipeline);
+  double most = kLeastGain * now;
+  Remedy remedy{accepts(pace, "--microbatches") || worker::stashes_weights(pace.pipeline->schedule)
+                    ? "take fewer stages (--pipeline), or layers that are alike"
+                    : "take fewer stages (--pipeline), or larger batches"};
+  for (const Reordered& way : ways_through(pace)) {
+    const double gained = now - waits_of_stages_ms(waterfall.of_workers, way.pipeline);
+    if (gained < most) continue;
+    most = gained;
+    remedy = {way.change, gained, "the schedule of these stages, with their messages where links are known"};
+  }
+  return remedy;
 }
 
 int costliest_worker(const Waterfall& waterfall) {
@@ -170,7 +200,8 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
     case PartKind::kCores:
       return Remedy{cores_remedy(pace), ms};
     case PartKind::kBubble:
-      return smaller_bubble(waterfall, pace);
+    case PartKind::kMessages:
+      return fewer_waits_of_stages(waterfall, pace);
     case PartKind::kLink:
       return wider_links(waterfall, pace);
     case PartKind::kIncast:
@@ -201,7 +232,7 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
     case PartKind::kDropped:
       return Remedy{"compare with fewer backup workers (--vary=backup-workers=0,1): what is not dropped is waited for"};
     case PartKind::kExchange:
-      if (!pace.to_wait_less.empty()) return Remedy{pace.to_wait_less};
+      if (may_wait_for_computing(waterfall, pace)) return Remedy{pace.to_wait_less};
       return Remedy{
           "make larger steps" +
               (pace.is_own_program ? ", or send fewer bytes (--compress)"
@@ -228,7 +259,7 @@ std::optional<Remedy> remedy_of(PartKind kind, const Waterfall& waterfall, const
 // A step is too small where its exchange takes longer than its computing, and a batch of usual size would change that;
 // or where the batch is small whatever the model.
 std::optional<Cause> tiny_batch(const Waterfall& waterfall, const RunPace& pace) {
-  if (!pace.to_wait_less.empty()) return std::nullopt;  // it may be others' computing
+  if (pace.pipeline || may_wait_for_computing(waterfall, pace)) return std::nullopt;
   const double exchange = exchange_of(waterfall);
   const double batch = pace.batch_size;
   const bool suffices = exchange * batch <= waterfall.ideal_ms * kUsualBatch;
@@ -247,6 +278,10 @@ std::optional<Cause> tiny_batch(const Waterfall& waterfall, const RunPace& pace)
 }
 
 }  // namespace
+
+bool may_wait_for_computing(const Waterfall& waterfall, const RunPace& pace) {
+  return !pace.to_wait_less.empty() && std::ranges::any_of(waterfall.of_workers, &WorkerPace::varies);
+}
 
 std::vector<Cause> causes_of(const Waterfall& waterfall, const RunPace& pace) {
   std::vector<Cause> causes;

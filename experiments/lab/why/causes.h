@@ -29,6 +29,13 @@ struct Cause {
 // ("other") are none.
 std::vector<Cause> causes_of(const Waterfall& waterfall, const RunPace& pace);
 
+// What the ideal step is of: "worker 0 computes fastest, x 4 workers".
+std::string ideal_text(const Waterfall& waterfall, const RunPace& pace);
+
+// Whether waits for others' computing may be among those of the exchange: where workers wait for others within
+// messages, and some compute for unequal times.
+bool may_wait_for_computing(const Waterfall& waterfall, const RunPace& pace);
+
 // Returns what is known of a part, for a table: its figures, or that something was not recorded; may be empty.
 std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace& pace);
 

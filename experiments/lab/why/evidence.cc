@@ -58,6 +58,14 @@ std::string bubble_text(const Waterfall& waterfall, const PacedPipeline& pipelin
                      pipeline.microbatches, pipeline.microbatches == 1 ? "" : "es");
 }
 
+std::string messages_text(const PacedPipeline& pipeline) {
+  double most = 0;
+  for (const double ms : pipeline.to_next_ms) most = std::max(most, ms);
+  return fmt::format(
+      "a microbatch's activations take a link up to {:.3g} ms, and {:.3g} ms to arrive; their gradient too", most,
+      pipeline.delay_ms);
+}
+
 std::string cores_text(const Waterfall& waterfall, const RunPace& pace) {
   if (pace.is_simulated) return "a simulated worker has a core of its own";
   if (pace.on_device) return "";  // the device's clock measures, whatever the host waits for
@@ -164,6 +172,12 @@ std::string servers_text(const Waterfall& waterfall, const RunPace& pace) {
 
 }  // namespace
 
+std::string ideal_text(const Waterfall& waterfall, const RunPace& pace) {
+  if (pace.pipeline) return "what stages compute, if all had as much and none waited";
+  return fmt::format("worker {} computes fastest, x {:.3g} worker{}", waterfall.fastest, waterfall.workers,
+                     waterfall.workers == 1 ? "" : "s");
+}
+
 std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace& pace) {
   switch (kind) {
     case PartKind::kStraggler:
@@ -176,6 +190,8 @@ std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace
       return cores_text(waterfall, pace);
     case PartKind::kBubble:
       return pace.pipeline ? bubble_text(waterfall, *pace.pipeline) : "";
+    case PartKind::kMessages:
+      return pace.pipeline && waterfall.part(kind) > 0 ? messages_text(*pace.pipeline) : "";
     case PartKind::kLink:
       return link_text(waterfall, pace);
     case PartKind::kIncast:
@@ -195,7 +211,7 @@ std::string evidence_of(PartKind kind, const Waterfall& waterfall, const RunPace
                  : "";
     case PartKind::kExchange:
       return pace.pairs_wait ? "not recorded: which part of it is waiting for a partner"
-             : !pace.to_wait_less.empty()
+             : may_wait_for_computing(waterfall, pace)
                  ? fmt::format("exposed {:.3g} ms of {:.3g} ms under way, waits for others' computing among it",
                                waterfall.exchange_ms, waterfall.communication_ms)
              : pace.workers > 1 ? fmt::format("exposed {:.3g} ms of {:.3g} ms under way", waterfall.exchange_ms,

@@ -36,6 +36,8 @@ void set_rule(const ResolvedRun& config, RunPace& pace) {
                      .microbatches = microbatches_of(config),
                      .workers_a_stage = config.workers / config.pipeline,
                      .chunks = chunks_of_stage(config)};
+    for (const double each : seconds_to_next(config)) pace.pipeline->to_next_ms.push_back(1e3 * each);
+    if (config.shape) pace.pipeline->delay_ms = 1e3 * seconds(config.shape->delay);
   }
   pace.to_wait_less = less_waiting(config);
   if (sums_among_workers(config)) {

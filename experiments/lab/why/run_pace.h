@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "common/server_figures.h"
 #include "experiments/lab/report/machine_state.h"
@@ -26,6 +27,9 @@ struct PacedPipeline {
   int microbatches = 1;
   int workers_a_stage = 1;  // neighbours
   int chunks = 1;           // of a stage
+  // In which a link carries a microbatch's activations to the next chunk of the chain, by chunk; empty: not known.
+  std::vector<double> to_next_ms = {};
+  double delay_ms = 0;  // of a message besides
 };
 
 struct RunPace {

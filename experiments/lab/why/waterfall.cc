@@ -18,6 +18,8 @@ namespace {
 // that part of its steps, is slow: samples of unequal cost raise a median by chance, but seldom most steps.
 constexpr double kSlow = 1.25;
 constexpr double kMostSteps = 0.8;
+// A worker whose steps' computing deviates by that part of their mean, in the mean, computes for unequal times.
+constexpr double kVaried = 0.1;
 // The same of its mean delay by --straggler. Drawn delays of all workers have means that differ, but not as much.
 constexpr double kMuchDelayed = 3;
 
@@ -27,6 +29,21 @@ struct WindowOfSteps {
   TimeWindow time;
 };
 
+// Keeps as many steps of each stage of a pipeline that has any, the first ones.
+void keep_as_many_of_stages(const PacedPipeline& pipeline, std::vector<StepOfWorker>& steps) {
+  std::map<int, std::size_t> counts;
+  for (const StepOfWorker& each : steps) ++counts[each.worker];
+  std::map<int, std::size_t> fewest;  // by pipeline
+  for (const auto& [worker, count] : counts) {
+    std::size_t& its = fewest.try_emplace(worker % pipeline.workers_a_stage, count).first->second;
+    its = std::min(its, count);
+  }
+  counts.clear();
+  std::erase_if(steps, [&](const StepOfWorker& each) {
+    return ++counts[each.worker] > fewest.at(each.worker % pipeline.workers_a_stage);
+  });
+}
+
 WindowOfSteps window_of(const RecordedSteps& recorded, const RunPace& pace) {
   std::vector<WorkerSteps> workers;
   for (int worker = 0; worker < pace.workers; ++worker) {
@@ -35,7 +52,10 @@ WindowOfSteps window_of(const RecordedSteps& recorded, const RunPace& pace) {
     if (its != recorded.of_workers.end()) workers.back().steps = its->second;
   }
   if (const std::optional<TimeWindow> shared = steady_window(workers, pace.warmup_steps)) {
-    return {.steps = steps_within(workers, *shared, pace.warmup_steps), .time = *shared};
+    WindowOfSteps window{.steps = steps_within(workers, *shared, pace.warmup_steps), .time = *shared};
+    // Where the window ends between the ends of two stages' steps, means would have more of the one than of the other.
+    if (pace.pipeline) keep_as_many_of_stages(*pace.pipeline, window.steps);
+    return window;
   }
   WindowOfSteps window{.steps = all_steps(workers), .is_shared = false, .time = {TimePoint::max(), TimePoint::min()}};
   for (const StepOfWorker& each : window.steps) {
@@ -216,6 +236,13 @@ std::optional<double> waits_in(const std::vector<StepOfWorker>& made, const RunP
   return counted > 0 ? std::optional(waits / counted) : std::nullopt;
 }
 
+double mean_deviation(const std::vector<double>& values) {
+  const double middle = mean(values);
+  double sum = 0;
+  for (const double value : values) sum += std::abs(value - middle);
+  return sum / static_cast<double>(values.size());
+}
+
 std::vector<WorkerPace> paces_of(const std::vector<StepOfWorker>& steps, const RunPace& pace) {
   std::vector<WorkerPace> paces;
   std::vector<std::vector<double>> computing;  // of each of them, step by step
@@ -232,7 +259,8 @@ std::vector<WorkerPace> paces_of(const std::vector<StepOfWorker>& steps, const R
                      .steps = static_cast<std::int64_t>(compute.size()),
                      .compute_ms = median(compute),
                      .optimizer_ms = median(optimizer),
-                     .delay_ms = mean(delay)});
+                     .delay_ms = mean(delay),
+                     .varies = mean_deviation(compute) > kVaried * mean(compute)});
     computing.push_back(std::move(compute));
   }
   // The lower one of an even number, so that of two workers the slower one may be slow.
@@ -269,6 +297,8 @@ const char* name_of(PartKind kind) {
       return "oversubscribed cores";
     case PartKind::kBubble:
       return "pipeline bubble";
+    case PartKind::kMessages:
+      return "stages' messages";
     case PartKind::kLink:
       return "thin link";
     case PartKind::kIncast:
@@ -317,13 +347,15 @@ std::vector<double> stages_ms(const std::vector<WorkerPace>& of_workers, const P
   return sums;
 }
 
-double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline) {
+double waits_of_stages_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline) {
   const std::vector<double> stages = stages_ms(of_workers, pipeline);
   std::vector<worker::StageTimes> chunks;
   for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
     for (const double ms : stages) {
       const double pass = ms / (pipeline.microbatches * pipeline.chunks);
-      chunks.push_back({.forward = pass / 3, .backward = pass * 2 / 3, .weights = pass / 3});
+      const std::size_t number = chunks.size();
+      const double to_next = number < pipeline.to_next_ms.size() ? pipeline.to_next_ms[number] : 0;
+      chunks.push_back({.forward = pass / 3, .backward = pass * 2 / 3, .weights = pass / 3, .to_next = to_next});
     }
   }
   const worker::PipelinePlace place{.schedule = pipeline.schedule,
@@ -331,8 +363,15 @@ double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline&
                                     .microbatches = pipeline.microbatches,
                                     .chunks = pipeline.chunks};
   const double mean = std::accumulate(stages.begin(), stages.end(), 0.0) / pipeline.stages;
-  if (stashes_weights(place.schedule)) return worker::pipeline_period(place, chunks, 0) - mean;
-  return std::ranges::max(worker::pipeline_ends(place, chunks, 0)) - mean;
+  if (stashes_weights(place.schedule)) return worker::pipeline_period(place, chunks, pipeline.delay_ms) - mean;
+  return std::ranges::max(worker::pipeline_ends(place, chunks, pipeline.delay_ms)) - mean;
+}
+
+double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline) {
+  PacedPipeline without_messages = pipeline;
+  without_messages.to_next_ms.clear();
+  without_messages.delay_ms = 0;
+  return waits_of_stages_ms(of_workers, without_messages);
 }
 
 std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const RunPace& pace) {
@@ -365,8 +404,11 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
   const double waits_for_neighbours = sums.exchange / steps;
   const double bubble =
       pace.pipeline ? std::min(waits_for_neighbours, bubble_ms(waterfall.of_workers, *pace.pipeline)) : 0;
-  waterfall.exchange_ms = waits_for_neighbours - bubble;
-  waterfall.communication_ms = sums.communication / steps - bubble;
+  const double messages = pace.pipeline ? std::clamp(waits_of_stages_ms(waterfall.of_workers, *pace.pipeline) - bubble,
+                                                     0.0, waits_for_neighbours - bubble)
+                                        : 0;
+  waterfall.exchange_ms = waits_for_neighbours - bubble - messages;
+  waterfall.communication_ms = sums.communication / steps - bubble - messages;
 
   // Slowness and delays, a worker's own and waits for it, are the straggler's if it is slow.
   double slow = 0, uneven = 0, uneven_waits = 0, delays = 0, waits = 0;
@@ -428,6 +470,8 @@ std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const Run
         return sums.codec / steps + (others_code ? exchange.unexplained : 0);
       case PartKind::kBubble:
         return bubble;
+      case PartKind::kMessages:
+        return messages;
       case PartKind::kHotShard:
         return exchange.hot_shard;
       case PartKind::kSlowServer:

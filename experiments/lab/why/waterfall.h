@@ -37,6 +37,7 @@ enum class PartKind {
   kHotShard,    // one server has more bytes than others
   kSlowServer,  // one server answers later than its bytes explain
   kBubble,      // of a pipeline
+  kMessages,    // of its stages to each other
   kLink,        // the workers' own links
   kIncast,      // the servers' links, beyond what the workers' need
   kServers,     // what servers do with what they receive
@@ -51,10 +52,11 @@ enum class PartKind {
 };
 // In the order in which they are shown.
 inline constexpr PartKind kPartKinds[] = {
-    PartKind::kData,      PartKind::kStraggler, PartKind::kImbalance, PartKind::kDelays,   PartKind::kCores,
-    PartKind::kBubble,    PartKind::kLink,      PartKind::kIncast,    PartKind::kHotShard, PartKind::kSlowServer,
-    PartKind::kServers,   PartKind::kDelay,     PartKind::kExchange,  PartKind::kCopies,   PartKind::kCodec,
-    PartKind::kOptimizer, PartKind::kDropped,   PartKind::kLaunches,  PartKind::kIdle,     PartKind::kOther};
+    PartKind::kData,       PartKind::kStraggler, PartKind::kImbalance, PartKind::kDelays,   PartKind::kCores,
+    PartKind::kBubble,     PartKind::kMessages,  PartKind::kLink,      PartKind::kIncast,   PartKind::kHotShard,
+    PartKind::kSlowServer, PartKind::kServers,   PartKind::kDelay,     PartKind::kExchange, PartKind::kCopies,
+    PartKind::kCodec,      PartKind::kOptimizer, PartKind::kDropped,   PartKind::kLaunches, PartKind::kIdle,
+    PartKind::kOther};
 
 // "data", "a straggler", "the link": as tables and JSON have them.
 const char* name_of(PartKind kind);
@@ -75,6 +77,7 @@ struct WorkerPace {
   double optimizer_ms = 0;   // median
   double delay_ms = 0;       // by --straggler
   bool is_slow = false;      // its median, or its delay, is far above that of most workers
+  bool varies = false;       // some of its steps compute much longer than others
   double costs_ms = 0;       // of the mean step of all: its own delay and slowness, and the waits of others for it
   double last_of_steps = 0;  // share of the window's waits for a worker that were for it, by time
 };
@@ -120,6 +123,8 @@ std::vector<double> stages_ms(const std::vector<WorkerPace>& of_workers, const P
 // stage computes is forward, another makes the gradients of weights, and it is divided alike among microbatches, and
 // chunks.
 double bubble_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline);
+// The same with messages, where it is known what these take.
+double waits_of_stages_ms(const std::vector<WorkerPace>& of_workers, const PacedPipeline& pipeline);
 
 // Returns none for a run without a step.
 std::optional<Waterfall> make_waterfall(const RecordedSteps& recorded, const RunPace& pace);

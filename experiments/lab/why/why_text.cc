@@ -31,10 +31,11 @@ std::string signed_ms(double ms) { return std::abs(ms) < 0.0005 ? "0" : fmt::for
 
 std::string reached(const ExplainedRun& run) {
   const Waterfall& waterfall = run.waterfall;
-  std::string text = fmt::format("{} of ideal: {} of {} samples/s, since a step takes {} ms and not {} ms.",
-                                 whole(waterfall.ideal_ms / waterfall.measured_ms),
-                                 format_count(waterfall.measured_rate()), format_count(waterfall.ideal_rate()),
-                                 format_ms(waterfall.measured_ms), format_ms(waterfall.ideal_ms));
+  const std::string measured = format_ms(waterfall.measured_ms), ideal = format_ms(waterfall.ideal_ms);
+  std::string text = fmt::format(
+      "{} of ideal: {} of {} samples/s, since a step takes {} ms{}.", whole(waterfall.ideal_ms / waterfall.measured_ms),
+      format_count(waterfall.measured_rate()), format_count(waterfall.ideal_rate()), measured,
+      measured == ideal ? ", as the ideal one does" : fmt::format(" and not {} ms", ideal));
   if (run.steps_recorded < run.steps_made) {
     text += fmt::format(" steps.csv has {} of the run's {} steps, and these figures are of what it has.",
                         run.steps_recorded, run.steps_made);
@@ -95,9 +96,7 @@ std::string waterfall_table(const ExplainedRun& run) {
   std::vector<std::string> evidence{"evidence"};
   double step = waterfall.ideal_ms;
   rows.push_back({"ideal", ms_text(step), format_count(waterfall.rate_of(step))});
-  evidence.push_back(run.pace.pipeline ? "what stages compute, if all had as much and none waited"
-                                       : fmt::format("worker {} computes fastest, x {:.3g} worker{}", waterfall.fastest,
-                                                     waterfall.workers, waterfall.workers == 1 ? "" : "s"));
+  evidence.push_back(ideal_text(waterfall, run.pace));
   for (const Part& part : waterfall.parts) {
     const std::string known = evidence_of(part.kind, waterfall, run.pace);
     step += part.ms;
@@ -128,6 +127,10 @@ std::string other_causes(const ExplainedRun& run) {
   std::string text;
   for (std::size_t i = 1; i < run.causes.size(); ++i) {
     const Cause& cause = run.causes[i];
+    if (cause.change == run.causes.front().change) {
+      text += fmt::format("then {}, {} ms: the same\n", cause.phrase, format_ms(cause.ms));
+      continue;
+    }
     text += fmt::format("then {}, {} ms: {}", cause.phrase, format_ms(cause.ms), cause.change);
     if (cause.predicted_rate) {
       text += fmt::format("; predicted alone: {} samples/s ({})", format_count(*cause.predicted_rate), cause.by);

@@ -52,6 +52,13 @@ TEST(StalenessHistogram, LeavesOutStepsWithoutSamplesWhichHaveNoLoss) {
   EXPECT_EQ(bins[0].loss, 3);
 }
 
+TEST(StalenessHistogram, TellsNothingWhereTheStaleStepsAloneHaveNoLoss) {
+  StepRecord of_first_stage = stale_step(0, 3, 0);
+  of_first_stage.samples = 0;
+  EXPECT_TRUE(bins_of(std::vector{stale_step(0, 0, 3), of_first_stage}).empty());
+  EXPECT_EQ(bins_of(std::vector{stale_step(0, 2, 3), of_first_stage}).size(), 1u);
+}
+
 // In each epoch the stale step has the higher loss; over all, it seems to have the lower one.
 TEST(StalenessHistogram, ComparesLossesWithThoseOfTheSameEpoch) {
   const std::vector<StepRecord> steps = {stale_step(0, 0, 9), stale_step(0, 0, 9), stale_step(0, 2, 12),

@@ -226,7 +226,12 @@ TEST(Causes, NameNoTinyBatchWhereOthersComputingMayBeWaitedFor) {
   pace.batch_size = 4;
   ASSERT_THAT(names_of(causes_in(steps, 30, pace)), Contains("tiny batch"));
   pace.to_wait_less = "meet less often";
-  const std::vector<Cause> causes = causes_in(steps, 30, pace);
+  ASSERT_THAT(names_of(causes_in(steps, 30, pace)), Contains("tiny batch")) << "all compute alike in all steps";
+  for (int i = 0; i < 10; ++i) {
+    steps[i % 4].backward = i % 3 == 0 ? 2 : 1;
+    steps.step(30);
+  }
+  const std::vector<Cause> causes = causes_of(*make_waterfall(steps.steps(), pace), pace);
   ASSERT_THAT(names_of(causes), ElementsAre("other communication"));
   EXPECT_EQ(causes.front().change, "meet less often");
   EXPECT_THAT(causes.front().evidence, HasSubstr("waits for others' computing among it"));
@@ -243,10 +248,26 @@ TEST(Causes, NameTheBubbleAndPredictMoreMicrobatches) {
   EXPECT_NEAR(causes.front().ms, 6, kExact);
   EXPECT_THAT(causes.front().change, HasSubstr("--microbatches=8"));
   EXPECT_NEAR(*causes.front().predicted_rate, 4 * 10 / 0.011, 1) << "11 microbatches of 1 ms";
+  pace.pipeline->microbatches = 3;  // which are not halved
+  pace.pipeline->schedule = worker::PipelineSchedule::kZeroBubble;
   pace.refused = {"microbatches"};
   causes = causes_in(steps, 6, pace);
   EXPECT_THAT(causes.front().change, HasSubstr("--pipeline"));
   EXPECT_FALSE(causes.front().predicted_rate);
+}
+
+// 4 stages of 8 ms in 8 microbatches: each waits for messages of 2 ms there and back before its next one.
+TEST(Causes, PredictOtherWaysThroughStagesWithTheirMessages) {
+  PlantedSteps steps = alike(4, 8);
+  RunPace pace = in_step(4);
+  pace.lead.reset();
+  pace.pipeline = {.stages = 4, .microbatches = 8, .to_next_ms = {0, 0, 0, 0}, .delay_ms = 2};
+  const std::vector<Cause> causes = causes_in(steps, 40, pace);
+  ASSERT_THAT(names_of(causes), Contains("stages' messages"));
+  const Cause& messages = *std::ranges::find(causes, "stages' messages", &Cause::name);
+  EXPECT_THAT(messages.change, HasSubstr("gpipe")) << "whose messages follow each other along the pipeline alone";
+  const double now = waits_of_stages_ms(make_waterfall(steps.steps(), pace)->of_workers, *pace.pipeline);
+  EXPECT_NEAR(*messages.predicted_rate, 4 * 10e3 / (48 - now + 3 + 12), 5) << "3 of 11 passes, and 6 messages";
 }
 
 }  // namespace

@@ -383,6 +383,20 @@ TEST(Waterfall, CallsWhatStagesWaitBySchedulesAloneTheBubble) {
   EXPECT_NEAR(waterfall->measured_ms, 17, kExact);
 }
 
+// There and back over three links, of 0.5 ms each, and under gpipe nothing more.
+TEST(Waterfall, CallsWhatMessagesBetweenStagesTakeByTheirName) {
+  PlantedSteps steps(4);
+  for (int worker = 0; worker < 4; ++worker) steps[worker].backward = 8;
+  for (int i = 0; i < 5; ++i) steps.step(12);
+  RunPace pace = pipelined(4, 4);
+  pace.pipeline->delay_ms = 0.5;
+  const auto waterfall = make_waterfall(steps.steps(), pace);
+  EXPECT_NEAR(waterfall->part(PartKind::kBubble), 6, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kMessages), 3, kExact);
+  EXPECT_NEAR(waterfall->part(PartKind::kExchange), 3, kExact);
+  EXPECT_NEAR(waterfall->ideal_ms + sum_of_parts(*waterfall), waterfall->measured_ms, kExact);
+}
+
 // The slower stage works all the time, but for the passes of the other before its first and behind its last.
 TEST(Waterfall, CountsStagesThatAreNotAlikeInTheBubble) {
   PlantedSteps steps(2);
