@@ -167,8 +167,9 @@ void CheckpointPolicy::give_up(std::int64_t step, const std::string& report, con
   if (ordered_ == step) ordered_.reset();
   actions_.push_back({.kind = CheckpointAction::Kind::kGiveUp, .membership_epoch = membership_epoch_, .step = step});
   if (report.empty() || std::exchange(reported_, true)) return;
-  const std::string before =
-      last_step_ ? fmt::format("that of step {} is kept", *last_step_) : "there is none before it";
+  const std::string before = last_step_        ? fmt::format("that of step {} is kept", *last_step_)
+                             : first_step_ > 0 ? fmt::format("the run has gone on from that of step {}", first_step_)
+                                               : "there is none before it";
   actions_.push_back({.kind = CheckpointAction::Kind::kReport,
                       .step = step,
                       .text = fmt::format("no checkpoint of step {}: {}; {}", step, report, before)});

@@ -97,6 +97,7 @@ class Comparison {
     for (const PlannedRun& run : runs_) {
       modes.push_back(run.config.mode);
       if (gathers_on_demand(run.config)) ways.insert(mode_of(run.config));
+      if (stashes_weights(run.config)) updates_by_batch_.insert(run.label);
       if (!divides_model(run.config) || stashes_weights(run.config)) continue;
       ways.insert(fmt::format("{}:{}", traits_of(run.config.mode).in_step, division_of(run.config)));
     }
@@ -104,13 +105,16 @@ class Comparison {
     EqualityOutcome outcome = check_equality(base, modes, ways, folder_ + "/equality", resolver_, run_job_);
     if (outcome.exit != ExitCode::kSuccess) return fail(outcome.exit, outcome.line);
     for (const std::string& way : ways_out_) outcome.line += "; not shown for " + way;
+    for (const std::string& row : updates_by_batch_) {
+      outcome.line += fmt::format("; {} is left out, which updates batch by batch under pipedream", row);
+    }
     console_.say(outcome.line + "\n");
     report_.notes.push_back(outcome.line);
     return ExitCode::kSuccess;
   }
 
   // Returns the job with which all of these ways can run: with the first values of varied options, or with those of the
-  // first row that they can all run with; else takes out those that cannot.
+  // first row that they can all run with, of several workers if any is; else takes out those that cannot.
   RunRequest base_of_all(std::set<std::string>& ways) {
     const auto cannot = [&](const RunRequest& base) {
       std::set<std::string> out;
@@ -119,15 +123,25 @@ class Comparison {
       }
       return out;
     };
-    RunRequest base = base_;
+    const auto sums_something = [](RunRequest base) {
+      base.mode = Mode::kAllreduce;
+      return workers_of(base) > 1;
+    };
+    std::optional<RunRequest> of_one_worker;  // which sums nothing
+    const auto suits = [&](const RunRequest& base) {
+      if (!cannot(base).empty()) return false;
+      if (!sums_something(base) && !of_one_worker) of_one_worker = base;
+      return sums_something(base);
+    };
+    if (suits(base_)) return base_;
     for (const PlannedRun& run : runs_) {
-      if (cannot(base).empty()) return base;
-      base = base_;
+      RunRequest base = base_;
       for (const auto& [option, value] : run.values) {
         if (!set_varied(base, option, value).ok()) base = base_;
       }
+      if (suits(base)) return base;
     }
-    if (cannot(base).empty()) return base;
+    if (of_one_worker) return *of_one_worker;
     ways_out_ = cannot(base_);
     for (const std::string& way : ways_out_) ways.erase(way);
     return base_;
@@ -357,10 +371,11 @@ class Comparison {
   const RunsAhead& ahead_;
   const std::size_t rounds_;
   const std::string folder_;
-  std::vector<PlannedRun> runs_;    // with the best rates found
-  std::set<std::string> ways_out_;  // of which nobody has checked that they follow the curve
-  std::vector<bool> is_out_;        // by row: whether it was left out
-  bool has_ended_ = false;          // ended early
+  std::vector<PlannedRun> runs_;            // with the best rates found
+  std::set<std::string> ways_out_;          // of which nobody has checked that they follow the curve
+  std::set<std::string> updates_by_batch_;  // rows that no curve is held against
+  std::vector<bool> is_out_;                // by row: whether it was left out
+  bool has_ended_ = false;                  // ended early
   ComparisonReport report_;
   const TimePoint begin_;
   std::optional<RoundsEnd> rounds_end_;  // of --repeat=auto, from the first round on

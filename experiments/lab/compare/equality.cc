@@ -90,6 +90,11 @@ std::string names_of(const std::vector<Trained>& runs) {
   return names;
 }
 
+bool sums_something(RunRequest job) {
+  job.mode = Mode::kAllreduce;
+  return workers_of(job) > 1;
+}
+
 std::string settings_of(const RunRequest& job) {
   return fmt::format("{} steps of {} at a rate of {:g}{}", kSteps, name_of(job.optimizer), learning_rate_of(job),
                      job.weight_decay > 0 ? fmt::format(" and a weight decay of {:g}", job.weight_decay) : "");
@@ -133,10 +138,12 @@ std::string sentence_of(const RunRequest& base, const RunRequest& job, const std
       break;
   }
   return fmt::format(
-      "equality: {} follow the same curve{}: after {} no tensor lies further apart than {:.0e} of the way that it has "
-      "gone ({}; tolerance {:.0e}){}",
-      names_of(runs), compresses(base) ? " without --compress" : "", settings_of(job), gap.gap, gap.tensor,
-      kEqualityTolerance, job.seed == base.seed ? "" : fmt::format(", with seed {}", job.seed));
+             "equality: {} follow the same curve{}: after {} no tensor lies further apart than {:.0e} of the way that "
+             "it has "
+             "gone ({}; tolerance {:.0e}){}",
+             names_of(runs), compresses(base) ? " without --compress" : "", settings_of(job), gap.gap, gap.tensor,
+             kEqualityTolerance, job.seed == base.seed ? "" : fmt::format(", with seed {}", job.seed)) +
+         (sums_something(job) ? "" : "; one worker sums nothing, so that this shows little");
 }
 
 }  // namespace

@@ -61,7 +61,9 @@ std::optional<ComparisonTable> step_parts_table(const ComparisonReport& report) 
   head.insert(head.end(), columns.begin(), columns.end());
   head.insert(head.end(), {"rest", "measured", "of ideal"});
   if (has_forms) {
-    table.title += "; closed form: samples/s that `predict` gives for the ideal step and the link";
+    table.title +=
+        "; closed form: samples/s by the formulas of the exchange, or of a pipeline's schedule, for this computing and "
+        "link";
     head.insert(head.end(), {"closed form", "measured of it"});
   }
   table.rows.push_back(std::move(head));

@@ -151,9 +151,9 @@ EvaluationRecord evaluations_of(const ResolvedRun& config, const JobFacts& job, 
 // Returns the outcome of a run that --stop-at-target has ended.
 std::string stopped_text(const ResolvedRun& config, const JobFacts& job, const RunReport& report) {
   const auto asked = static_cast<double>((job.total_steps - job.first_step) * config.workers * config.batch_size);
-  return fmt::format("stopped at the target: --target-accuracy={:g} was reached after {} of {} samples",
-                     config.target_accuracy, format_count(static_cast<double>(report.total_samples)),
-                     format_count(asked));
+  return fmt::format(
+      "stopped at the target: training ended after {1} of {2} samples, with --target-accuracy={0:g} reached",
+      config.target_accuracy, format_count(static_cast<double>(report.total_samples)), format_count(asked));
 }
 
 // Warns, after a run that ended well, of faults that were not injected, which its figures do not show.

@@ -160,15 +160,19 @@ TEST(Pipeline, HasNoBubbleAndStalenessByItsStageWhereWeightsAreStashed) {
                                   kStashing};
   Program program(job);
   ASSERT_EQ(program.wait().exit_code, 0) << program.errors();
-  constexpr int kFilled = 4;  // steps until all stages have a batch
-  const std::vector<double> steps = numbers(program, "total_us", kFilled);
-  EXPECT_NEAR(sum_of(steps) / static_cast<double>(steps.size()) / 100e3, 1, 0.01);
-  std::map<double, std::set<double>> of_stages;
+  // Between the steps that fill the pipeline and the one that empties it.
+  constexpr int kFilled = 8, kLast = 39;
   const std::vector<double> step = numbers(program, "step"), worker = numbers(program, "worker"),
-                            stale = numbers(program, "staleness_mean");
-  for (std::size_t i = 0; i < stale.size(); ++i) {
-    if (step[i] >= 2 * kFilled) of_stages[std::floor(worker[i] / 2)].insert(stale[i]);
+                            took = numbers(program, "total_us"), stale = numbers(program, "staleness_mean");
+  double sum = 0, count = 0;
+  std::map<int, std::set<double>> of_stages;
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    if (step[i] < kFilled || step[i] >= kLast) continue;
+    sum += took[i];
+    ++count;
+    of_stages[static_cast<int>(worker[i]) / 2].insert(stale[i]);
   }
+  EXPECT_NEAR(sum / count / 100e3, 1, 0.01);
   for (int stage = 0; stage < 4; ++stage) EXPECT_THAT(of_stages[stage], testing::ElementsAre(3 - stage));
 }
 
@@ -223,7 +227,7 @@ TEST(Pipeline, HoldsItsStageAlone) {
   const Flags two{"--workers=2", "--pipeline=2", "--microbatches=4"};
   const double together = std::ranges::min(peaks_of(two)),
                apart = std::ranges::min(peaks_of(two + Flags{"--pipeline-schedule=interleaved"}));
-  EXPECT_NEAR(apart / together, 1, 0.05);
+  EXPECT_LT(apart / together, 1.05);
 }
 
 TEST(Pipeline, GoesOnFromItsCheckpointWithTheSameBitsAndWithOtherStages) {

@@ -276,8 +276,8 @@ TEST(TargetAccuracy, EndsTheTrainingWhereThatIsAskedForAndTheTimeIsRecorded) {
     const nlohmann::json summary = program.summary();
     EXPECT_LT(summary["total_samples"], 500 * 4096);
     EXPECT_THAT(summary.value("outcome", ""),
-                ContainsRegex("^stopped at the target: --target-accuracy=0.5 was reached after [0-9,]+ of 2,048,000 "
-                              "samples$"));
+                ContainsRegex("^stopped at the target: training ended after [0-9,]+ of 2,048,000 "
+                              "samples, with --target-accuracy=0.5 reached$"));
     EXPECT_THAT(end.out, HasSubstr("outcome           stopped at the target"));
     EXPECT_GT(summary["seconds_to_target"], 0);
     EXPECT_GT(summary["samples_to_target"], 0);
