@@ -20,4 +20,9 @@ double worker_host_bytes(const ModelProfile& profile, const Network& network, co
   return workers * weights_and_gradients + (2 + state_floats) * served;
 }
 
+double stage_host_bytes(double own_bytes, double borrowed_bytes, int microbatches, int state_floats) {
+  const int of_microbatch = microbatches > 1 ? 1 : 0;
+  return (2 + of_microbatch + state_floats) * own_bytes + 2 * borrowed_bytes;
+}
+
 }  // namespace syncopate::prediction

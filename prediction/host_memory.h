@@ -15,4 +15,10 @@ namespace syncopate::prediction {
 double worker_host_bytes(const ModelProfile& profile, const Network& network, const ExchangePlan& plan,
                          int state_floats);
 
+// Returns the same of a worker with a stage of a pipeline: `own_bytes` of weights, with gradients, the optimizer's
+// state and, where a step has several microbatches, the gradients of one; and `borrowed_bytes` of weights that another
+// stage updates, with gradients. Activations, and all weights while a pipeline's first worker sends them to be
+// evaluated or saved, are not counted.
+double stage_host_bytes(double own_bytes, double borrowed_bytes, int microbatches, int state_floats);
+
 }  // namespace syncopate::prediction

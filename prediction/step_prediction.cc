@@ -11,7 +11,6 @@
 #include "prediction/timed_model.h"
 
 namespace syncopate::prediction {
-namespace {
 
 double exchange_seconds(double bytes, const Network& network, const ExchangePlan& plan) {
   if (plan.exchange == Exchange::kRing) return ring_seconds(bytes, network);
@@ -20,6 +19,8 @@ double exchange_seconds(double bytes, const Network& network, const ExchangePlan
   if (plan.exchange == Exchange::kHierarchical) return hierarchical_seconds(bytes, network);
   return byteps_seconds(bytes, network, plan.servers);
 }
+
+namespace {
 
 // Whether a bucket that has come to tensor i takes the one before it, too.
 bool goes_on(std::span<const double> tensors, std::size_t i, double bucket, double limit) {

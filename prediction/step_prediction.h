@@ -65,6 +65,9 @@ struct StepPrediction {
 Result<StepPrediction> predict_step(const ModelProfile& profile, double compute, const Network& network,
                                     const ExchangePlan& plan);
 
+// Returns how long an allreduce of so many bytes takes by the plan's exchange, which is not servers.
+double exchange_seconds(double bytes, const Network& network, const ExchangePlan& plan);
+
 // Returns the bytes of each bucket of gradients, in backward order, of tensors of so many bytes in forward order.
 std::vector<double> bucket_sizes(std::span<const double> tensors, double bucket_bytes);
 

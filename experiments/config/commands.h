@@ -23,6 +23,10 @@ struct Command {
   bool has_run = false;              // it takes the options of a run, too, and may stand behind options
 };
 
+// What names a model that can be trained here, and its samples.
+inline constexpr std::array kOfModels = {"model",      "dataset",    "classes", "context",
+                                         "vocabulary", "image-size", "data-dir"};
+
 // What `predict --device` takes beside a model and a batch, and no other form of predict does.
 inline constexpr std::array kOfDeviceSteps = {"device",  "precision", "optimizer",  "cuda-graphs", "dataset",
                                               "classes", "context",   "vocabulary", "image-size",  "data-dir"};

@@ -147,6 +147,7 @@ const std::vector<Topic>& topics() {
         "--sharding=whole --price-worker=3.06 --price-server=0.68",
         "advise --profile=vgg16 --workers=16 --batch-size=64 --step-time=416ms --shape=25gbit+50us",
         "advise --model=resnet50 --compute=a100 --workers=8,32 --shape=10gbit+50us --output=results/advice",
+        "advise --model=gpt:4-8-256 --workers=4 --batch-size=8 --step-time=100ms --shape=10gbit+20us",
         "advise --profile=bert-large-128 --workers=8,32 --batch-size=8 --step-time=200ms --shape=10gbit+50us "
         "--memory=16GiB --goal=cheapest --price-worker=3.06 --price-server=0.68"}},
   };

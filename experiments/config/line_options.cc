@@ -164,7 +164,9 @@ std::vector<OptionSpec> options_of_commands() {
            "--workers, and --batch-size, --shape (a host's link) or --cluster=FILE, as calibrate writes it, "
            "--servers and --sharding=even or whole (each "
            "tensor in equal parts, or each variable on one server), of which advise takes lists, too; predict "
-           "also --bucket-bytes (25000000) and --simulate, advise --optimizer (adam). --output=DIR keeps a page "
+           "also --bucket-bytes (25000000) and --simulate, advise --optimizer (adam), and --model=gpt:4-8-256 or "
+           "another "
+           "that can be trained here, with its --dataset and what decides its samples. --output=DIR keeps a page "
            "(report.html) and all figures as CSV and JSON (prediction.csv, advice.csv and so on) there.",
        .range = "resnet50, vgg16, bert-large-128, gpt2 and others, which a wrong name lists; or a file that ends in "
                 ".json, in the format of prediction/README.md",

@@ -10,10 +10,14 @@ namespace syncopate::prediction {
 
 const char* name_of(Family family) {
   if (family == Family::kAllreduce) return "allreduce";
+  if (family == Family::kPipelines) return "pipelines";
+  if (family == Family::kParts) return "parts of layers";
   return family == Family::kSharded ? "sharded" : "servers";
 }
 
 Family Way::family() const {
+  if (pipeline.stages > 1) return Family::kPipelines;
+  if (parts > 1) return Family::kParts;
   if (plan.exchange == Exchange::kServers) return Family::kServers;
   return plan.stage > 0 ? Family::kSharded : Family::kAllreduce;
 }
@@ -21,7 +25,8 @@ Family Way::family() const {
 bool Way::is_of_kind(const Way& other) const {
   return plan.exchange == other.plan.exchange && plan.colocated == other.plan.colocated &&
          plan.sharding == other.plan.sharding && plan.aggregated == other.plan.aggregated &&
-         plan.stage == other.plan.stage && asynchronous == other.asynchronous;
+         plan.stage == other.plan.stage && asynchronous == other.asynchronous &&
+         pipeline.schedule == other.pipeline.schedule && (parts > 1) == (other.parts > 1);
 }
 
 std::vector<Way> ways_in(const SearchSpace& space, const Network& network) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "prediction/host_prices.h"
@@ -22,9 +23,10 @@ struct AdvisedJob {
 };
 
 // Modes whose synchronous ways are held against each other.
-enum class Family { kAllreduce, kSharded, kServers };
-inline constexpr Family kFamilies[] = {Family::kAllreduce, Family::kSharded, Family::kServers};
-const char* name_of(Family family);  // "allreduce", "sharded" or "servers"
+enum class Family { kAllreduce, kSharded, kServers, kPipelines, kParts };
+inline constexpr Family kFamilies[] = {Family::kAllreduce, Family::kSharded, Family::kServers, Family::kPipelines,
+                                       Family::kParts};
+const char* name_of(Family family);  // "allreduce", "sharded", "servers", "pipelines" or "parts of layers"
 
 // What is searched, each with each that it goes with. Lists must not be empty.
 struct SearchSpace {
@@ -37,13 +39,23 @@ struct SearchSpace {
   double buckets_ahead = 0;  // of these at stage 3: ExchangePlan::ahead_bytes, in buckets
 };
 
-// A way to run: an exchange, and with servers whether workers wait for each other.
+// How layers are cut into stages, a worker each, which send each other activations; one stage has all layers.
+struct StagePlan {
+  int stages = 1;        // they divide the workers
+  int microbatches = 1;  // of a step
+  std::string schedule;  // as --pipeline-schedule takes it; empty for one stage
+};
+
+// A way to run: an exchange, with servers whether workers wait for each other, and how the model is divided.
 struct Way {
-  ExchangePlan plan;
+  ExchangePlan plan;  // of a divided model: that of the workers of a stage or a part
   bool asynchronous = false;
+  StagePlan pipeline = {};
+  int parts = 1;  // of each layer, a worker each, which sum activations; they divide the workers
 
   Family family() const;
-  // Ways of one kind differ in the number of servers or in the size of buckets alone.
+  // Ways of one kind differ in the number of servers, of stages, microbatches or parts, or in the size of buckets
+  // alone.
   bool is_of_kind(const Way& other) const;
 };
 

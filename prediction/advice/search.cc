@@ -24,17 +24,23 @@ void note_too_large(SearchResult& result, const Way& way, double bytes) {
 
 }  // namespace
 
-Result<SearchResult> search(const AdvisedJob& job, const Network& network, const SearchSpace& space) {
-  SearchResult result;
+Result<SearchResult> search(const AdvisedJob& job, const Network& network, const SearchSpace& space,
+                            const std::vector<FormedWay>& others) {
+  std::vector<FormedWay> formed;
   for (const Way& way : ways_in(space, network)) {
     SYNCOPATE_ASSIGN_OR_RETURN(const StepPrediction prediction, predict_way(job, network, way));
-    const double bytes = worker_host_bytes(job.profile, network, way.plan, job.state_floats);
+    formed.push_back({way, prediction, least_step(job, network, way),
+                      worker_host_bytes(job.profile, network, way.plan, job.state_floats)});
+  }
+  formed.insert(formed.end(), others.begin(), others.end());
+  SearchResult result;
+  for (const auto& [way, prediction, least, bytes] : formed) {
     if (job.memory_bytes && bytes > *job.memory_bytes) {
       note_too_large(result, way, bytes);
       continue;
     }
-    Candidate candidate{way, prediction, score(job, network, way, prediction.step),
-                        score(job, network, way, least_step(job, network, way))};
+    Candidate candidate{way, prediction, bytes, score(job, network, way, prediction.step),
+                        score(job, network, way, least)};
     Candidate* const other = of_same_kind(result.best, way);
     if (other == nullptr) {
       result.best.push_back(candidate);

@@ -34,6 +34,12 @@ TEST(HostMemory, LeavesTheStateToServersElsewhere) {
   EXPECT_DOUBLE_EQ(need_of({.exchange = Exchange::kServers, .servers = 3}, 2), 2 * 2 * 600);
 }
 
+TEST(HostMemory, HoldsAStageWithTheGradientsOfAMicrobatchAndWhatItBorrows) {
+  EXPECT_DOUBLE_EQ(stage_host_bytes(300, 0, 1, 2), 4 * 300);
+  EXPECT_DOUBLE_EQ(stage_host_bytes(300, 0, 8, 2), 5 * 300);
+  EXPECT_DOUBLE_EQ(stage_host_bytes(300, 100, 8, 0), 3 * 300 + 2 * 100);
+}
+
 TEST(HostMemory, AddsTheLargestServerWhereServersAreOnWorkersHosts) {
   ExchangePlan plan{.exchange = Exchange::kServers, .servers = 2, .colocated = true};
   EXPECT_DOUBLE_EQ(need_of(plan, 2), 2 * 2 * 600 + 4 * 300);

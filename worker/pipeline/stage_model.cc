@@ -99,7 +99,8 @@ Result<ChainFacts> chain_facts(const std::string& spec, const SampleForm& form, 
                    .local_layout = draft.local_layout,
                    .layers = {},
                    .local_through = draft.local_through,
-                   .split = SplitLayout(draft)};
+                   .split = SplitLayout(draft),
+                   .sums = sums.each};
   for (std::size_t i = 0; i < layers.size(); ++i) {
     facts.layers.push_back({.cost = layers[i]->flops_per_sample(),
                             .tensors_end = draft.tensors_through[i],

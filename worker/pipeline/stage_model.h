@@ -35,6 +35,7 @@ struct ChainFacts {
   std::vector<LayerFacts> layers;          // a layer's cost is its FLOPs
   std::vector<std::size_t> local_through;  // by layer: the tensors of the local layout up to and with it
   SplitLayout split;                       // `layout` is its own
+  std::vector<std::size_t> sums;           // with the other parts of layers, of a sample in a step, in values
 };
 // As a worker has the model that has that part of each layer that can be divided. Fails as make_model() does, and as
 // make_split_model() does.

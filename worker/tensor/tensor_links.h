@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "worker/pass_costs.h"
 #include "worker/tensor/tensor_group.h"
@@ -54,10 +55,14 @@ class TensorLinks {
 
 // Where a model's layers find the links, which are there only once the worker is connected.
 struct TensorSums {
-  std::size_t largest = 0;       // of all sums, in values; known once the model is built
-  TensorLinks* links = nullptr;  // before the first step, and until they end
+  std::vector<std::size_t> each;  // of a batch's sums, in values; known once the model is built
+  std::size_t largest = 0;        // of them
+  TensorLinks* links = nullptr;   // before the first step, and until they end
 
-  void reserve(std::size_t values) { largest = std::max(largest, values); }
+  void reserve(std::size_t values) {
+    each.push_back(values);
+    largest = std::max(largest, values);
+  }
   void sum(std::span<float> values) const { static_cast<void>(links->sum(values)); }  // they keep a failure
 };
 

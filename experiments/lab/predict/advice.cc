@@ -123,14 +123,13 @@ std::string addition_sentence(const Advised& advised, const SimulatedWay& one) {
 std::string memory_sentence(const Advised& advised, const prediction::SearchResult& found) {
   const AdviseRequest& request = advised.request;
   const std::string limit = fmt::format(
-      "{} of a worker's host, which has to hold weights, gradients and {}'s state (activations, which no "
-      "profile knows, come on top)",
-      request.memory, request.optimizer);
+      "{} of a worker's host, which has to hold weights, gradients and {}'s state (activations{} come on top)",
+      request.memory, request.optimizer, request.job.own_model ? "" : ", which no profile knows,");
   if (found.too_large.empty()) return fmt::format("Nothing is left out for the {}.", limit);
   std::vector<std::string> names;
   for (const prediction::TooLarge& large : found.too_large) {
-    names.push_back(fmt::format("{}{} ({} at the least)", large.way.asynchronous ? "asynchronous: " : "",
-                                plan_name(large.way.plan, advised.network.hosts()), format_bytes(large.bytes)));
+    names.push_back(
+        fmt::format("{} ({} at the least)", kind_name(large.way, advised.network.hosts()), format_bytes(large.bytes)));
   }
   return fmt::format("Left out for the {}: {}.", limit, fmt::join(names, "; "));
 }
@@ -144,11 +143,26 @@ void add_too_large(const prediction::SearchResult& found, std::vector<std::strin
     sentences.emplace_back("No synchronous way fits into memory.");
     return;
   }
+  if (std::ranges::all_of(found.best, [&](const auto& one) {
+        return one.way.asynchronous || one.way.family() >= Family::kPipelines;
+      })) {
+    sentences.emplace_back("Of synchronous ways, those alone fit into memory that divide the model among workers.");
+  }
   for (const Family family : kFamilies) {
     if (std::ranges::none_of(found.best, is_of(family)) && std::ranges::any_of(found.too_large, is_of(family))) {
       sentences.push_back(fmt::format("Nothing of {} fits into memory.", name_of(family)));
     }
   }
+}
+
+// Which kinds of ways are not searched, and why.
+std::string not_searched(const ScaledJob& job) {
+  if (job.own_model) {
+    return "stages whose layers are in parts, stages at servers, and --mode=hybrid and --exchange=auto, which are for "
+           "row-sparse tables";
+  }
+  return "pipelines and parts of layers, since a profile knows no activations (--model=gpt:4-8-256 and others that can "
+         "be trained here know them), and --mode=hybrid and --exchange=auto, since it has no row-sparse tables";
 }
 
 // Which ways there is no figure of.
@@ -219,8 +233,9 @@ std::string how_sure(const ScaledJob& job) {
       "says. They are of this project's own strategies, over links that are shared by --network=frames; processes of "
       "one host share {} (--inside). Steps are equally long, and sums, updates, codecs, loss of packets and other "
       "traffic take "
-      "no time. A lead is claimed from {} on. docs/simulated_cluster.md says how far such steps are from real ones.\n",
-      job.inside.describe("inside it"), percent(kLeastLead));
+      "no time. A lead is claimed from {} on. docs/simulated_cluster.md says how far such steps are from real ones.\n"
+      "Not searched: {}.\n",
+      job.inside.describe("inside it"), percent(kLeastLead), not_searched(job));
 }
 
 }  // namespace syncopate::experiments

@@ -23,6 +23,8 @@ constexpr Line kLines[] = {
     {"allreduce", [](const SimulatedWay& one) { return one.is_synchronous() && one.family() == Family::kAllreduce; },
      0},
     {"sharded", [](const SimulatedWay& one) { return one.is_synchronous() && one.family() == Family::kSharded; }, 4},
+    {"pipelines", [](const SimulatedWay& one) { return one.family() == Family::kPipelines; }, 5},
+    {"parts of layers", [](const SimulatedWay& one) { return one.family() == Family::kParts; }, 6},
     {"servers on hosts of their own",
      [](const SimulatedWay& one) {
        return one.is_synchronous() && one.family() == Family::kServers && !one.way.plan.colocated;

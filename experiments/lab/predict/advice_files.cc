@@ -17,6 +17,8 @@ namespace {
 // As `compare --modes` takes it.
 std::string mode_of(const prediction::Way& way) {
   if (way.family() == prediction::Family::kServers) return way.asynchronous ? "ps:async" : "ps:sync";
+  if (way.family() == prediction::Family::kPipelines) return fmt::format("allreduce:pipeline:{}", way.pipeline.stages);
+  if (way.family() == prediction::Family::kParts) return fmt::format("allreduce:tensor:{}", way.parts);
   return way.plan.stage > 0 ? fmt::format("sharded:{}", way.plan.stage) : "allreduce";
 }
 
@@ -29,7 +31,7 @@ FlatRow row_of(const AdviseRequest& request, const AdvisedSize& size, std::size_
                  {"mode", mode_of(one.way)},
                  {"synchronous", one.is_synchronous()}};
   add_figures(figures_of(request.job, size.workers, one.way.plan, one.step), row);
-  row["memory_bytes"] = memory_of(request, size.workers, one.way.plan);
+  row["memory_bytes"] = one.host_bytes;
   row["staleness"] = nullptr;
   if (one.way.asynchronous) row["staleness"] = one.staleness;
   row["command"] = command_of(one.words);

@@ -4,9 +4,10 @@
 
 #include "allreduce/strategy/sharded_strategy.h"
 #include "common/text/list_text.h"
+#include "experiments/config/commands.h"
 #include "experiments/config/given_values.h"
 #include "experiments/config/optimizer_choice.h"
-#include "prediction/host_memory.h"
+#include "experiments/lab/predict/own_model.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -48,6 +49,26 @@ Result<OptimizerKind> optimizer_in(const std::string& text) {
   return Status::invalid_argument(fmt::format("--optimizer={}: must be {}", text, list_text(names, "or")));
 }
 
+// A model that can be trained here goes by its own tensors; of a profile's there is nothing more to say.
+Result<ScaledJob> job_in(GivenOptions& given) {
+  if (names_own_model(given)) {
+    SYNCOPATE_ASSIGN_OR_RETURN(OwnModel own, take_own_model(given));
+    own.words.push_back("--optimizer=" + given.at("optimizer"));
+    SYNCOPATE_ASSIGN_OR_RETURN(ScaledJob job,
+                               read_scaled_job(given, {.profile_name = own.name, .profile = std::move(own.profile)}));
+    job.own_model = {.words = std::move(own.words), .has_generated_data = own.has_generated_data};
+    return job;
+  }
+  for (const char* const name : kOfModels) {
+    if (name == std::string_view("model") || !given.contains(name)) continue;
+    return Status::invalid_argument(fmt::format(
+        "--{}={}: is of a model that can be trained here, as --model=gpt:4-8-256; a profile has its tensors already; "
+        "leave it out",
+        name, given.at(name)));
+  }
+  return read_scaled_job(given);
+}
+
 }  // namespace
 
 prediction::AdvisedJob AdviseRequest::advised_job() const {
@@ -69,16 +90,12 @@ prediction::SearchSpace AdviseRequest::space(int workers) const {
   return space;
 }
 
-double memory_of(const AdviseRequest& request, int workers, const prediction::ExchangePlan& plan) {
-  return prediction::worker_host_bytes(request.job.profile, request.job.network(workers), plan, request.state_floats);
-}
-
 Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words) {
   SYNCOPATE_ASSIGN_OR_RETURN(GivenOptions given, job_words("advise", words));
   given.insert(
       {{"sharding", "even,whole"}, {"bucket-sizes", "1MB,5MB,25MB,100MB"}, {"optimizer", "adam"}, {"goal", "fastest"}});
   AdviseRequest request;
-  SYNCOPATE_ASSIGN_OR_RETURN(request.job, read_scaled_job(given));
+  SYNCOPATE_ASSIGN_OR_RETURN(request.job, job_in(given));
   if (given.contains("output")) request.output = given["output"];
   if (given.contains("servers")) {
     SYNCOPATE_ASSIGN_OR_RETURN(request.servers, counts_in("servers", given["servers"], 1, kMostPredictedWorkers));

@@ -1,4 +1,4 @@
-// The options of `run_experiment advise`. Pure, but for the file that --profile may name.
+// The options of `run_experiment advise`. Pure, but for the file that --profile may name, and data of a person's own.
 #pragma once
 
 #include <optional>
@@ -28,9 +28,6 @@ struct AdviseRequest {
   prediction::AdvisedJob advised_job() const;
   prediction::SearchSpace space(int workers) const;
 };
-
-// Returns the bytes that a host with workers needs at the least (prediction/host_memory.h).
-double memory_of(const AdviseRequest& request, int workers, const prediction::ExchangePlan& plan);
 
 // Reads words as parse_predict_request() does, and fails as it does; besides, for --goal=cheapest without prices.
 Result<AdviseRequest> parse_advise_request(const std::vector<std::string>& words);

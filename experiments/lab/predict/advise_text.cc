@@ -34,7 +34,7 @@ std::vector<std::vector<std::string>> advise_rows(const AdviseRequest& request, 
         {fmt::format("{}. {}", rows.size(), way_name(one.way, one.addition, job.network(size.workers).hosts()))});
     const std::vector<std::string> cells = plan_cells(job, size.workers, one.way.plan, one.step);
     rows.back().insert(rows.back().end(), cells.begin(), cells.end());
-    rows.back().push_back(format_bytes(memory_of(request, size.workers, one.way.plan)));
+    rows.back().push_back(format_bytes(one.host_bytes));
     rows.back().push_back(one.way.asynchronous ? fmt::format("{:.1f}", one.staleness) : "-");
   }
   return rows;

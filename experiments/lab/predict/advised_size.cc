@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "experiments/lab/predict/advice.h"
+#include "experiments/lab/predict/divided_ways.h"
 
 namespace syncopate::experiments {
 
@@ -12,11 +13,13 @@ Result<std::vector<AdvisedSize>> advised_sizes(const AdviseRequest& request, con
   const prediction::AdvisedJob advised = request.advised_job();
   std::vector<AdvisedSize> sizes;
   for (const int workers : request.job.workers) {
+    const DividedWays pipelines = divided_ways(request, workers);
     SYNCOPATE_ASSIGN_OR_RETURN(const prediction::SearchResult found,
-                               search(advised, request.job.network(workers), request.space(workers)));
+                               search(advised, request.job.network(workers), request.space(workers), pipelines.ways));
     AdvisedSize size{.workers = workers};
     if (workers > 1) {
       SYNCOPATE_ASSIGN_OR_RETURN(size.simulated, simulate_ways(request, workers, found, run));
+      size.simulated.refused.insert(size.simulated.refused.end(), pipelines.refused.begin(), pipelines.refused.end());
       size.lead = lead_in(workers, size.simulated);
     }
     size.sentences = advice(request, workers, found, size.simulated);
@@ -26,7 +29,7 @@ Result<std::vector<AdvisedSize>> advised_sizes(const AdviseRequest& request, con
 }
 
 std::vector<std::size_t> best_of_each_kind(const std::vector<SimulatedWay>& ways) {
-  constexpr std::size_t kMostRowsOfAdvice = 12;
+  constexpr std::size_t kMostRowsOfAdvice = 16;
   std::vector<std::size_t> best;
   for (std::size_t i = 0; i < ways.size(); ++i) {
     const auto is_like = [&](std::size_t other) {

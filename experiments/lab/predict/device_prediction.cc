@@ -12,9 +12,9 @@
 #include "experiments/config/device_choice.h"
 #include "experiments/config/resolution.h"
 #include "experiments/config/wrapped_text.h"
+#include "experiments/lab/predict/own_model.h"
 #include "experiments/lab/report/text_table.h"
 #include "prediction/device_steps.h"
-#include "worker/gpt.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -51,16 +51,8 @@ Status check_given(const GivenOptions& given) {
   return {};
 }
 
-// The data of models that do not learn what is usual.
-void set_data(GivenOptions& given) {
-  if (given.contains("dataset")) return;
-  const std::string& model = given.at("model");
-  if (worker::is_gpt(model)) given["dataset"] = "grammar";
-  if (model == "resnet50") given["dataset"] = "patterns";
-}
-
-Result<ResolvedRun> run_of(GivenOptions given) {
-  set_data(given);
+Result<ResolvedRun> resolved_of(GivenOptions given) {
+  set_usual_data(given);
   SYNCOPATE_ASSIGN_OR_RETURN(const RunRequest request, apply_options(given));
   if (is_profile(request)) {
     return Status::invalid_argument(fmt::format(
@@ -221,7 +213,7 @@ Result<DevicePrediction> parse_device_prediction(const std::vector<std::string>&
   prediction.peak = {.flops_per_second = *rate, .bytes_per_second = prediction.device.bytes_per_second};
   SYNCOPATE_ASSIGN_OR_RETURN(prediction.is_captured, is_on("cuda-graphs", taken(given, "cuda-graphs", "on")));
   SYNCOPATE_RETURN_IF_ERROR(check_given(given));
-  SYNCOPATE_ASSIGN_OR_RETURN(prediction.config, run_of(given));
+  SYNCOPATE_ASSIGN_OR_RETURN(prediction.config, resolved_of(given));
   prediction.config.precision = precision_named(precision);
   SYNCOPATE_ASSIGN_OR_RETURN(prediction.work, step_work(prediction.config));
   return prediction;

@@ -35,14 +35,23 @@ std::string plan_name(const prediction::ExchangePlan& plan, int hosts) {
   return "";
 }
 
+std::string kind_name(const prediction::Way& way, int hosts) {
+  if (way.family() == prediction::Family::kPipelines) {
+    return fmt::format("pipeline of {} stages, {}", way.pipeline.stages, way.pipeline.schedule);
+  }
+  if (way.family() == prediction::Family::kParts) return fmt::format("layers in {} parts", way.parts);
+  return (way.asynchronous ? "asynchronous: " : "") + plan_name(way.plan, hosts);
+}
+
 std::string way_name(const prediction::Way& way, const Addition& addition, int hosts) {
-  std::string name = plan_name(way.plan, hosts);
-  if (way.family() != prediction::Family::kServers) {
+  std::string name = kind_name(way, hosts);
+  const bool is_pipelined = way.family() == prediction::Family::kPipelines;
+  if (is_pipelined) name += fmt::format(", {} microbatches", way.pipeline.microbatches);
+  const bool exchanges = way.pipeline.stages * way.parts < hosts || hosts == 1;  // else nobody has the same weights
+  if (way.family() != prediction::Family::kServers && exchanges) {
     if (addition.period == 1)
       name += way.plan.bucket_bytes > 0 ? fmt::format(", buckets of {:g} MB", way.plan.bucket_bytes / 1e6)
                                         : ", a tensor at a time";
-  } else if (way.asynchronous) {
-    name = "asynchronous: " + name;
   }
   return addition.name.empty() ? name : name + ", " + addition.name;
 }

@@ -15,6 +15,10 @@ namespace syncopate::experiments {
 // with workers.
 std::string plan_name(const prediction::ExchangePlan& plan, int hosts);
 
+// Returns the same of a way's kind, as in "asynchronous: servers: 4, even shards" "pipeline of 4 stages, 1f1b" or
+// "layers in 2 parts".
+std::string kind_name(const prediction::Way& way, int hosts);
+
 // Returns "ring allreduce, buckets of 25 MB", or "asynchronous: servers: 4, even shards", and what is added to it.
 // Weights that are averaged go in no buckets.
 std::string way_name(const prediction::Way& way, const Addition& addition, int hosts);

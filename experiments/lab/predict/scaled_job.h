@@ -17,10 +17,17 @@ inline constexpr int kMostPredictedWorkers = 1 << 16;  // and servers
 inline constexpr double kMostBucketBytes = 1e12;
 inline constexpr const char* kBucketRange = "0 to 1000000000000 bytes, as 25000000, 25MB or 24MiB";
 
+// How a run names a model that can be trained here, whose layers and activations are known.
+struct OwnModelWords {
+  std::vector<std::string> words;   // {"--model=gpt:4-8-256", "--dataset=grammar"}
+  bool has_generated_data = false;  // of as many samples as a run asks for
+};
+
 struct ScaledJob {
   std::string profile_name;  // as it was given: a name, or a file
   prediction::ModelProfile profile;
-  std::vector<int> workers;  // the sizes to predict for, at least one
+  std::optional<OwnModelWords> own_model = {};  // none: the model is known by its profile
+  std::vector<int> workers;                     // the sizes to predict for, at least one
   int workers_per_host = 1;
   int batch_size = 0;       // samples a worker
   double step_seconds = 0;  // of one worker alone

@@ -1,6 +1,7 @@
 #include "experiments/lab/predict/simulated_search.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "experiments/lab/predict/plan_name.h"
 #include "experiments/lab/predict/simulated_step.h"
@@ -31,7 +32,7 @@ class Tries {
       ++search_.beaten;
       return {};
     }
-    return simulate(candidate.way, {});
+    return simulate(candidate.way, candidate.host_bytes, {});
   }
 
   // Tries what the best ways of both modes could have besides.
@@ -40,8 +41,11 @@ class Tries {
       const SimulatedWay* const base = search_.synchronous(family);
       if (base == nullptr) continue;
       Way way = base->way;
-      way.plan.aggregated = false;  // codecs are of each worker's own pushes
-      for (const Addition& addition : additions_of(way)) SYNCOPATE_RETURN_IF_ERROR(simulate(way, addition));
+      const double base_bytes = base->host_bytes;  // a run moves `base`
+      way.plan.aggregated = false;                 // codecs are of each worker's own pushes
+      for (const Addition& addition : additions_of(way)) {
+        SYNCOPATE_RETURN_IF_ERROR(simulate(way, base_bytes, addition));
+      }
     }
     return {};
   }
@@ -63,8 +67,19 @@ class Tries {
     });
   }
 
-  Status simulate(const Way& way, const Addition& addition) {
-    SimulatedWay one{.way = way, .addition = addition, .words = words_of(request_.job, workers_, way, addition)};
+  // A model that can be trained here is trained, whose time is counted as that of so many events.
+  std::int64_t events_of_computing(const RunRequest& run) const {
+    constexpr double kFlopsOfAnEvent = 2e4, kPasses = 3;
+    if (!request_.job.own_model) return 0;
+    const double samples = static_cast<double>(run.steps.value_or(0)) * workers_ * request_.job.batch_size;
+    return std::llround(kPasses * request_.job.profile.forward_flops() * samples / kFlopsOfAnEvent);
+  }
+
+  Status simulate(const Way& way, double host_bytes, const Addition& addition) {
+    SimulatedWay one{.way = way,
+                     .addition = addition,
+                     .words = words_of(request_.job, workers_, way, addition),
+                     .host_bytes = host_bytes};
     const Result<RunRequest> asked = run_of(one.words);
     if (!asked.ok()) {
       const int hosts = request_.job.network(workers_).hosts();
@@ -76,7 +91,7 @@ class Tries {
       return {};
     }
     SYNCOPATE_ASSIGN_OR_RETURN(const JobResult result, simulated_run(*asked, run_));
-    events_ += result.facts.simulation->events;
+    events_ += result.facts.simulation->events + events_of_computing(*asked);
     const RunReport& report = result.reports.front();
     one.samples_per_second = report.window ? report.window->samples_per_second : report.samples_per_second.value_or(0);
     if (one.samples_per_second <= 0) return Status::internal("a simulated run made no step");

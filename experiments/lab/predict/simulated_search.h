@@ -18,6 +18,7 @@ struct SimulatedWay {
   std::vector<std::string> words;  // of the run
   double step = 0;                 // seconds between two steps of a worker, in the run's steady window
   double samples_per_second = 0;   // of that window
+  double host_bytes = 0;           // that a host with workers needs at the least
   double staleness = 0;            // mean, in updates
   double score = 0;                // see prediction::score()
 
@@ -44,10 +45,10 @@ struct SimulatedSearch {
 };
 
 // Runs the best way of each kind first, synchronous ones before others, then what these could have besides, then all
-// other ways, until as many events as the request allows were simulated: each unless its least score is no better than
-// that of a way that ran. Allowed or not, and beaten or not, the first of allreduce, of sharded workers, of servers on
-// hosts of their own and of those on workers' hosts run. What it returns is the same at every call. Fails with why a
-// run failed, and with cancelled if it was interrupted.
+// other ways, until as many events as the request allows were simulated, or as much was computed as takes as long: each
+// unless its least score is no better than that of a way that ran. Allowed or not, and beaten or not, the first of
+// allreduce, of sharded workers, of servers on hosts of their own and of those on workers' hosts run. What it returns
+// is the same at every call. Fails with why a run failed, and with cancelled if it was interrupted.
 Result<SimulatedSearch> simulate_ways(const AdviseRequest& request, int workers, const prediction::SearchResult& found,
                                       const JobRunner& run);
 

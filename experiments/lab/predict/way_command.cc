@@ -23,6 +23,20 @@ using prediction::Way;
 // With steps of equal length two are like each other, but asynchronous workers get out of step first.
 constexpr int kFirstSteps = 1, kSteps = 3, kAsynchronousSteps = 5;
 
+// What no figure of a way depends on costs as little as it can: generated samples are those of a way's first steps, and
+// few are evaluated.
+std::vector<std::string> model_words(const ScaledJob& job, int workers) {
+  if (!job.own_model) return {fmt::format("--model={}{}", kProfilePrefix, job.profile_name)};
+  std::vector<std::string> words = job.own_model->words;
+  if (job.own_model->has_generated_data) {
+    constexpr int kTestSamples = 10;
+    const std::int64_t batches = kFirstSteps + kSteps;
+    words.push_back(fmt::format("--train-samples={}", batches * workers * job.batch_size));
+    words.push_back(fmt::format("--test-samples={}", kTestSamples));
+  }
+  return words;
+}
+
 std::string_view collective_of(Exchange exchange) {
   if (exchange == Exchange::kTree) return "tree";
   if (exchange == Exchange::kHalvingDoubling) return "halving-doubling";
@@ -46,7 +60,13 @@ std::string hosts_of(const Network& network, const Way& way) {
 void add_exchange(const Way& way, int period, std::vector<std::string>& words) {
   if (way.family() != Family::kServers) {
     const auto bucket = std::max<std::int64_t>(1, std::llround(way.plan.bucket_bytes));
-    words.push_back(fmt::format("--mode={}", name_of(way.family())));
+    words.emplace_back(way.family() == Family::kSharded ? "--mode=sharded" : "--mode=allreduce");
+    if (way.family() == Family::kPipelines) {
+      words.insert(words.end(), {fmt::format("--pipeline={}", way.pipeline.stages),
+                                 fmt::format("--microbatches={}", way.pipeline.microbatches),
+                                 "--pipeline-schedule=" + way.pipeline.schedule});
+    }
+    if (way.family() == Family::kParts) words.push_back(fmt::format("--tensor={}", way.parts));
     if (way.plan.stage > 0) words.push_back(fmt::format("--stage={}", way.plan.stage));
     words.push_back(fmt::format("--collective={}", collective_of(way.plan.exchange)));
     if (period == 1) words.push_back(fmt::format("--bucket-bytes={}", bucket));
@@ -65,12 +85,13 @@ std::vector<std::string> words_of(const ScaledJob& job, int workers, const Way& 
   const Network network = job.network(workers);
   std::vector<std::string> words = {
       "--cluster=simulated",
-      fmt::format("--model={}{}", kProfilePrefix, job.profile_name),
       fmt::format("--workers={}", workers),
       fmt::format("--batch-size={}", job.batch_size),
       job.device.empty() ? fmt::format("--compute={:.9g}ms", job.step_seconds * 1e3) : "--compute=" + job.device,
       fmt::format("--shape={}", job.link.to_string()),
   };
+  const std::vector<std::string> model = model_words(job, workers);
+  words.insert(words.begin() + 1, model.begin(), model.end());
   add_exchange(way, addition.period, words);
   const bool shares_hosts = network.workers_per_host > 1 || way.plan.colocated;
   if (shares_hosts) {

@@ -18,7 +18,8 @@ struct Addition {
   int period = 1;                  // steps from one exchange to the next
 };
 
-// Returns the options of a run of a few steps: {"--cluster=simulated", "--mode=allreduce", ...}.
+// Returns the options of a run of a few steps: {"--cluster=simulated", "--mode=allreduce", ...}. A model that can be
+// trained here has as few samples as that takes.
 std::vector<std::string> words_of(const ScaledJob& job, int workers, const prediction::Way& way,
                                   const Addition& addition = {});
 

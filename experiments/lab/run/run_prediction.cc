@@ -4,11 +4,8 @@
 
 #include "allreduce/strategy/sharded_strategy.h"
 #include "experiments/cluster/process/data_of.h"
-#include "experiments/cluster/process/part_of.h"
 #include "experiments/config/profile_choice.h"
 #include "prediction/asynchronous_prediction.h"
-#include "prediction/timed_model.h"
-#include "worker/pipeline/pipeline_time.h"
 
 namespace syncopate::experiments {
 namespace {
@@ -105,9 +102,9 @@ std::optional<FormOfRun> exchange_form_of(const ResolvedRun& config) {
   if (!is_distributed(config) || !config.shape || config.shape->bits_per_second <= 0 || is_disturbed(config)) {
     return std::nullopt;
   }
-  // Tables have no form, nor have sums within passes, nor servers whose links several stages share.
-  if (is_hybrid(config) || splits_layers(config) || runs_command(config)) return std::nullopt;
-  if (is_pipelined(config) && has_servers(config)) return std::nullopt;
+  // Tables have no form, nor have sums within the passes of stages, nor servers whose links several stages share.
+  if (is_hybrid(config) || runs_command(config)) return std::nullopt;
+  if (is_pipelined(config) && (has_servers(config) || splits_layers(config))) return std::nullopt;
   const std::optional<SharedHosts> hosts = shared_hosts(config);
   if (!hosts) return std::nullopt;
   FormOfRun form{.network = {.alpha = seconds(config.shape->delay),
@@ -115,122 +112,23 @@ std::optional<FormOfRun> exchange_form_of(const ResolvedRun& config) {
                              .workers = config.workers,
                              .workers_per_host = hosts->workers}};
   form.plan.colocated = hosts->holds_servers;
-  if (is_pipelined(config)) form.network.workers = model_replicas(config);
+  if (divides_model(config)) form.network.workers = model_replicas(config);
   const bool has_form = has_servers(config) ? set_servers(config, form) : set_allreduce(config, form);
   return has_form ? std::optional(form) : std::nullopt;
 }
 
-// The stages that a run's model is cut into, as the forms see them; `times` are shares of the whole model's step. None
-// if the model cannot be cut.
-struct FormOfStages {
-  worker::StageCut cut;
-  std::vector<worker::StageTimes> times;           // by chunk of the chain
-  std::vector<prediction::ModelProfile> profiles;  // by stage
-};
-
-std::optional<FormOfStages> form_of_stages(const ResolvedRun& config, const prediction::ModelProfile& profile) {
-  const prediction::TimedModel shares = prediction::timed_model(profile, 1);
-  std::vector<double> costs;
-  for (std::size_t i = 0; i < shares.forward.size(); ++i) costs.push_back(shares.forward[i] + shares.backward[i]);
-  const Result<ParamLayout> layout = layout_of(config);
-  if (!layout.ok() || layout->tensors().size() != costs.size()) return std::nullopt;
-  worker::ChainFacts facts;
-  if (!is_profile(config)) {
-    const Result<worker::SampleForm> form = form_of_data(config);
-    if (!form.ok()) return std::nullopt;
-    Result<worker::ChainFacts> known = worker::chain_facts(model_spec(config), *form);
-    if (!known.ok()) return std::nullopt;
-    facts = std::move(*known);
-  }
-  // Real workers cut by FLOPs, simulated ones by the time that tensors take there.
-  const bool by_tensors = is_profile(config) || config.cluster == ClusterKind::kSimulated;
-  const std::vector<worker::LayerFacts> layers =
-      by_tensors ? worker::layers_by_tensors(facts.layers, *layout, costs) : facts.layers;
-  Result<worker::StageCut> cut = cut_of(config, layers, *layout);
-  double whole = 0;
-  for (const worker::LayerFacts& layer : layers) whole += layer.cost;
-  if (!cut.ok() || !(whole > 0)) return std::nullopt;
-
-  FormOfStages stages{.cut = std::move(*cut)};
-  stages.profiles.assign(static_cast<std::size_t>(config.pipeline), {.model = profile.model});
-  const double samples = static_cast<double>(microbatch_samples(config));
-  for (std::size_t chunk = 0; chunk + 1 < stages.cut.tensors.size(); ++chunk) {
-    prediction::ModelProfile& of_stage = stages.profiles[chunk % stages.profiles.size()];
-    double forward = 0, passes = 0, cost = 0, late = 0;
-    for (std::size_t i = stages.cut.tensors[chunk]; i < stages.cut.tensors[chunk + 1]; ++i) {
-      of_stage.tensors.push_back(profile.tensors[i]);
-      forward += shares.forward[i];
-      passes += costs[i];
-    }
-    for (std::size_t i = stages.cut.layers[chunk]; i < stages.cut.layers[chunk + 1]; ++i) {
-      cost += layers[i].cost;
-      for (std::size_t tensor = stages.cut.tensors[chunk]; tensor < stages.cut.tensors[chunk + 1]; ++tensor) {
-        const Range range = layout->tensors()[tensor].range;
-        const auto is_its = [&](Range its) { return overlap(its, range); };
-        if (std::ranges::any_of(layers[i].late_gradients, is_its)) late += shares.backward[tensor] / 2;
-      }
-    }
-    const double share = cost / whole, in_forward = passes > 0 ? forward / passes : 0;
-    const worker::LayerFacts& last = layers[stages.cut.layers[chunk + 1] - 1];
-    stages.times.push_back({.forward = share * in_forward,
-                            .backward = share * (1 - in_forward),
-                            .weights = passes > 0 ? share * late / passes : 0,
-                            .to_next = sizeof(float) * samples * static_cast<double>(last.outputs) /
-                                       config.shape->payload_bytes_per_second()});
-  }
-  return stages;
-}
-
-std::optional<double> pipelined_step(const ResolvedRun& config, const prediction::ModelProfile& profile, double compute,
-                                     const FormOfRun& form) {
-  constexpr int kSteps = 4;  // until each takes as long as the one before
-  std::optional<FormOfStages> stages = form_of_stages(config, profile);
-  if (!stages || form.network.workers_per_host > 1) return std::nullopt;
-  const double microbatch = compute * config.pipeline / microbatches_of(config);
-  std::vector<double> passes(stages->profiles.size());  // of a microbatch, through all of a stage
-  for (std::size_t chunk = 0; chunk < stages->times.size(); ++chunk) {
-    worker::StageTimes& times = stages->times[chunk];
-    for (double* const part : {&times.forward, &times.backward, &times.weights}) *part *= microbatch;
-    passes[chunk % passes.size()] += times.forward + times.backward;
-  }
-  std::vector<double> left;  // of a stage's exchange behind its last backward
-  for (std::size_t s = 0; s < passes.size(); ++s) {
-    const Result<prediction::StepPrediction> last =
-        prediction::predict_step(stages->profiles[s], passes[s], form.network, form.plan);
-    if (!last.ok()) return std::nullopt;
-    left.push_back(last->exposed);
-  }
-  if (stashes_weights(config)) {
-    return worker::pipeline_period(pipeline_place(config, 0), stages->times, form.network.alpha, left);
-  }
-  const auto seconds_of = [&](const worker::SharedTensor& shared) {
-    return form.network.alpha +
-           sizeof(float) * static_cast<double>(shared.range.size()) / form.network.bytes_per_second;
-  };
-  double step = 0;
-  std::vector<double> begins(passes.size());
-  for (int i = 0; i < kSteps; ++i) {
-    std::vector<double> ends =
-        worker::pipeline_ends(pipeline_place(config, 0), stages->times, form.network.alpha, begins);
-    const double began = begins.front();
-    for (const worker::SharedTensor& shared : stages->cut.shared) {
-      double& end = ends[static_cast<std::size_t>(shared.owner)];
-      end = std::max(end, ends[static_cast<std::size_t>(shared.borrower)] + seconds_of(shared));
-    }
-    for (std::size_t s = 0; s < ends.size(); ++s) begins[s] = ends[s] + left[s];
-    for (const worker::SharedTensor& shared : stages->cut.shared) {
-      double& borrower = begins[static_cast<std::size_t>(shared.borrower)];
-      borrower = std::max(borrower, begins[static_cast<std::size_t>(shared.owner)] + seconds_of(shared));
-    }
-    step = begins.front() - began;
-  }
-  return step;
+// Returns what a form of a divided model says of a run; none where there is no form.
+auto of_division(const ResolvedRun& config, double compute, auto predict) {
+  const std::optional<FormOfRun> form = exchange_form_of(config);
+  const std::optional<prediction::ModelProfile> profile = form ? profile_like(config) : std::nullopt;
+  if (profile) return predict(config, *profile, compute, form->network, form->plan);
+  return decltype(predict(config, *profile, compute, form->network, form->plan))();
 }
 
 }  // namespace
 
 std::optional<FormOfRun> form_of(const ResolvedRun& config) {
-  return is_pipelined(config) ? std::nullopt : exchange_form_of(config);
+  return divides_model(config) ? std::nullopt : exchange_form_of(config);
 }
 
 std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config) {
@@ -256,21 +154,29 @@ std::vector<double> seconds_to_next(const ResolvedRun& config) {
   if (!is_pipelined(config) || !config.shape || config.shape->bits_per_second <= 0) return {};
   if (!hosts || hosts->workers > 1) return {};
   const std::optional<prediction::ModelProfile> profile = profile_like(config);
-  const std::optional<FormOfStages> stages = profile ? form_of_stages(config, *profile) : std::nullopt;
-  std::vector<double> seconds;
-  for (std::size_t chunk = 0; stages && chunk < stages->times.size(); ++chunk) {
-    seconds.push_back(chunk + 1 < stages->times.size() ? stages->times[chunk].to_next : 0);
-  }
-  return seconds;
+  return profile ? seconds_to_next(config, *profile, config.shape->payload_bytes_per_second()) : std::vector<double>();
+}
+
+std::optional<PipelinePrediction> predicted_pipeline(const ResolvedRun& config, double compute_seconds) {
+  return of_division(config, compute_seconds, predict_pipeline);
+}
+
+std::optional<PartsPrediction> predicted_parts(const ResolvedRun& config, double compute_seconds) {
+  return of_division(config, compute_seconds, predict_parts);
 }
 
 std::optional<double> predicted_rate(const ResolvedRun& config, double compute_seconds) {
   std::optional<FormOfRun> form = exchange_form_of(config);
-  if (!form || !(compute_seconds > 0)) return std::nullopt;
+  if (!form || splits_layers(config) || !(compute_seconds > 0)) return std::nullopt;
   const std::optional<prediction::ModelProfile> profile = profile_like(config);
   if (!profile) return std::nullopt;
-  std::optional<double> step = is_pipelined(config) ? pipelined_step(config, *profile, compute_seconds, *form)
-                                                    : step_of(*profile, compute_seconds, *form);
+  std::optional<double> step;
+  if (is_pipelined(config)) {
+    const auto pipeline = predict_pipeline(config, *profile, compute_seconds, form->network, form->plan);
+    if (pipeline) step = pipeline->step;
+  } else {
+    step = step_of(*profile, compute_seconds, *form);
+  }
   if (sums_among_workers(config) && config.collective == CollectiveKind::kBySize) {
     for (const Exchange exchange : {Exchange::kTree, Exchange::kHalvingDoubling, Exchange::kHierarchical}) {
       if (exchange == Exchange::kHierarchical && form->network.workers_per_host < 2) continue;

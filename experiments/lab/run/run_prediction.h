@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "experiments/config/resolved_run.h"
+#include "experiments/lab/run/parts_prediction.h"
+#include "experiments/lab/run/pipeline_prediction.h"
 #include "prediction/model_profile.h"
 #include "prediction/step_prediction.h"
 
@@ -21,8 +23,8 @@ struct FormOfRun {
 
 // Returns none where no form describes the run: its links are not known (--shape gives them), or are shared by the
 // processes of a host or a rack; its exchange is none of those of step_prediction.h; its model is known to a program of
-// the person's own alone, or cut into stages; or it has stragglers, faults, compression or row-sparse tables, of which
-// the forms know nothing. Pure.
+// the person's own alone, or divided among workers; or it has stragglers, faults, compression or row-sparse tables, of
+// which the forms know nothing. Pure.
 std::optional<FormOfRun> form_of(const ResolvedRun& config);
 
 // Returns the run's model as a profile; one that is none shares its step among its tensors by their sizes. None if the
@@ -35,9 +37,12 @@ std::vector<double> seconds_to_next(const ResolvedRun& config);
 
 // Returns the predicted samples/s of all workers, whose step without any exchange takes `compute_seconds`; none where
 // there is no form, or the model cannot be read. A model that is no profile shares its step among its tensors by their
-// sizes, and what the collective chooses by size is the fastest of the forms. A pipeline's step is that of its schedule
-// (pipeline_time.h), with the messages between its stages; what replicas of a stage exchange goes on beside the last
-// microbatch's backward, and delays the stage's next step by what is left.
+// sizes, and what the collective chooses by size is the fastest of the forms. None for parts of layers: a step there is
+// of other computing than a worker's with whole layers.
 std::optional<double> predicted_rate(const ResolvedRun& config, double compute_seconds);
+
+// Return what predict_pipeline() and predict_parts() do; none where there is no form. They require what those do.
+std::optional<PipelinePrediction> predicted_pipeline(const ResolvedRun& config, double compute_seconds);
+std::optional<PartsPrediction> predicted_parts(const ResolvedRun& config, double compute_seconds);
 
 }  // namespace syncopate::experiments

@@ -136,5 +136,39 @@ TEST(Search, FailsWhereAStepCannotBePredicted) {
   EXPECT_FALSE(search(job, eight(100), kSpace).ok());
 }
 
+FormedWay pipeline(int stages, const std::string& schedule, double step, double bytes) {
+  return {.way = {.pipeline = {.stages = stages, .microbatches = 8, .schedule = schedule}},
+          .prediction = {.step = step},
+          .least_step = step / 2,
+          .host_bytes = bytes};
+}
+
+TEST(Search, PutsWaysWhoseFormsAreKnownElsewhereAmongTheOthers) {
+  const SearchResult result =
+      *search(one_tensor_job(), eight(100), kSpace,
+              {pipeline(2, "1f1b", 6, 500), pipeline(4, "1f1b", 5, 300), pipeline(4, "zero-bubble", 4, 300)});
+  ASSERT_EQ(result.best.size(), 12u);
+  EXPECT_EQ(result.best[0].way.pipeline.schedule, "zero-bubble");
+  EXPECT_EQ(result.best[0].way.family(), Family::kPipelines);
+  EXPECT_DOUBLE_EQ(result.best[0].score, 4.0 / 8);
+  EXPECT_DOUBLE_EQ(result.best[0].least, 2.0 / 8);
+  EXPECT_DOUBLE_EQ(result.best[0].host_bytes, 300);
+  EXPECT_EQ(result.best[1].way.pipeline.stages, 4) << "the better of one schedule";
+  EXPECT_EQ(result.others[0].way.pipeline.stages, 2);
+}
+
+TEST(Search, LeavesOutPipelinesThatDoNotFit) {
+  AdvisedJob job = one_tensor_job();
+  job.memory_bytes = 40;
+  const SearchResult none = *search(job, eight(100), kSpace, {pipeline(2, "1f1b", 6, 500), pipeline(4, "1f1b", 5, 41)});
+  EXPECT_TRUE(none.best.empty());
+  EXPECT_EQ(none.too_large.back().way.family(), Family::kPipelines);
+  EXPECT_DOUBLE_EQ(none.too_large.back().bytes, 41) << "the smallest need of the kind";
+  job.memory_bytes = 41;
+  const SearchResult one = *search(job, eight(100), kSpace, {pipeline(2, "1f1b", 6, 500), pipeline(4, "1f1b", 5, 41)});
+  ASSERT_EQ(one.best.size(), 1u);
+  EXPECT_EQ(one.best[0].way.pipeline.stages, 4);
+}
+
 }  // namespace
 }  // namespace syncopate::prediction

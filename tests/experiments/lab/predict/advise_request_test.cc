@@ -53,6 +53,45 @@ TEST(AdviseRequest, ReadsItsOptions) {
   EXPECT_EQ(request->job.inside.to_string(), "100gbit+5us");
 }
 
+Result<AdviseRequest> own_advice(const std::vector<std::string>& model) {
+  using testing_support::operator+;
+  return parse_advise_request(
+      model + std::vector<std::string>{"--workers=4", "--batch-size=8", "--compute=100ms", "--shape=10gbit"});
+}
+
+TEST(AdviseRequest, TakesAModelThatCanBeTrainedHereWithItsSamples) {
+  const Result<AdviseRequest> request = own_advice({"--model=gpt:2-2-16", "--context=32"});
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  ASSERT_TRUE(request->job.own_model.has_value());
+  EXPECT_TRUE(request->job.own_model->has_generated_data);
+  EXPECT_THAT(request->job.own_model->words,
+              ElementsAre("--context=32", "--dataset=grammar", "--model=gpt:2-2-16", "--optimizer=adam"));
+  EXPECT_EQ(request->job.profile.model, "gpt:2-2-16");
+  EXPECT_DOUBLE_EQ(request->job.step_seconds, 0.1);
+}
+
+// 784 x 32 and 32 x 10 weights, two FLOPs each; biases have none, and get a part by their size.
+TEST(AdviseRequest, CountsTheFlopsOfItsLayers) {
+  const Result<AdviseRequest> request = own_advice({"--model=mlp:784-32-10"});
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->job.profile.parameters(), 784 * 32 + 32 + 32 * 10 + 10);
+  EXPECT_NEAR(request->job.profile.forward_flops(), 2 * (784 * 32 + 32 * 10), 1);
+}
+
+TEST(AdviseRequest, TakesANameOfBothForAProfileUnlessItHasData) {
+  EXPECT_FALSE(own_advice({"--model=resnet50"})->job.own_model.has_value());
+  EXPECT_FALSE(own_advice({"--model=profile:resnet50"})->job.own_model.has_value());
+  EXPECT_TRUE(own_advice({"--model=resnet50", "--dataset=patterns", "--image-size=32"})->job.own_model.has_value());
+}
+
+TEST(AdviseRequest, RefusesModelsWithTablesAndDataOfAProfile) {
+  EXPECT_THAT(own_advice({"--model=ncf", "--dataset=ratings"}).status().message(),
+              StartsWith("--model=ncf: has row-sparse tables, of which no form knows"));
+  EXPECT_THAT(own_advice({"--model=resnet50", "--context=32"}).status().message(),
+              StartsWith("--context=32: is of a model that can be trained here, as --model=gpt:4-8-256;"));
+  EXPECT_THAT(own_advice({"--model=gpt:2-3-16"}).status().message(), HasSubstr("gpt:2-3-16"));
+}
+
 TEST(AdviseRequest, SaysWhatIsWrong) {
   EXPECT_EQ(parse_advise_request({}).status().message(), "advise: --workers is missing");
   EXPECT_THAT(refused_advice({"--bucket-size=1"}), AllOf(StartsWith("advise: "), HasSubstr("mean --bucket-sizes?")));

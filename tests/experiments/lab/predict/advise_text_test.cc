@@ -70,6 +70,44 @@ TEST(AdviseText, FindsTheShardsThatFitWhereAnAllreduceDoesNot) {
                           HasSubstr("sharded, stage 2 (178.91 MB at the least)")));
 }
 
+const std::vector<std::string> kJobWithLayers = {"--model=mlp:784-128-128-128-10",
+                                                 "--workers=4",
+                                                 "--batch-size=8",
+                                                 "--step-time=20ms",
+                                                 "--shape=1gbit+20us",
+                                                 "--servers=4",
+                                                 "--bucket-sizes=1MB"};
+
+TEST(AdviseText, HasPipelinesOfAModelWhoseLayersAreKnown) {
+  const std::string text = advised(kJobWithLayers);
+  EXPECT_THAT(text, AllOf(HasSubstr("pipeline of 2 stages, zero-bubble, "), HasSubstr(" The best of pipelines: "),
+                          HasSubstr("--model=mlp:784-128-128-128-10 --optimizer=adam --train-samples=128 "),
+                          HasSubstr(" --mode=allreduce --pipeline=2 --microbatches="),
+                          HasSubstr("\nNot searched: stages whose layers are in parts, "), Not(HasSubstr("profile"))));
+}
+
+TEST(AdviseText, SaysThatPipelinesOfAProfileAreNotSearched) {
+  const std::string text = advised({"--model=resnet50", "--workers=2", "--batch-size=64", "--step-time=2s",
+                                    "--shape=100gbit", "--servers=1", "--bucket-sizes=25MB"});
+  EXPECT_THAT(text, AllOf(HasSubstr("\nNot searched: pipelines and parts of layers, since a profile knows no "
+                                    "activations"),
+                          Not(HasSubstr("--pipeline="))));
+}
+
+// Where the optimizer needs whole tensors, no ring divides its state. Of 2.36 million parameters a stage of four has a
+// quarter, of 20 bytes each; where servers elsewhere have the state, a worker has 8 bytes of all.
+TEST(AdviseText, NamesDividedModelsThatAloneFit) {
+  const std::string text =
+      advised({"--model=mlp:768-768-768-768-768", "--dataset=patterns", "--image-size=16", "--classes=768",
+               "--workers=4", "--batch-size=8", "--step-time=20ms", "--shape=1gbit+20us", "--servers=4",
+               "--bucket-sizes=1MB", "--optimizer=lamb", "--memory=15MB"});
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("- Of synchronous ways, those alone fit into memory that divide the model among workers.\n"),
+            HasSubstr("- Fastest among synchronous ways: pipeline of "),
+            HasSubstr("ring allreduce (37.80 MB at the least)")));
+}
+
 TEST(AdviseText, LeavesSharesOutWhereTheOptimizerNeedsWholeTensors) {
   const std::vector<std::string> job = {"--profile=resnet50", "--workers=4", "--batch-size=4",     "--step-time=2",
                                         "--shape=10gbit",     "--servers=4", "--bucket-sizes=25MB"};

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "experiments/lab/predict/advice.h"
+#include "experiments/lab/predict/divided_ways.h"
+#include "experiments/lab/predict/plan_name.h"
 #include "experiments/lab/predict/simulated_step.h"
 
 namespace syncopate::experiments {
@@ -59,9 +61,26 @@ std::string text_of(const AdviseRequest& request) {
                      request.job.workers_per_host, request.job.link.to_string(), request.job.step_seconds);
 }
 
+// A job of a model that can be trained here, whose layers may be divided.
+AdviseRequest drawn_request_with_layers(std::mt19937& random) {
+  const auto one_of = [&](const auto& values) { return values[random() % std::size(values)]; };
+  const std::vector<std::string> models[] = {
+      {"--model=mlp:784-128-128-128-128-128-10"}, {"--model=gpt:2-2-16", "--context=16"}, {"--model=conv:4-16"}};
+  const char* rates[] = {"100mbit+50us", "1gbit+50us", "10gbit+20us", "100gbit+2us"};
+  const int workers[] = {2, 3, 4};
+  std::vector<std::string> words = one_of(models);
+  words.insert(words.end(), {fmt::format("--workers={}", one_of(workers)), "--batch-size=8",
+                             fmt::format("--compute={}ms", 5 + random() % 50), fmt::format("--shape={}", one_of(rates)),
+                             "--bucket-sizes=100kB,5MB", "--sharding=even", "--search-events=1000000000"});
+  const Result<AdviseRequest> request = parse_advise_request(words);
+  EXPECT_TRUE(request.ok()) << request.status().message();
+  return *request;
+}
+
 Result<prediction::SearchResult> forms_of(const AdviseRequest& request) {
   const int workers = request.job.workers.front();
-  return search(request.advised_job(), request.job.network(workers), request.space(workers));
+  return search(request.advised_job(), request.job.network(workers), request.space(workers),
+                divided_ways(request, workers).ways);
 }
 
 // The samples a second of a command, run as a person would.
@@ -73,15 +92,12 @@ double rate_of(const std::vector<std::string>& words, const JobRunner& run) {
   return result->reports.front().window->samples_per_second;
 }
 
-// What is drawn has the same seed at every call. For a hundred settings: --gtest_shuffle --gtest_random_seed=1
-// --gtest_repeat=20, each of which draws others.
-TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) {
-  constexpr int kSettings = 5;
+void expect_order_of_simulation(int settings, AdviseRequest (*draw)(std::mt19937&)) {
   Runs runs;
   const JobRunner run = runs.runner();
   std::mt19937 random(5 + static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed()));
-  for (int setting = 0; setting < kSettings; ++setting) {
-    const AdviseRequest request = drawn_request(random);
+  for (int setting = 0; setting < settings; ++setting) {
+    const AdviseRequest request = draw(random);
     SCOPED_TRACE(text_of(request));
     const int workers = request.job.workers.front();
     const auto forms = forms_of(request);
@@ -119,6 +135,35 @@ TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) {
     }
     EXPECT_EQ(left_out, found->beaten);
   }
+}
+
+// What is drawn has the same seed at every call. For a hundred settings: --gtest_shuffle --gtest_random_seed=1
+// --gtest_repeat=20, each of which draws others.
+TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) { expect_order_of_simulation(5, drawn_request); }
+
+TEST(SimulatedSearch, HasTheOrderOfTheSimulationOfDividedModels) {
+  expect_order_of_simulation(2, drawn_request_with_layers);
+}
+
+// The form chooses what is simulated first.
+TEST(SimulatedSearch, SimulatesDividedModelsAsTheirFormsSay) {
+  constexpr double kOfForm = 0.1;
+  Runs runs;
+  std::mt19937 random(7);
+  int divided = 0;
+  for (int setting = 0; setting < 3; ++setting) {
+    AdviseRequest request = drawn_request_with_layers(random);
+    request.search_events = 1;
+    SCOPED_TRACE(text_of(request));
+    const int workers = request.job.workers.front();
+    for (const prediction::FormedWay& one : divided_ways(request, workers).ways) {
+      const double step =
+          workers * request.job.batch_size / rate_of(words_of(request.job, workers, one.way), runs.runner());
+      EXPECT_NEAR(one.prediction.step / step, 1, kOfForm) << way_name(one.way, {}, workers);
+      ++divided;
+    }
+  }
+  EXPECT_GT(divided, 10);
 }
 
 AdviseRequest resnet_request(int workers, int workers_per_host) {

@@ -67,6 +67,21 @@ TEST(WordsOfAWay, PutServersOnHostsOfTheirOwnWhereWorkersShareThem) {
   EXPECT_EQ(request->inside->to_string(), job_of(2).inside.to_string());
 }
 
+TEST(WordsOfAWay, NameTheStagesOfAModelAndAsFewSamplesAsTheyTake) {
+  ScaledJob job = job_of(1);
+  job.own_model = OwnModelWords{.words = {"--model=mlp:784-32-32-10"}, .has_generated_data = true};
+  const prediction::Way way{.plan = {.bucket_bytes = 5e6},
+                            .pipeline = {.stages = 2, .microbatches = 16, .schedule = "zero-bubble"}};
+  const Result<RunRequest> request = run_of(words_of(job, 4, way));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->model, "mlp:784-32-32-10");
+  EXPECT_EQ(request->pipeline, 2);
+  EXPECT_EQ(request->microbatches, 16);
+  EXPECT_EQ(request->pipeline_schedule, worker::PipelineSchedule::kZeroBubble);
+  EXPECT_EQ(request->bucket_bytes, 5'000'000);
+  EXPECT_EQ(request->train_samples, 4 * 4 * 64);
+}
+
 TEST(WordsOfAWay, HaveWholePeriodsOfWhatIsAdded) {
   const prediction::Way ring{.plan = {.exchange = Exchange::kRing, .bucket_bytes = 5e6}};
   const std::vector<std::string> words =
