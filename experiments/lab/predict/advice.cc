@@ -120,18 +120,19 @@ std::string addition_sentence(const Advised& advised, const SimulatedWay& one) {
                      advised.figure(one));
 }
 
-std::string memory_sentence(const Advised& advised, const prediction::SearchResult& found) {
+// What does not fit stands in a sentence each.
+void add_memory(const Advised& advised, const prediction::SearchResult& found, std::vector<std::string>& sentences) {
   const AdviseRequest& request = advised.request;
   const std::string limit = fmt::format(
       "{} of a worker's host, which has to hold weights, gradients and {}'s state (activations{} come on top)",
       request.memory, request.optimizer, request.job.own_model ? "" : ", which no profile knows,");
-  if (found.too_large.empty()) return fmt::format("Nothing is left out for the {}.", limit);
-  std::vector<std::string> names;
+  const std::size_t count = found.too_large.size();
+  sentences.push_back(count == 0 ? fmt::format("Nothing is left out for the {}.", limit)
+                                 : fmt::format("Left out for the {}: {} kind{}.", limit, count, count == 1 ? "" : "s"));
   for (const prediction::TooLarge& large : found.too_large) {
-    names.push_back(
-        fmt::format("{} ({} at the least)", kind_name(large.way, advised.network.hosts()), format_bytes(large.bytes)));
+    sentences.push_back(fmt::format("Does not fit: {}, which needs {} at the least.",
+                                    kind_name(large.way, advised.network.hosts()), format_bytes(large.bytes)));
   }
-  return fmt::format("Left out for the {}: {}.", limit, fmt::join(names, "; "));
 }
 
 // Which families have no way that fits.
@@ -193,7 +194,11 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
   const Advised advised{request, request.job.network(workers), search};
   const std::vector<const SimulatedWay*> leaders = leaders_of(search);
   std::vector<std::string> sentences;
-  if (!leaders.empty()) sentences.push_back(best_sentence(advised, leaders));
+  if (!leaders.empty()) {
+    sentences.push_back(best_sentence(advised, leaders));
+  } else if (!search.refused.empty()) {
+    sentences.emplace_back("No synchronous way ran; below stands why.");
+  }
   add_too_large(found, sentences);
   if (const SimulatedWay* asynchronous = search.asynchronous()) {
     sentences.push_back(asynchronous_sentence(advised, *asynchronous));
@@ -201,7 +206,7 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
   for (const SimulatedWay& one : search.ways) {
     if (!one.addition.name.empty()) sentences.push_back(addition_sentence(advised, one));
   }
-  if (request.memory_bytes) sentences.push_back(memory_sentence(advised, found));
+  if (request.memory_bytes) add_memory(advised, found, sentences);
   add_not_simulated(advised, sentences);
   return sentences;
 }

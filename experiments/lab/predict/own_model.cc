@@ -58,8 +58,7 @@ Result<OwnModel> take_own_model(GivenOptions& given) {
   SYNCOPATE_RETURN_IF_ERROR(check_effect(of_model, {config}));
   SYNCOPATE_RETURN_IF_ERROR(check(request));
   own.has_generated_data = generates_data(config);
-  std::optional<prediction::ModelProfile> profile = profile_like(config);
-  if (is_recommender(config) || !profile) {
+  if (is_recommender(config)) {
     return Status::invalid_argument(
         fmt::format("--model={}: has row-sparse tables, of which no form knows what a step exchanges; name another "
                     "model, or a profile",
@@ -67,6 +66,8 @@ Result<OwnModel> take_own_model(GivenOptions& given) {
   }
   SYNCOPATE_ASSIGN_OR_RETURN(const worker::SampleForm form, form_of_data(config));
   SYNCOPATE_ASSIGN_OR_RETURN(const worker::ChainFacts facts, worker::chain_facts(model_spec(config), form));
+  std::optional<prediction::ModelProfile> profile = profile_like(config);
+  if (!profile) return Status::internal(fmt::format("--model={}: has layers and no tensors", own.name));
   own.profile = std::move(*profile);
   set_flops(facts, own.profile);
   return own;

@@ -12,7 +12,8 @@ namespace syncopate::experiments {
 
 struct PipelinePrediction {
   double step = 0;   // seconds
-  double least = 0;  // seconds, that no step can be below: the schedule without messages, and a ring's bytes
+  double least = 0;  // seconds, that no step can be below: the schedule without messages, and a ring's bytes.
+                     // A clock of whole nanoseconds may make each pass of a tensor one shorter.
   // By stage, bytes as float32: of the weights that it updates, and of those that it reads and another stage updates.
   std::vector<double> own_bytes, borrowed_bytes;
 };

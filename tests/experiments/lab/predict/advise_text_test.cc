@@ -52,11 +52,12 @@ TEST(AdviseText, SaysWhatDoesNotFit) {
                                     "--shape=10gbit", "--memory=300MB", "--servers=8"});
   EXPECT_THAT(text, AllOf(HasSubstr("- Nothing of allreduce fits into memory.\n"),
                           HasSubstr("- Left out for the 300MB of a worker's host"), HasSubstr("adam's state"),
-                          HasSubstr("ring allreduce (408.95 MB at the least)")));
+                          HasSubstr("- Does not fit: ring allreduce, which needs 408.95 MB at the least.\n")));
   EXPECT_THAT(advised({"--profile=resnet50", "--workers=4", "--batch-size=4", "--step-time=2", "--shape=10gbit",
                        "--memory=100MB", "--servers=8"}),
               AllOf(HasSubstr("- No synchronous way fits into memory.\n"), Not(HasSubstr("the best of each")),
-                    HasSubstr("; servers: 8, even shards ("), HasSubstr("; asynchronous: servers: 8, even shards (")))
+                    HasSubstr("- Does not fit: servers: 8, even shards, "),
+                    HasSubstr("- Does not fit: asynchronous: servers: 8, even shards, ")))
       << "each way once";
 }
 
@@ -67,7 +68,7 @@ TEST(AdviseText, FindsTheShardsThatFitWhereAnAllreduceDoesNot) {
   EXPECT_THAT(text, AllOf(HasSubstr("- Fastest among synchronous ways: sharded, stage 3, buckets of "),
                           HasSubstr("102.24 MB"), HasSubstr("--mode=sharded --stage=3 --collective=ring"),
                           HasSubstr("- Nothing of allreduce fits into memory.\n- Nothing of servers fits into memory."),
-                          HasSubstr("sharded, stage 2 (178.91 MB at the least)")));
+                          HasSubstr("sharded, stage 2, which needs 178.91 MB at the least.")));
 }
 
 const std::vector<std::string> kJobWithLayers = {"--model=mlp:784-128-128-128-10",
@@ -105,7 +106,7 @@ TEST(AdviseText, NamesDividedModelsThatAloneFit) {
       text,
       AllOf(HasSubstr("- Of synchronous ways, those alone fit into memory that divide the model among workers.\n"),
             HasSubstr("- Fastest among synchronous ways: pipeline of "),
-            HasSubstr("ring allreduce (37.80 MB at the least)")));
+            HasSubstr("ring allreduce, which needs 37.80 MB at the least.")));
 }
 
 TEST(AdviseText, LeavesSharesOutWhereTheOptimizerNeedsWholeTensors) {
@@ -114,6 +115,15 @@ TEST(AdviseText, LeavesSharesOutWhereTheOptimizerNeedsWholeTensors) {
   using testing_support::operator+;
   EXPECT_THAT(advised(job), HasSubstr("The best of sharded: sharded, stage "));
   EXPECT_THAT(advised(job + std::vector<std::string>{"--optimizer=lamb"}), Not(HasSubstr("sharded")));
+}
+
+TEST(AdviseText, SaysOfEachWayWhyItWasRefusedWhereAllAre) {
+  const std::string text = advised({"--model=resnet50", "--workers=2000", "--batch-size=8", "--step-time=2s",
+                                    "--shape=10gbit", "--servers=8", "--bucket-sizes=25MB"});
+  EXPECT_THAT(text, AllOf(HasSubstr("\n- No synchronous way ran; below stands why.\n"),
+                          HasSubstr("\n- Not simulated: ring allreduce, buckets of 25 MB: --workers=2000: workers must "
+                                    "be 1 to 1024.\n"),
+                          Not(HasSubstr("Fastest"))));
 }
 
 TEST(AdviseText, ClaimsNothingOfWaysThatDidNotRun) {

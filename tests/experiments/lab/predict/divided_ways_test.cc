@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "experiments/config/resolution.h"
+#include "experiments/lab/run/run_prediction.h"
 #include "tests/support/run_program.h"
 
 namespace syncopate::experiments {
@@ -93,6 +95,21 @@ TEST(DividedWays, HaveTheStepOfTheSchedule) {
   }
 }
 
+// Two replicas of a stage of 4.7 MB send and receive that once, at 12.5 MB/s, which the last microbatch's backward
+// hides little of.
+TEST(DividedWays, WaitForWhatTheReplicasOfAStageExchange) {
+  AdviseRequest request = request_of({"--model=mlp:768-768-768-768-768", "--workers=4", "--batch-size=8",
+                                      "--dataset=patterns", "--image-size=16", "--classes=768"});
+  request.job.link = *LinkShape::parse("100mbit");
+  const prediction::Network network = request.job.network(4);
+  const double exchange = request.job.profile.bytes() / 2 / network.bytes_per_second;
+  for (const prediction::FormedWay& one : divided_ways(request, 4).ways) {
+    if (one.way.pipeline.stages != 2) continue;
+    EXPECT_GT(one.prediction.step, 0.1 + 0.9 * exchange) << one.way.pipeline.schedule;
+    EXPECT_GE(one.least_step, exchange);
+  }
+}
+
 // A quarter of the weights, with gradients, a microbatch's gradients and adam's state.
 TEST(DividedWays, NeedTheMemoryOfTheLargestStage) {
   const AdviseRequest request = request_of({"--model=mlp:768-768-768-768-768", "--workers=4", "--batch-size=8",
@@ -104,6 +121,27 @@ TEST(DividedWays, NeedTheMemoryOfTheLargestStage) {
       EXPECT_NEAR(one.host_bytes, 5 * request.job.profile.bytes() / one.way.pipeline.stages, 1);
     }
   }
+}
+
+// The first of two stages has the first layer alone, of 784 x 64 weights and 64 biases.
+TEST(DividedWays, NeedTheMemoryOfTheLargestWhereStagesAreUnequal) {
+  const DividedWays found =
+      divided_ways(request_of({"--model=mlp:784-64-64-64-10", "--workers=2", "--batch-size=8"}), 2);
+  const auto one = std::ranges::find(found.ways, "1f1b", [](const auto& way) { return way.way.pipeline.schedule; });
+  ASSERT_NE(one, found.ways.end());
+  EXPECT_DOUBLE_EQ(one->host_bytes, 5 * 4 * (784 * 64 + 64));
+}
+
+// A gpt's output reads the tokens, which the first stage updates.
+TEST(DividedWays, KnowWhatAStageReadsOfAnother) {
+  const AdviseRequest request = request_of({"--model=gpt:2-2-16", "--context=16", "--workers=2", "--batch-size=8"});
+  const prediction::Way way{.plan = {.bucket_bytes = 1e6},
+                            .pipeline = {.stages = 2, .microbatches = 8, .schedule = "1f1b"}};
+  const std::optional<PipelinePrediction> found =
+      predicted_pipeline(presumed(*run_of(words_of(request.job, 2, way))), 0.1);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_THAT(found->borrowed_bytes, ElementsAre(0, 4 * request.job.profile.tensors.front().parameters));
+  EXPECT_DOUBLE_EQ(found->own_bytes[0] + found->own_bytes[1], request.job.profile.bytes());
 }
 
 // Two pairs of layers: a sum forward of each, and one backward of the second alone, of 4 x 8 samples of 768 values. A

@@ -92,7 +92,8 @@ double rate_of(const std::vector<std::string>& words, const JobRunner& run) {
   return result->reports.front().window->samples_per_second;
 }
 
-void expect_order_of_simulation(int settings, AdviseRequest (*draw)(std::mt19937&)) {
+// What a form has at the least may be `rounding` more than what the simulation has.
+void expect_order_of_simulation(int settings, AdviseRequest (*draw)(std::mt19937&), double rounding) {
   Runs runs;
   const JobRunner run = runs.runner();
   std::mt19937 random(5 + static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed()));
@@ -130,8 +131,8 @@ void expect_order_of_simulation(int settings, AdviseRequest (*draw)(std::mt19937
       left_out += has_run ? 0 : 1;
       if (candidate.way.asynchronous || has_run) continue;
       const double rate = rate_of(words, run);
-      EXPECT_LE(rate, fastest * (1 + 1e-9)) << command_of(words);
-      EXPECT_GE(request.job.batch_size / rate, candidate.least * (1 - 1e-9)) << command_of(words);
+      EXPECT_LE(rate, fastest * (1 + rounding)) << command_of(words);
+      EXPECT_GE(request.job.batch_size / rate, candidate.least * (1 - rounding)) << command_of(words);
     }
     EXPECT_EQ(left_out, found->beaten);
   }
@@ -139,10 +140,13 @@ void expect_order_of_simulation(int settings, AdviseRequest (*draw)(std::mt19937
 
 // What is drawn has the same seed at every call. For a hundred settings: --gtest_shuffle --gtest_random_seed=1
 // --gtest_repeat=20, each of which draws others.
-TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) { expect_order_of_simulation(5, drawn_request); }
+TEST(SimulatedSearch, HasTheOrderOfTheSimulationAndLosesNoWinner) {
+  expect_order_of_simulation(5, drawn_request, 1e-9);
+}
 
+// Each pass of a microbatch through a tensor is a whole number of nanoseconds.
 TEST(SimulatedSearch, HasTheOrderOfTheSimulationOfDividedModels) {
-  expect_order_of_simulation(2, drawn_request_with_layers);
+  expect_order_of_simulation(2, drawn_request_with_layers, 1e-4);
 }
 
 // The form chooses what is simulated first.
