@@ -13,7 +13,7 @@ double remote_part(const Network& network, const ExchangePlan& plan) {
   if (!plan.colocated) return 1;
   if (network.hosts() == 1) return 0;
   const bool has_its_share = plan.sharding == Sharding::kEven && plan.servers == network.hosts();
-  return has_its_share ? 1 - 1.0 / plan.servers : 1;
+  return has_its_share ? 1 - even_part(network, plan) : 1;
 }
 
 // From the beginning of one backward pass to that of the next.

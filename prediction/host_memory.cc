@@ -16,7 +16,8 @@ double worker_host_bytes(const ModelProfile& profile, const Network& network, co
     };
     return workers * (state_floats * held(1) + held(2) + held(3));
   }
-  const double served = plan.colocated ? std::ranges::max(bytes_on_servers(profile, plan)) : 0;
+  const std::vector<double> on_servers = bytes_on_servers(profile, plan);
+  const double served = plan.colocated ? *std::max_element(on_servers.begin(), on_servers.begin() + plan.servers) : 0;
   return workers * weights_and_gradients + (2 + state_floats) * served;
 }
 

@@ -4,7 +4,7 @@ namespace syncopate::prediction {
 
 int server_hosts(const ExchangePlan& plan) {
   const bool has_servers = plan.exchange == Exchange::kServers || plan.exchange == Exchange::kByteps;
-  return has_servers && !plan.colocated ? plan.servers : 0;
+  return has_servers && !plan.colocated ? plan.servers : plan.spare_servers;
 }
 
 double price_of_hour(const HostPrices& prices, const Network& network, const ExchangePlan& plan) {

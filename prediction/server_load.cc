@@ -4,9 +4,19 @@
 
 namespace syncopate::prediction {
 
+double even_part(const Network& network, const ExchangePlan& plan) {
+  return plan.spare_servers > 0 ? byteps_parts(network.hosts(), plan.spare_servers).on_worker_host : 1.0 / plan.servers;
+}
+
 std::vector<double> bytes_on_servers(const ModelProfile& profile, const ExchangePlan& plan) {
   const auto servers = static_cast<std::size_t>(plan.servers);
-  if (plan.sharding == Sharding::kEven) return std::vector<double>(servers, profile.bytes() / plan.servers);
+  if (plan.sharding == Sharding::kEven) {
+    if (plan.spare_servers == 0) return std::vector<double>(servers, profile.bytes() / plan.servers);
+    const BytepsParts parts = byteps_parts(plan.servers, plan.spare_servers);
+    std::vector<double> bytes(servers, profile.bytes() * parts.on_worker_host);
+    bytes.resize(servers + static_cast<std::size_t>(plan.spare_servers), profile.bytes() * parts.on_server_host);
+    return bytes;
+  }
   std::vector<double> sizes;
   for (const TensorProfile& tensor : profile.tensors) {
     sizes.push_back(static_cast<double>(sizeof(float)) * static_cast<double>(tensor.parameters));
@@ -31,7 +41,7 @@ double busiest_link_bytes(const ModelProfile& profile, const Network& all, const
   double busiest = 0;
   std::vector<double> on_hosts(static_cast<std::size_t>(network.hosts()));  // of those with workers
   for (std::size_t server = 0; server < servers.size(); ++server) {
-    if (plan.colocated) {
+    if (plan.colocated && server < static_cast<std::size_t>(plan.servers)) {
       on_hosts[server % on_hosts.size()] += servers[server];
     } else {
       busiest = std::max(busiest, network.workers * servers[server]);

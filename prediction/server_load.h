@@ -7,7 +7,10 @@
 
 namespace syncopate::prediction {
 
-// The bytes of the model on each server: as many values as the plan has servers.
+// Returns the part of the model on a server under even shards; of colocated ones if there are spare ones besides.
+double even_part(const Network& network, const ExchangePlan& plan);
+
+// The bytes of the model on each server: as many values as the plan has servers, spare ones last.
 std::vector<double> bytes_on_servers(const ModelProfile& profile, const ExchangePlan& plan);
 
 // Returns the network as servers see it: with the workers that push. Where hosts are aggregated that is one of each.

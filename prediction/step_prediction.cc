@@ -124,11 +124,11 @@ class ServerLinks {
       : rate_(network.bytes_per_second), alpha_(network.alpha), even_(plan.sharding == Sharding::kEven) {
     const int servers = plan.servers;
     const int local = plan.colocated ? std::min(network.workers_per_host, network.workers) : 0;
-    readers_ = (network.workers - local) * (even_ ? 1.0 / servers : 1.0);
+    const double part = even_part(network, plan);  // spare servers' links are as full as those of hosts with workers
+    readers_ = (network.workers - local) * (even_ ? part : 1.0);
     const bool own_part = even_ && plan.colocated && servers == network.hosts();
     const bool all_local = plan.colocated && network.hosts() == 1;
-    pulled_ =
-        all_local ? 0 : std::min(network.workers_per_host, network.workers) * (own_part ? 1 - 1.0 / servers : 1.0);
+    pulled_ = all_local ? 0 : std::min(network.workers_per_host, network.workers) * (own_part ? 1 - part : 1.0);
     if (!even_) placed_ = place_greedily(model.bytes, servers);
     load_.resize(even_ ? 1 : static_cast<std::size_t>(servers));
   }
@@ -259,6 +259,14 @@ Status check_step(const ModelProfile& profile, double compute, const Network& ne
   if (is_servers && plan.colocated && plan.servers > network.hosts()) {
     return Status::invalid_argument(fmt::format("{} servers on the hosts of workers: must be at most {}, one a host",
                                                 plan.servers, network.hosts()));
+  }
+  const bool may_have_spare = is_servers && plan.colocated && plan.sharding == Sharding::kEven &&
+                              plan.servers == network.hosts() && plan.spare_servers < network.hosts();
+  if (plan.spare_servers < 0 || (plan.spare_servers > 0 && !may_have_spare)) {
+    return Status::invalid_argument(
+        fmt::format("{} spare servers: must be from 0, and fewer than the {} hosts with workers, each of which has an "
+                    "even part of a server",
+                    plan.spare_servers, network.hosts()));
   }
   if (profile.tensors.empty()) return Status::invalid_argument("a model without tensors cannot be exchanged");
   return {};

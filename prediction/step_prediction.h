@@ -25,7 +25,7 @@
 // Where plans are aggregated, servers and links see one worker a host; what hosts sum takes no time.
 // With `overlap` off, all is pushed behind the backward pass, and pulled before the forward pass. (The bound without
 // overlap is then max(M/B, WM/(KB)) each way for evenly sharded separate servers, and 2(p-1) M / (pB) for colocated
-// ones: Jiang et al., OSDI 2020, section 2.2.)
+// ones: Jiang et al., OSDI 2020, section 2.2; with spare ones besides, byteps_seconds().)
 #pragma once
 
 #include <span>
@@ -48,6 +48,7 @@ struct ExchangePlan {
   int servers = 1;          // servers: at least 1. byteps: hosts with a server alone, at least 0
   Sharding sharding = Sharding::kEven;
   bool colocated = false;   // servers: on the workers' hosts, one each on the first; else on hosts of their own
+  int spare_servers = 0;    // with an even, colocated one on each of more hosts: on hosts of their own (byteps_parts)
   bool aggregated = false;  // synchronous servers: one worker of each host pushes the sum of all of its host
   ServerProtocol protocol = ServerProtocol::kAnswerPushes;
   int stage = 0;           // ring: of what workers have a share each (ZeRO's stages 1 to 3); 0: of nothing

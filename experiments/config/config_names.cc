@@ -164,4 +164,9 @@ const char* name_of(worker::Shuffle value) {
 
 const char* name_of(StalenessRate value) { return value == StalenessRate::kKeep ? "keep" : "divide"; }
 
+std::string servers_text(const RunSettings& config) {
+  if (!config.colocated) return std::to_string(config.servers);
+  return config.spare_servers > 0 ? "colocated+" + std::to_string(config.spare_servers) : "colocated";
+}
+
 }  // namespace syncopate::experiments

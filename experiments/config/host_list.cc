@@ -202,10 +202,20 @@ std::vector<std::size_t> hosts_of_workers(const std::vector<HostSlots>& hosts, i
   return of_workers;
 }
 
-std::vector<HostProcesses> processes_by_host(const std::vector<HostSlots>& hosts, int workers, int servers) {
+std::vector<HostProcesses> processes_by_host(const std::vector<HostSlots>& hosts, int workers, int servers,
+                                             bool colocated) {
   std::vector<HostProcesses> all(hosts.size());
-  for (const std::size_t host : hosts_of_workers(hosts, workers)) ++all[host].workers;
-  for (int server = 0; server < servers; ++server) ++all[static_cast<std::size_t>(server) % hosts.size()].servers;
+  for (const std::size_t host : hosts_of_workers(hosts, workers)) {
+    ++all[host].workers;
+    all[host].servers += colocated ? 1 : 0;
+  }
+  std::vector<std::size_t> turns;
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    if (!colocated || hosts[host].slots == 0) turns.push_back(host);
+  }
+  for (int server = 0; server < servers && !turns.empty(); ++server) {
+    ++all[turns[static_cast<std::size_t>(server) % turns.size()]].servers;
+  }
   return all;
 }
 

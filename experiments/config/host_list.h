@@ -41,7 +41,9 @@ struct HostProcesses {
   int workers = 0;
   int servers = 0;
 };
-// Returns what runs on each host: workers as above, servers in turn, also where there are no slots.
-std::vector<HostProcesses> processes_by_host(const std::vector<HostSlots>& hosts, int workers, int servers);
+// Returns what runs on each host: workers as above, servers in turn, also where there are no slots. If there are
+// colocated ones, each worker has one, and `servers` more are where there are no slots alone.
+std::vector<HostProcesses> processes_by_host(const std::vector<HostSlots>& hosts, int workers, int servers,
+                                             bool colocated);
 
 }  // namespace syncopate::experiments

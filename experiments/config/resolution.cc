@@ -59,7 +59,7 @@ CollectiveKind collective_of(const ResolvedRun& config) {
 ResolvedRun settle(const RunRequest& request, const Placement& placement, const std::string& stamp) {
   ResolvedRun config{static_cast<const RunSettings&>(request)};
   config.workers = workers_of(request);
-  if (is_colocated(config)) config.servers = config.workers;
+  if (is_colocated(config)) config.servers = config.workers + config.spare_servers;
   if (is_hybrid(config)) config.consistency = *ps::Consistency::parse("sync");
   if (!may_have_replicas(config)) config.replicas = 0;
   config.device = runs_command(config) ? DeviceKind::kCpu : placement.device;

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
 
 #include "experiments/config/remote_shell.h"
 #include "experiments/config/rules/table_rules.h"
+#include "prediction/communication_cost.h"
 #include "worker/data/dataset_names.h"
 #include "worker/data/own/open_own.h"
 #include "worker/recommender/make_recommender.h"
@@ -41,11 +43,31 @@ std::vector<HostSlots> hosts_of(const ResolvedRun& config) {
 
 std::vector<HostProcesses> shared_hosts_of(const ResolvedRun& config) {
   if (config.hosts.empty() && !is_colocated(config)) return {};
-  const std::vector<HostSlots> hosts =
-      config.hosts.empty() ? numbered_hosts(static_cast<std::size_t>(config.workers), 1) : config.hosts;
-  std::vector<HostProcesses> processes = processes_by_host(hosts, config.workers, separate_servers_of(config));
-  for (HostProcesses& host : processes) host.servers += is_colocated(config) ? host.workers : 0;
+  const int servers = separate_servers_of(config);
+  if (!config.hosts.empty()) return processes_by_host(config.hosts, config.workers, servers, is_colocated(config));
+  std::vector<HostProcesses> processes(static_cast<std::size_t>(config.workers), {.workers = 1, .servers = 1});
+  processes.resize(processes.size() + static_cast<std::size_t>(servers), {.workers = 0, .servers = 1});
   return processes;
+}
+
+std::vector<HostProcesses> processes_by_link(const ResolvedRun& config) {
+  const bool have_links = config.cluster != ClusterKind::kReal || spans_hosts(config) || config.hosts.empty();
+  std::vector<HostProcesses> links = have_links ? shared_hosts_of(config) : std::vector<HostProcesses>();
+  if (!links.empty()) return links;
+  links.assign(static_cast<std::size_t>(config.workers), {.workers = 1, .servers = is_colocated(config) ? 1 : 0});
+  links.resize(links.size() + static_cast<std::size_t>(separate_servers_of(config)), {.workers = 0, .servers = 1});
+  return links;
+}
+
+std::vector<double> server_parts_of(const ResolvedRun& config) {
+  const auto servers = static_cast<std::size_t>(config.servers);
+  if (!has_spare_servers(config)) return std::vector<double>(servers, 1.0 / config.servers);
+  const std::vector<HostProcesses> links = processes_by_link(config);
+  const auto hosts = std::ranges::count_if(links, [](const HostProcesses& host) { return host.workers > 0; });
+  const prediction::BytepsParts parts = prediction::byteps_parts(static_cast<int>(hosts), config.spare_servers);
+  std::vector<double> of_servers(servers, parts.on_server_host);
+  std::fill_n(of_servers.begin(), config.workers, parts.on_worker_host * static_cast<double>(hosts) / config.workers);
+  return of_servers;
 }
 
 std::optional<LinkShape> emulated_link_of(const ResolvedRun& config) {
@@ -234,16 +256,37 @@ OptimizerConfig optimizer_of(const ResolvedRun& config) {
   return optimizer;
 }
 
-std::size_t shards_of(const RunSettings& config) {
-  return static_cast<std::size_t>(config.servers) * static_cast<std::size_t>(config.shards_per_server) *
-         static_cast<std::size_t>(stages_of(config));
+ps::PsGroup ps_group_of(const ResolvedRun& config, int stage) {
+  ps::PsGroup group{.workers = config.workers,
+                    .servers = config.servers,
+                    .shards_per_server = config.shards_per_server,
+                    .replicas = config.replicas,
+                    .parts = stages_of(config),
+                    .part = stage};
+  if (!has_spare_servers(config)) return group;
+  const std::vector<double> parts = server_parts_of(config);
+  constexpr double kRounding = 1e-9;
+  const double shards = std::ceil(config.shards_per_server * parts.back() / parts.front() - kRounding);
+  group.spare_servers = config.spare_servers;
+  group.shards_per_spare = static_cast<int>(std::clamp<double>(shards, 1, ps::kMostShardsPerServer));
+  return group;
 }
+
+std::size_t shards_of(const ResolvedRun& config) { return static_cast<std::size_t>(ps_group_of(config).all_shards()); }
 
 ps::Sharding sharding_of(const ResolvedRun& config) {
   if (config.script != nullptr && is_layerwise(config.script->update.kind)) return ps::kWholeTensors;
   const bool whole_tensors = goes_by_layer(traits_of(config.optimizer));
-  return {.policy = config.sharding,
-          .chunk_bytes = whole_tensors ? ps::kUncut : static_cast<std::size_t>(config.chunk_bytes)};
+  ps::Sharding sharding{.policy = config.sharding,
+                        .chunk_bytes = whole_tensors ? ps::kUncut : static_cast<std::size_t>(config.chunk_bytes)};
+  if (!has_spare_servers(config)) return sharding;
+  const ps::PsGroup group = ps_group_of(config);
+  const std::vector<double> parts = server_parts_of(config);
+  for (int shard = 0; shard < group.shards(); ++shard) {
+    const int server = group.server_of_shard(shard);
+    sharding.parts.push_back(parts[static_cast<std::size_t>(server)] / group.shards_of_server(server));
+  }
+  return sharding;
 }
 
 namespace {

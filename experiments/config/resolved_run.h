@@ -15,6 +15,7 @@
 #include "common/param_layout.h"
 #include "common/trace/trace_plan.h"
 #include "experiments/config/run_settings.h"
+#include "ps/group.h"
 
 namespace syncopate::experiments {
 
@@ -60,6 +61,12 @@ std::vector<HostSlots> hosts_of(const ResolvedRun& config);
 // Returns what runs on each host of a distributed run where processes share hosts, or a worker and its server do; empty
 // where each process has a host of its own.
 std::vector<HostProcesses> shared_hosts_of(const ResolvedRun& config);
+// Returns what shares each link: that of a host if its processes do, else that of a process. Those with workers come
+// first where no hosts are named.
+std::vector<HostProcesses> processes_by_link(const ResolvedRun& config);
+// Returns which part of the weights each server is to hold, all together 1: equal ones; where there are spare servers,
+// those of prediction::byteps_parts, of which the workers of a host have equal shares.
+std::vector<double> server_parts_of(const ResolvedRun& config);
 
 // Returns the link that processes emulate in their transport: of the hosts of namespaces, whose rate the kernel limits,
 // its delay alone (at rate 0), and none of simulated ones.
@@ -164,8 +171,12 @@ std::string dataset_spec(const RunSettings& config);
 // Returns the name that worker::make_model takes: "mlp", "ncf:16:dense".
 std::string model_spec(const RunSettings& config);
 OptimizerConfig optimizer_of(const ResolvedRun& config);
-// Return over how many shards the weights are divided under ps, and how.
-std::size_t shards_of(const RunSettings& config);
+// Returns the members of a run with parameter servers, as a stage of its pipelines sees them. Spare servers have as
+// many shards, each with a connection to every worker, as make them no larger than others': connections share links
+// equally.
+ps::PsGroup ps_group_of(const ResolvedRun& config, int stage = 0);
+// Return over how many shards the weights are divided under ps, those of all stages, and how.
+std::size_t shards_of(const ResolvedRun& config);
 ps::Sharding sharding_of(const ResolvedRun& config);
 // Returns what makes meetings of all more than means; empty if nothing does.
 // Returns what meetings of all workers do.

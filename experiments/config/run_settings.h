@@ -143,8 +143,9 @@ struct RunSettings {
   double wait_for_hosts_seconds = 0;          // for hosts that cannot be reached yet
 
   // Parameter servers
-  int servers = 1;         // as many as workers where they are colocated, once a run is resolved
+  int servers = 1;         // where they are colocated, workers and spare servers, once a run is resolved
   bool colocated = false;  // each worker's process has a server in it, of the same rank
+  int spare_servers = 0;   // colocated only: so many besides, on hosts of their own, with the ranks behind
   int shards_per_server = 1;
   ps::Consistency consistency;                        // async
   WorkDivision work = WorkDivision::kShared;          // used where workers do not wait for each other in each step
@@ -320,6 +321,12 @@ inline bool chooses_exchanges(const RunSettings& config) {
 inline int servers_of(const RunSettings& config) { return has_servers(config) ? config.servers : 0; }
 // Returns whether they are in the processes of workers; and how many are processes of their own.
 inline bool is_colocated(const RunSettings& config) { return has_servers(config) && config.colocated; }
-inline int separate_servers_of(const RunSettings& config) { return is_colocated(config) ? 0 : servers_of(config); }
+inline int separate_servers_of(const RunSettings& config) {
+  return is_colocated(config) ? config.spare_servers : servers_of(config);
+}
+// Returns whether there are both, which have unequal parts of the weights.
+inline bool has_spare_servers(const RunSettings& config) { return is_colocated(config) && config.spare_servers > 0; }
+// Returns the value of --servers: "2", "colocated", "colocated+1".
+std::string servers_text(const RunSettings& config);
 
 }  // namespace syncopate::experiments

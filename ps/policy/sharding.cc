@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -56,38 +58,81 @@ std::uint64_t djb2(std::uint64_t key) {
 
 std::uint64_t key_of(const Piece& piece) { return (std::uint64_t{piece.tensor} << 16) + piece.part; }
 
-void place_balanced(const ParamLayout& layout, std::size_t largest, ShardMap& map) {
+double sum_of(std::span<const double> parts) { return std::accumulate(parts.begin(), parts.end(), 0.0); }
+
+// `size` floats in equal rounds, as few as keep ranges within `largest`, each cut as the parts are to each other. All
+// ranges begin at multiples of kAlignment, as `size` and `largest` are.
+std::vector<Range> ranges_by_parts(std::size_t size, std::size_t largest, std::span<const double> parts) {
+  constexpr double kRounding = 1e-6;
+  const double units = static_cast<double>(size / kAlignment), whole = sum_of(parts);
+  const double rounds = std::max(
+      1.0, std::ceil(units * std::ranges::max(parts) / whole / static_cast<double>(largest / kAlignment) - kRounding));
+  std::vector<Range> ranges;
+  std::size_t begin = 0;
+  for (double round = 0; round < rounds; ++round) {
+    double before = round * whole;
+    for (const double part : parts) {
+      before += part;
+      const std::size_t end = static_cast<std::size_t>(units * before / (rounds * whole) + kRounding) * kAlignment;
+      ranges.push_back({begin, end});
+      begin = end;
+    }
+  }
+  return ranges;
+}
+
+std::vector<Range> equal_ranges(std::size_t size, std::size_t largest, std::size_t shards) {
+  const std::size_t rounds = std::max<std::size_t>(1, (size + shards * largest - 1) / (shards * largest));
+  return balanced_ranges(size, rounds * shards);
+}
+
+void place_balanced(const ParamLayout& layout, std::size_t largest, std::span<const double> parts, ShardMap& map) {
   const Range dense = layout.dense();
   const std::size_t shards = map.chunks.size();
-  const std::size_t rounds = std::max<std::size_t>(1, (dense.size() + shards * largest - 1) / (shards * largest));
-  const std::vector<Range> chunks = balanced_ranges(dense.size(), rounds * shards);
+  const std::vector<Range> chunks =
+      parts.empty() ? equal_ranges(dense.size(), largest, shards) : ranges_by_parts(dense.size(), largest, parts);
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const Range chunk{dense.begin + chunks[i].begin, dense.begin + chunks[i].end};
     if (chunk.size() > 0) map.chunks[i % shards].push_back(chunk);
   }
 }
 
-void place_least_loaded(std::vector<Piece> pieces, ShardMap& map) {
-  std::ranges::stable_sort(pieces, std::greater(), [](const Piece& piece) { return piece.range.size(); });
-  std::vector<std::size_t> loads(map.chunks.size());
-  for (const Piece& piece : pieces) {
-    const auto least = static_cast<std::size_t>(std::ranges::min_element(loads) - loads.begin());
-    loads[least] += piece.range.size();
-    map.chunks[least].push_back(piece.range);
+// What shards have so far.
+class Filling {
+ public:
+  Filling(std::size_t shards, std::span<const double> parts) : loads_(shards), parts_(parts) {}
+
+  // Gives `floats` to the shard that is then the least full of its part; of equals to the first that has least.
+  std::size_t give(std::size_t floats) {
+    const auto load = [&](std::size_t shard) {
+      const std::size_t after = loads_[shard] + floats;
+      return parts_.empty() ? static_cast<double>(after) : static_cast<double>(after) / parts_[shard];
+    };
+    std::size_t least = 0;
+    for (std::size_t shard = 1; shard < loads_.size(); ++shard) {
+      if (load(shard) < load(least)) least = shard;
+    }
+    loads_[least] += floats;
+    return least;
   }
+
+ private:
+  std::vector<std::size_t> loads_;
+  std::span<const double> parts_;
+};
+
+void place_least_loaded(std::vector<Piece> pieces, Filling filling, ShardMap& map) {
+  std::ranges::stable_sort(pieces, std::greater(), [](const Piece& piece) { return piece.range.size(); });
+  for (const Piece& piece : pieces) map.chunks[filling.give(piece.range.size())].push_back(piece.range);
   for (std::vector<Range>& chunks : map.chunks) std::ranges::sort(chunks, {}, &Range::begin);
 }
 
 // `pieces` in the arena's order.
-void place_whole(const ParamLayout& layout, const std::vector<Piece>& pieces, ShardMap& map) {
-  std::vector<std::size_t> loads(map.chunks.size());
-  std::size_t least = 0;
+void place_whole(const ParamLayout& layout, const std::vector<Piece>& pieces, Filling filling, ShardMap& map) {
+  std::size_t shard = 0;
   for (const Piece& piece : pieces) {
-    if (piece.part == 0) {
-      least = static_cast<std::size_t>(std::ranges::min_element(loads) - loads.begin());
-      loads[least] += layout.tensors()[piece.tensor].range.size();
-    }
-    map.chunks[least].push_back(piece.range);
+    if (piece.part == 0) shard = filling.give(layout.tensors()[piece.tensor].range.size());
+    map.chunks[shard].push_back(piece.range);
   }
 }
 
@@ -129,12 +174,13 @@ std::uint64_t ShardMap::hash() const {
 }
 
 ShardMap shard_map(const ParamLayout& layout, std::size_t shards, const Sharding& sharding) {
+  assert(sharding.parts.empty() || (sharding.parts.size() == shards && takes_parts(sharding.policy)));
   ShardMap map;
   map.chunks.resize(shards);
   const std::size_t largest = floats_in(sharding.chunk_bytes);
   switch (sharding.policy) {
     case ShardingPolicy::kBalanced:
-      place_balanced(layout, largest, map);
+      place_balanced(layout, largest, sharding.parts, map);
       break;
     case ShardingPolicy::kTensor:
       for (const Piece& piece : pieces_of(layout, largest)) map.chunks[piece.tensor % shards].push_back(piece.range);
@@ -145,16 +191,16 @@ ShardMap shard_map(const ParamLayout& layout, std::size_t shards, const Sharding
       }
       break;
     case ShardingPolicy::kLeastLoaded:
-      place_least_loaded(pieces_of(layout, largest), map);
+      place_least_loaded(pieces_of(layout, largest), {shards, sharding.parts}, map);
       break;
     case ShardingPolicy::kWhole:
-      place_whole(layout, pieces_of(layout, largest), map);
+      place_whole(layout, pieces_of(layout, largest), {shards, sharding.parts}, map);
       break;
   }
   return map;
 }
 
-ShardLoads loads_of(const ShardMap& map) {
+ShardLoads loads_of(const ShardMap& map, std::span<const double> parts) {
   ShardLoads loads;
   for (const std::vector<Range>& shard : map.chunks) {
     std::size_t floats = 0;
@@ -164,8 +210,14 @@ ShardLoads loads_of(const ShardMap& map) {
   }
   const auto all = static_cast<double>(std::accumulate(loads.bytes.begin(), loads.bytes.end(), std::size_t{0}));
   if (all == 0) return loads;
-  const auto largest = static_cast<double>(std::ranges::max(loads.bytes));
-  loads.skew = largest * static_cast<double>(loads.bytes.size()) / all;
+  loads.skew = 0;
+  const double whole = parts.empty() ? static_cast<double>(loads.bytes.size()) : sum_of(parts);
+  for (std::size_t shard = 0; shard < loads.bytes.size(); ++shard) {
+    const double part = parts.empty() ? 1 : parts[shard];
+    const double fullness = static_cast<double>(loads.bytes[shard]) * whole / (part * all);
+    if (fullness > loads.skew) loads.fullest = shard;
+    loads.skew = std::max(loads.skew, fullness);
+  }
   return loads;
 }
 

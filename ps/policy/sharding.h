@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace syncopate::ps {
 
 enum class ShardingPolicy {
   // Equal chunks of the arena, as many on each shard, dealt to the shards in turn, so that all are busy from the first
-  // gradient of the backward pass to its last; tensors may be split.
+  // gradient of the backward pass to its last; tensors may be split. Where parts are unequal, so are chunks.
   kBalanced,
   // Whole tensors, round robin in the layout's order, as TensorFlow places variables (the default of
   // replica_device_setter). A tensor that is larger than all others together makes its shard hot.
@@ -25,7 +26,9 @@ enum class ShardingPolicy {
   kHash,
   // Chunks from the largest to the smallest, each to the shard that has the least so far ("longest processing time
   // first", Graham 1969, "Bounds on multiprocessing timing anomalies", section 5): the largest shard then has at most
-  // 4/3 - 1/(3 shards) times the least possible maximum.
+  // 4/3 - 1/(3 shards) times the least possible maximum. Where parts are unequal, a chunk goes where it makes the shard
+  // fullest least, as on machines of unequal speeds (Gonzalez, Ibarra and Sahni 1977, "Bounds for LPT schedules on
+  // uniform processors").
   kLeastLoaded,
   // Whole tensors in the layout's order, each to the shard that has the fewest bytes so far, the first of equals, as
   // TensorFlow's GreedyLoadBalancingStrategy places variables by byte_size_load_fn (tensorflow/contrib/training,
@@ -48,7 +51,13 @@ inline constexpr std::size_t kUncut = std::numeric_limits<std::size_t>::max();
 struct Sharding {
   ShardingPolicy policy = ShardingPolicy::kBalanced;
   std::size_t chunk_bytes = 256 * 1024;  // the most that a chunk holds; at least one cache line
+  // By shard, what it is to hold of all bytes, above 0, in any unit; empty: equal parts. kTensor and kHash take none.
+  std::vector<double> parts = {};
 };
+
+inline bool takes_parts(ShardingPolicy policy) {
+  return policy != ShardingPolicy::kTensor && policy != ShardingPolicy::kHash;
+}
 
 // For updates that need whole tensors: each is one chunk.
 inline constexpr Sharding kWholeTensors{.policy = ShardingPolicy::kWhole, .chunk_bytes = kUncut};
@@ -63,16 +72,18 @@ struct ShardMap {
   std::uint64_t hash() const;
 };
 
-// `shards` is at least 1.
+// `shards` is at least 1. `sharding.parts` is empty or has as many.
 ShardMap shard_map(const ParamLayout& layout, std::size_t shards, const Sharding& sharding);
 
 // The load on each shard.
 struct ShardLoads {
   std::vector<std::size_t> bytes;   // of weights, by shard
   std::vector<std::size_t> chunks;  // by shard
-  double skew = 1;                  // largest over mean of bytes; 1 if the shards are even
+  double skew = 1;                  // of the fullest: its bytes over its part of all, which is the mean by default
+  std::size_t fullest = 0;          // the first of equals
 };
 
-ShardLoads loads_of(const ShardMap& map);
+// `parts` are those of the Sharding.
+ShardLoads loads_of(const ShardMap& map, std::span<const double> parts = {});
 
 }  // namespace syncopate::ps

@@ -58,6 +58,18 @@ TEST(AsynchronousPrediction, SendsNothingWhereAllIsOnOneHost) {
               9, kRounded);
 }
 
+// Links decide where they are slow: 2 hosts and 1 more send 600 bytes each in a step.
+TEST(AsynchronousPrediction, FillsTheLinksOfSpareServersAsThoseOfHosts) {
+  const ExchangePlan plan{.exchange = Exchange::kServers, .servers = 2, .colocated = true, .spare_servers = 1};
+  const Network network{.bytes_per_second = 10, .workers = 2};
+  EXPECT_NEAR(predict_asynchronous_step(layers(), 9, network, plan)->communication, 60, kRounded);
+  // A quarter of each tensor is the worker's own.
+  ExchangePlan half = plan;
+  half.spare_servers = 0;
+  const Network fast{.bytes_per_second = 1000, .workers = 2};
+  EXPECT_GT(asynchronous_step(fast, plan), asynchronous_step(fast, half));
+}
+
 // Real processes behind emulated links, as docs/simulated_cluster.md shows them: an mlp of 784-256-256-10, two servers,
 // a computation that hardly counts. A bound is not above them, and comes near where the servers' links decide.
 TEST(AsynchronousPrediction, IsNotAboveWhatWasMeasured) {

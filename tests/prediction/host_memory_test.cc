@@ -43,6 +43,9 @@ TEST(HostMemory, HoldsAStageWithTheGradientsOfAMicrobatchAndWhatItBorrows) {
 TEST(HostMemory, AddsTheLargestServerWhereServersAreOnWorkersHosts) {
   ExchangePlan plan{.exchange = Exchange::kServers, .servers = 2, .colocated = true};
   EXPECT_DOUBLE_EQ(need_of(plan, 2), 2 * 2 * 600 + 4 * 300);
+  plan.spare_servers = 1;  // which has another half: of 2 hosts each server has a quarter
+  EXPECT_DOUBLE_EQ(need_of(plan, 2), 2 * 2 * 600 + 4 * 150);
+  plan.spare_servers = 0;
   plan.sharding = Sharding::kWhole;  // greedily: 100 and 300, 200
   EXPECT_DOUBLE_EQ(need_of(plan, 1), 2 * 2 * 600 + 3 * 400);
 }

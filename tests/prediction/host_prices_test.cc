@@ -16,6 +16,11 @@ TEST(HostPrices, PayForWorkersHostsAndForServersAlone) {
   EXPECT_DOUBLE_EQ(cost_per_million_samples(kPrices, kEightOnFour, byteps, 1000), 13 * 1000.0 / 3600);
 }
 
+TEST(HostPrices, PayForSpareServersBesideColocatedOnes) {
+  const ExchangePlan plan{.exchange = Exchange::kServers, .servers = 4, .colocated = true, .spare_servers = 2};
+  EXPECT_EQ(server_hosts(plan), 2);
+}
+
 TEST(HostPrices, HaveNothingExtraForColocatedServersNorForAllreduce) {
   const ExchangePlan colocated{.exchange = Exchange::kServers, .servers = 4, .colocated = true};
   for (const ExchangePlan& plan : {colocated, ExchangePlan{.exchange = Exchange::kRing, .servers = 7}}) {

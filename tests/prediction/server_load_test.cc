@@ -49,6 +49,15 @@ TEST(ServerLoad, ColocatedServersShareTheirLinksWithWorkers) {
   EXPECT_DOUBLE_EQ(busiest(3, 2, {.exchange = Exchange::kServers, .servers = 2, .colocated = true}), 2 * 300 + 300);
 }
 
+// 4 hosts and 2 more: a tenth of all on each, and three tenths.
+TEST(ServerLoad, SpareServersHaveWhatFillsAllLinksAlike) {
+  const ExchangePlan plan{.exchange = Exchange::kServers, .servers = 4, .colocated = true, .spare_servers = 2};
+  EXPECT_THAT(bytes_on_servers(three_sizes(), plan),
+              testing::Pointwise(testing::DoubleEq(), {60.0, 60.0, 60.0, 60.0, 180.0, 180.0}));
+  EXPECT_DOUBLE_EQ(busiest(4, 1, plan), 4 * 180);
+  EXPECT_DOUBLE_EQ(busiest(8, 2, plan), 8 * 180);
+}
+
 // 2 hosts of 4 are as 2 workers, and a third host of one as a third.
 TEST(ServerLoad, LinksCarryOneGradientOfAnAggregatedHost) {
   EXPECT_DOUBLE_EQ(busiest(8, 4, {.exchange = Exchange::kServers, .servers = 1, .aggregated = true}), 2 * 600);

@@ -107,6 +107,21 @@ TEST(StepPrediction, ColocatedEvenShardsTakeAsLongAsARing) {
   EXPECT_EQ(step_of({.bytes_per_second = 1, .workers = 1}, {.exchange = Exchange::kServers, .colocated = true}), 9);
 }
 
+// Without overlap all links are full from the first gradient to the last answer.
+TEST(StepPrediction, SpareServersBesideColocatedOnesTakeBytepsOptimum) {
+  for (const int hosts : {2, 4, 8}) {
+    for (int spare = 0; spare < hosts; ++spare) {
+      const Network network{.bytes_per_second = 100, .workers = hosts};
+      const ExchangePlan plan{.exchange = Exchange::kServers,
+                              .overlap = false,
+                              .servers = hosts,
+                              .colocated = true,
+                              .spare_servers = spare};
+      EXPECT_NEAR(step_of(network, plan), 9 + byteps_seconds(600, network, spare), kRounding) << hosts << " " << spare;
+    }
+  }
+}
+
 TEST(StepPrediction, LayersWaitForTheirPullsAndTheStepForItsPushes) {
   // 1 worker, 1 separate server, 100 bytes/s. Pulls arrive at 1, 3 and 6 s, so layers run at 1, 3 and 6 s: forward ends
   // at 7 s. Gradients are ready at 9, 11 and 13 s and pushed by 12, 14 and 15 s.
@@ -166,6 +181,14 @@ TEST(StepPrediction, SaysWhatIsOutOfRange) {
   EXPECT_THAT(fault(1, good, {.exchange = Exchange::kServers, .servers = 0}), HasSubstr("0 servers: must be 1"));
   EXPECT_THAT(fault(1, good, {.exchange = Exchange::kServers, .servers = 3, .colocated = true}),
               HasSubstr("must be at most 2"));
+  const ExchangePlan even{.exchange = Exchange::kServers, .servers = 2, .colocated = true, .spare_servers = 1};
+  EXPECT_EQ(fault(1, good, even), "");
+  ExchangePlan others[] = {even, even, even, even, {.exchange = Exchange::kRing, .spare_servers = 1}};
+  others[0].spare_servers = 2;
+  others[1].servers = 1;
+  others[2].colocated = false;
+  others[3].sharding = Sharding::kWhole;
+  for (const ExchangePlan& other : others) EXPECT_THAT(fault(1, good, other), HasSubstr("spare servers: must be from"));
   EXPECT_NE(predict_step({}, 1, good, {}).status().message(), "");
 }
 

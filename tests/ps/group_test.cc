@@ -33,6 +33,19 @@ TEST(PsGroup, HasEachShardAtARankOfItsOwn) {
   }
 }
 
+// Two servers of 2 shards, and two of 3.
+TEST(PsGroup, HasOtherNumbersOfShardsOnSpareServers) {
+  const PsGroup group{.workers = 2, .servers = 4, .shards_per_server = 2, .spare_servers = 2, .shards_per_spare = 3};
+  EXPECT_EQ(group.shards(), 10);
+  EXPECT_EQ(group.size(), 12);
+  const int servers[] = {0, 0, 1, 1, 2, 2, 2, 3, 3, 3}, firsts[] = {0, 2, 4, 7}, shards[] = {2, 2, 3, 3};
+  for (int shard = 0; shard < 10; ++shard) EXPECT_EQ(group.server_of_shard(shard), servers[shard]);
+  for (int server = 0; server < 4; ++server) {
+    EXPECT_EQ(group.first_shard_of(server), firsts[server]);
+    EXPECT_EQ(group.shards_of_server(server), shards[server]);
+  }
+}
+
 TEST(PsGroup, KnowsNoShardOfAnotherPart) {
   const PsGroup first{.workers = 4, .servers = 2, .parts = 2, .part = 0};
   const PsGroup second{.workers = 4, .servers = 2, .parts = 2, .part = 1};

@@ -23,7 +23,10 @@ constexpr std::int64_t kArenas = 3;
 
 // Returns those of the process that has most.
 std::int64_t endpoints_of_process(const ResolvedRun& config) {
-  return has_servers(config) ? config.shards_per_server * stages_of(config) + (is_colocated(config) ? 1 : 0) : 1;
+  if (!has_servers(config)) return 1;
+  const ps::PsGroup group = ps_group_of(config);
+  const int of_worker = is_colocated(config) ? 1 : 0;
+  return std::max(group.shards_per_server * stages_of(config) + of_worker, group.shards_per_spare);
 }
 
 // By group that a worker is in: the workers that sum gradients; of a divided model, the stages of a pipeline, and those
@@ -34,8 +37,7 @@ std::vector<std::int64_t> members_of_groups(const ResolvedRun& config) {
   if (is_pipelined(config)) groups.push_back(config.pipeline);
   if (splits_layers(config)) groups.push_back(config.tensor);
   if (has_servers(config)) {
-    groups.push_back(model_replicas(config) +
-                     std::int64_t{config.servers} * config.shards_per_server * (1 + config.replicas));
+    groups.push_back(model_replicas(config) + std::int64_t{ps_group_of(config).shards()} * (1 + config.replicas));
   }
   return groups;
 }

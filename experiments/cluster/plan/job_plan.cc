@@ -66,9 +66,13 @@ ProcessSpec own_program(const ResolvedRun& config, int rank, const std::string& 
   return spec;
 }
 
-const PlanHost& host_of_server(const Cluster& cluster, int rank) {
-  const std::vector<PlanHost>& hosts = cluster.server_hosts.empty() ? cluster.hosts : cluster.server_hosts;
-  return hosts[static_cast<std::size_t>(rank) % hosts.size()];
+// Returns the hosts that servers with processes of their own are on in turn: spare ones where no worker is, if they
+// can.
+std::vector<PlanHost> hosts_of_servers(const ResolvedRun& config, const Cluster& cluster) {
+  std::vector<PlanHost> hosts = cluster.server_hosts.empty() ? cluster.hosts : cluster.server_hosts;
+  const auto has_slots = [](const PlanHost& host) { return host.slots > 0; };
+  if (is_colocated(config) && !std::ranges::all_of(hosts, has_slots)) std::erase_if(hosts, has_slots);
+  return hosts;
 }
 
 const PlanHost& host_of_standby(const Cluster& cluster, int servers, int rank) {
@@ -129,14 +133,14 @@ JobPlan plan_of_processes(const ResolvedRun& config, const std::string& run_id, 
     }
     return plan;
   }
-  const int servers = servers_of(config);
-  for (int rank = 0; rank < servers; ++rank) {
-    if (is_colocated(config)) {
-      plan.processes.push_back(
-          {.role = Role::kServer, .rank = rank, .within = static_cast<std::size_t>(servers + rank)});
-    } else {
-      plan.processes.push_back(process(Role::kServer, rank, run_id, host_of_server(cluster, rank)));
-    }
+  const int servers = servers_of(config), within = servers - separate_servers_of(config);
+  const std::vector<PlanHost> server_hosts = hosts_of_servers(config, cluster);
+  for (int rank = 0; rank < within; ++rank) {
+    plan.processes.push_back({.role = Role::kServer, .rank = rank, .within = static_cast<std::size_t>(servers + rank)});
+  }
+  for (int rank = within; rank < servers; ++rank) {
+    const auto turn = static_cast<std::size_t>(rank - within) % server_hosts.size();
+    plan.processes.push_back(process(Role::kServer, rank, run_id, server_hosts[turn]));
   }
   for (int rank = 0; rank < servers && config.replicas > 0; ++rank) {
     plan.processes.push_back(process(Role::kStandby, rank, run_id, host_of_standby(cluster, servers, rank)));

@@ -69,7 +69,8 @@ struct Cluster {
 // Returns the plan of the processes of a run; a profile, which learns nothing, has no evaluator. Of a program of the
 // person's own it has the workers alone: worker 0 starts the servers, and nobody else knows the model. Workers fill the
 // hosts' slots in order; the i-th worker of a host computes on its GPU i modulo their number. Colocated servers are
-// within the processes of workers. The arguments show role, rank and run in a process list:
+// within the processes of workers, and spare ones behind them on hosts without slots. The arguments show role, rank and
+// run in a process list:
 // "--role=worker --rank=1 --run=20261120-135501-ps-async".
 JobPlan make_plan(const ResolvedRun& config, const std::string& run_id, const Cluster& cluster);
 // The same with all processes on the coordinator's host, which has `gpus` GPUs.

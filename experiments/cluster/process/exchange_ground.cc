@@ -5,12 +5,9 @@ namespace {
 
 std::vector<ExchangeGround::Host> links_of(const ResolvedRun& config) {
   std::vector<ExchangeGround::Host> links;
-  const bool have_links = config.cluster != ClusterKind::kReal || spans_hosts(config) || config.hosts.empty();
-  const std::vector<HostProcesses> shared = have_links ? shared_hosts_of(config) : std::vector<HostProcesses>();
-  for (const HostProcesses& host : shared) links.push_back({.workers = host.workers, .servers = host.servers});
-  if (!links.empty()) return links;
-  links.assign(static_cast<std::size_t>(config.workers), {.workers = 1, .servers = is_colocated(config) ? 1 : 0});
-  for (int server = 0; server < separate_servers_of(config); ++server) links.push_back({.workers = 0, .servers = 1});
+  for (const HostProcesses& link : processes_by_link(config)) {
+    links.push_back({.workers = link.workers, .servers = link.servers});
+  }
   return links;
 }
 

@@ -394,15 +394,6 @@ MembershipEpoch of_part(const ResolvedRun& config, MembershipEpoch membership, c
   return membership;
 }
 
-ps::PsGroup ps_group_of(const ResolvedRun& config, int stage) {
-  return {.workers = config.workers,
-          .servers = config.servers,
-          .shards_per_server = config.shards_per_server,
-          .replicas = config.replicas,
-          .parts = stages_of(config),
-          .part = stage};
-}
-
 ps::HostGroups host_groups_of(const ResolvedRun& config) {
   std::vector<int> workers_by_host;
   const std::vector<std::size_t> host_of = hosts_of_workers(hosts_of(config), config.workers);

@@ -104,8 +104,7 @@ class ReplicaGroup {
 // Returns the membership epoch as workers of the same part of the model have it as `place`: those alone are its
 // workers.
 MembershipEpoch of_part(const ResolvedRun& config, MembershipEpoch membership, const ModelPlace& place);
-// Return the members of a ps run, as seen from that stage of the model, and which of its workers share a host.
-ps::PsGroup ps_group_of(const ResolvedRun& config, int stage = 0);
+// Returns which of a ps run's workers share a host.
 ps::HostGroups host_groups_of(const ResolvedRun& config);
 // Return the workers that push in a membership epoch, and with them all members of the group that take part: ranks of
 // the group, ascending. The epoch is that of the group's part of the model, as it is in the last of these.

@@ -81,7 +81,8 @@ class Server {
         config_(context.config),
         clock_(context.host.clock()),
         link_(context.host.make_link(context.config)),
-        carried_(static_cast<std::size_t>(context.config.shards_per_server * stages_of(context.config))) {}
+        shards_(ps_group_of(context.config).shards_of_server(context.rank)),
+        carried_(static_cast<std::size_t>(shards_ * stages_of(context.config))) {}
 
   Status run();
 
@@ -96,9 +97,9 @@ class Server {
   ps::ShardServerOptions options_in(const MembershipEpoch& membership, std::size_t place) const;
   // Returns the group as the shard of that place sees it, its number there, and its rank.
   ps::PsGroup group_of(std::size_t place) const { return ps_group_of(config_, stage_of(place)); }
-  int stage_of(std::size_t place) const { return static_cast<int>(place) / config_.shards_per_server; }
+  int stage_of(std::size_t place) const { return static_cast<int>(place) / shards_; }
   int shard_of(std::size_t place) const {
-    return context_.rank * config_.shards_per_server + static_cast<int>(place) % config_.shards_per_server;
+    return ps_group_of(config_).first_shard_of(context_.rank) + static_cast<int>(place) % shards_;
   }
   int rank_of(std::size_t place) const;
   // Returns the epoch as those of the place's stage have it.
@@ -143,6 +144,7 @@ class Server {
   const ResolvedRun& config_;
   const Clock& clock_;
   const std::shared_ptr<ProcessLink> link_;
+  const int shards_;  // of each stage
   std::vector<CarriedShard> carried_;
   std::unique_ptr<ShardCheckpoints> checkpoints_;
   ServerTotals totals_;

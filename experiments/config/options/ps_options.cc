@@ -16,6 +16,8 @@ using option_kinds::wrong;
 
 using C = RunRequest;
 
+constexpr std::string_view kColocated = "colocated";
+
 // Returns how far workers run apart under each kind.
 std::string consistency_sentence() {
   std::string text = "How far workers may run apart.";
@@ -44,26 +46,36 @@ OptionSpec consistency() {
   return option;
 }
 
+// Reads "colocated" and "colocated+2".
+bool read_colocated(std::string_view text, RunRequest& request) {
+  if (!text.starts_with(kColocated)) return false;
+  const std::string_view more = text.substr(kColocated.size());
+  const std::optional<int> spare = more.empty() ? 0 : parse_number<int>(more.substr(1));
+  if (!spare || (!more.empty() && (more.front() != '+' || *spare < 1 || *spare > kMostServers))) return false;
+  request.colocated = true;
+  request.spare_servers = *spare;
+  return true;
+}
+
 OptionSpec servers() {
-  constexpr const char* kColocated = "colocated";
   OptionSpec option =
       number({.group = "Parameter servers",
               .name = "servers",
               .placeholder = "K",
               .sentence = "Processes that hold the weights, a part each (under --mode=hybrid the rows of "
                           "tables); colocated: threads of each worker's process hold a part, and "
-                          "workers reach their own in memory.",
+                          "workers reach their own in memory; colocated+K: K servers on hosts of their own besides, "
+                          "with parts that fill all links alike.",
               .unit = "processes",
-              .range = fmt::format("1 to {}, or {}", kMostServers, kColocated),
+              .range = fmt::format("1 to {}, {} or {}+K", kMostServers, kColocated, kColocated),
               .is_text = true},
              &C::servers, "parameter servers", 1, kMostServers);
   option.set = [set = option.set](RunRequest& request, const std::string& value) -> Status {
-    request.colocated = value == kColocated;
-    return request.colocated ? Status() : set(request, value);
+    if (read_colocated(value, request)) return {};
+    request.colocated = false;
+    return set(request, value);
   };
-  option.get = [get = option.get](const ResolvedRun& config) {
-    return config.colocated ? std::string(kColocated) : get(config);
-  };
+  option.get = [](const ResolvedRun& config) { return servers_text(config); };
   return option;
 }
 
@@ -170,7 +182,7 @@ void add_ps_options(std::vector<OptionSpec>& table) {
                                .placeholder = "S",
                                .sentence = "Parts of a server's weights, with a thread each.",
                                .unit = "threads"},
-                              &C::shards_per_server, "shards per server", 1, 64),
+                              &C::shards_per_server, "shards per server", 1, ps::kMostShardsPerServer),
                        conditions::kHasServers));
   table.push_back(only(consistency(), conditions::kPs));
   add_consistency_details(table);

@@ -38,7 +38,7 @@ Status validate_command(const ResolvedRun& config) {
     return refusal(config, name_of(config.mode), "is for Syncopate's own worker; use allreduce, or ps");
   }
   if (is_colocated(config)) {
-    return refusal(config, "--servers=colocated",
+    return refusal(config, "--servers=" + servers_text(config),
                    "the ranks of a program start its servers, as processes of their own; give their number, as in "
                    "--servers=2");
   }

@@ -8,6 +8,7 @@
 #include "experiments/config/profile_choice.h"
 #include "experiments/config/resolved_run.h"
 #include "experiments/config/rules/aggregation_rules.h"
+#include "experiments/config/rules/colocation_rules.h"
 #include "experiments/config/rules/command_rules.h"
 #include "experiments/config/rules/compression_rules.h"
 #include "experiments/config/rules/data_rules.h"
@@ -349,6 +350,7 @@ Status check_rules(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(validate_job(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_command(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_hosts(config));
+  SYNCOPATE_RETURN_IF_ERROR(validate_colocation(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_cluster(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_shape(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_consistency(config));

@@ -103,13 +103,6 @@ Status check_hybrid(const ResolvedRun& config) {
   return {};
 }
 
-Status check_colocated(const ResolvedRun& config) {
-  if (!is_colocated(config) || config.launcher != LauncherKind::kMpirun) return {};
-  return Status::invalid_argument(
-      "--servers=colocated: a process of mpirun is a worker or a server; use --launcher=local, or give the number of "
-      "servers");
-}
-
 // A quorum of the workers that meet at servers.
 Status check_quorum(const ResolvedRun& config) {
   const ps::Quorum quorum = consistency_of(config).quorum();
@@ -155,7 +148,6 @@ Status check_meetings(const ResolvedRun& config) {
 Status validate_mode(const ResolvedRun& config) {
   SYNCOPATE_RETURN_IF_ERROR(check_shares(config));
   SYNCOPATE_RETURN_IF_ERROR(check_hybrid(config));
-  SYNCOPATE_RETURN_IF_ERROR(check_colocated(config));
   SYNCOPATE_RETURN_IF_ERROR(check_meetings(config));
   SYNCOPATE_RETURN_IF_ERROR(check_quorum(config));
   SYNCOPATE_RETURN_IF_ERROR(validate_division(config));

@@ -11,7 +11,7 @@ Recovery recovery_of(const ResolvedRun& config) {
   if (config.launcher == LauncherKind::kMpirun) return recovery;  // mpirun ends all its processes when one of them dies
   recovery.regroups_without_worker = may_be_elastic(config) && config.elastic;
   const bool has_separate_servers =  // others go with the first worker that is lost
-      has_servers_alone(config) && separate_servers_of(config) > 0;
+      has_servers_alone(config) && !is_colocated(config);
   const bool go_alone = !aggregates_on_hosts(config) && !is_pipelined(config);
   recovery.survives_workers = (has_separate_servers && go_alone) || recovery.regroups_without_worker;
   recovery.has_standbys = may_have_replicas(config) && config.replicas > 0;
@@ -26,7 +26,7 @@ bool may_be_elastic(const ResolvedRun& config) {
 }
 
 bool may_have_replicas(const ResolvedRun& config) {
-  return has_servers_alone(config) && separate_servers_of(config) > 0 && config.launcher != LauncherKind::kMpirun;
+  return has_servers_alone(config) && !is_colocated(config) && config.launcher != LauncherKind::kMpirun;
 }
 
 bool may_respawn(const ResolvedRun& config) {

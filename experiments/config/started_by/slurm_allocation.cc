@@ -91,7 +91,7 @@ Status settle_slurm(const Variables& environment, GivenOptions& given) {
     return Status::invalid_argument(fmt::format(
         "--servers={}: the allocation has {} tasks, and none is left for a worker; ask for more with sbatch "
         "-n, or use fewer servers",
-        request.servers, tasks));
+        servers_text(request), tasks));
   }
   take_slots(hosts, servers);
   given["hosts"] = to_text(hosts);

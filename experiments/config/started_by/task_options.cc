@@ -67,7 +67,7 @@ Status put(GivenOptions& given, const std::string& name, int value, const std::s
 Status put_servers(const TaskPlace& place, const RunRequest& request, GivenOptions& given) {
   const int servers = place.roles->servers;
   const std::string why = fmt::format("TF_CONFIG has {} ps", servers);
-  if (is_colocated(request) && servers == 0) return {};
+  if (is_colocated(request) && servers == separate_servers_of(request)) return {};
   if (has_servers(request) && servers > 0) return put(given, "servers", servers, why);
   if (!has_servers(request) && servers == 0) return {};
   const std::string remedy = servers > 0 ? "use " + modes_with(&ModeTraits::has_servers)
@@ -115,7 +115,7 @@ Status settle_tasks(const TaskPlace& place, GivenOptions& given) {
     return Status::invalid_argument(fmt::format(
         "--servers={}: {}, {} of which would be servers{}, and none is left for a worker; start more, or use "
         "fewer servers",
-        request.servers, count_text(place), servers, replicas > 0 ? " and standbys" : ""));
+        servers_text(request), count_text(place), servers, replicas > 0 ? " and standbys" : ""));
   }
   const std::string of_servers = servers > 0 ? fmt::format(", of which {} are servers", servers) : "";
   return put(given, "workers", workers, count_text(place) + of_servers);

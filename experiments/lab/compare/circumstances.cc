@@ -66,7 +66,7 @@ std::vector<std::string> circumstances_of(std::span<const PlannedRun> rows, cons
     lines.push_back(fmt::format(
         "beware: servers have hosts of their own here, so that {} runs on {} hosts and not on its workers' {}; "
         "--hosts={}x1 puts servers on these, --servers=colocated one on each",
-        more->label, run.workers + run.servers, run.workers, run.workers));
+        more->label, run.workers + separate_servers_of(run), run.workers, run.workers));
   }
   for (const PlannedRun& row : rows) {
     const std::string caution = link_caution(row.config);

@@ -15,10 +15,11 @@ using prediction::MeasuredStep;
 using prediction::ScalingFit;
 
 // Runs of one way, but for their numbers of servers.
-using Way = std::tuple<prediction::Exchange, bool, bool, prediction::Sharding, double, bool>;
+using Way = std::tuple<prediction::Exchange, bool, int, bool, prediction::Sharding, double, bool>;
 
 Way way_of(const ExchangePlan& plan) {
-  return {plan.exchange, plan.colocated, plan.aggregated, plan.sharding, plan.bucket_bytes, plan.overlap};
+  return {plan.exchange, plan.colocated,    plan.spare_servers, plan.aggregated,
+          plan.sharding, plan.bucket_bytes, plan.overlap};
 }
 
 const MeasuredRun* run_of(const std::vector<MeasuredRun>& runs, int workers) {
@@ -32,6 +33,7 @@ ExchangePlan plan_at(const ScaledJob& job, const std::vector<MeasuredRun>& runs,
   ExchangePlan plan = last.plan;
   if (plan.colocated) {
     plan.servers = job.network(workers).hosts();
+    plan.spare_servers = std::min(plan.spare_servers, plan.servers - 1);
   } else if (std::ranges::any_of(runs, [&](const MeasuredRun& run) { return run.plan.servers != plan.servers; })) {
     plan.servers = std::max(1, static_cast<int>(std::lround(1.0 * workers * plan.servers / last.workers)));
   }

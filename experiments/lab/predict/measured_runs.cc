@@ -240,8 +240,8 @@ Status add_folder(const std::string& folder, const std::optional<LinkShape>& lin
 std::vector<MeasuredRun> medians_of(const std::vector<MeasuredRun>& runs) {
   const auto key_of = [](const MeasuredRun& run) {
     const ExchangePlan plan = run.is_alone() ? ExchangePlan() : run.plan;
-    return std::tuple(plan.exchange, plan.colocated, plan.aggregated, plan.sharding, plan.servers, plan.bucket_bytes,
-                      plan.overlap, run.workers);
+    return std::tuple(plan.exchange, plan.colocated, plan.spare_servers, plan.aggregated, plan.sharding, plan.servers,
+                      plan.bucket_bytes, plan.overlap, run.workers);
   };
   std::map<decltype(key_of(runs.front())), std::vector<double>> rates;
   std::vector<MeasuredRun> medians;

@@ -9,7 +9,9 @@ namespace {
 
 std::string servers_of(const prediction::ExchangePlan& plan, int hosts) {
   if (!plan.colocated) return fmt::format("servers: {}", plan.servers);
-  return plan.servers == hosts ? "a server on each host" : fmt::format("servers on workers' hosts: {}", plan.servers);
+  if (plan.servers != hosts) return fmt::format("servers on workers' hosts: {}", plan.servers);
+  const std::string more = plan.spare_servers > 0 ? fmt::format(" and {} besides", plan.spare_servers) : "";
+  return "a server on each host" + more;
 }
 
 }  // namespace

@@ -17,6 +17,18 @@ using prediction::Exchange;
 
 constexpr int kWarmUp = 1, kMeasured = 2;  // steps; each is like the others
 
+// Returns the servers of ours that do what BytePS's optimum says; other plans as they are.
+prediction::ExchangePlan as_servers(const prediction::ExchangePlan& plan, const prediction::Network& network) {
+  if (plan.exchange != Exchange::kByteps || network.hosts() == 1) return plan;
+  prediction::ExchangePlan servers{
+      .exchange = Exchange::kServers, .servers = plan.servers, .aggregated = network.workers_per_host > 1};
+  if (plan.servers >= network.hosts()) return servers;
+  servers.servers = network.hosts();
+  servers.colocated = true;
+  servers.spare_servers = plan.servers;
+  return servers;
+}
+
 bool set_exchange(const prediction::ExchangePlan& plan, const prediction::Network& network, RunRequest& request) {
   const auto allreduce = [&](CollectiveKind kind) {
     request.mode = Mode::kAllreduce;
@@ -42,6 +54,8 @@ bool set_exchange(const prediction::ExchangePlan& plan, const prediction::Networ
   request.mode = Mode::kPs;
   request.consistency = *ps::Consistency::parse("sync");
   request.servers = plan.servers;
+  request.colocated = plan.spare_servers > 0;
+  request.spare_servers = plan.spare_servers;
   if (plan.aggregated) request.aggregation = Aggregation::kHost;
   if (plan.sharding == prediction::Sharding::kWhole) request.sharding = ps::ShardingPolicy::kWhole;
   return true;
@@ -49,11 +63,12 @@ bool set_exchange(const prediction::ExchangePlan& plan, const prediction::Networ
 
 }  // namespace
 
-std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
+std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const prediction::ExchangePlan& asked,
                                    simulation::NetworkModel network) {
   if (workers < 2 || workers > kMostWorkersBesideAPrediction) return std::nullopt;
   const prediction::Network links = job.network(workers);
   if (workers % links.workers_per_host != 0) return std::nullopt;
+  const prediction::ExchangePlan plan = as_servers(asked, links);
   RunRequest request;
   if (!set_exchange(plan, links, request)) return std::nullopt;
   request.cluster = ClusterKind::kSimulated;
@@ -72,6 +87,9 @@ std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const pred
         parse_hosts(fmt::format("{}x{}", links.hosts(), links.workers_per_host));
     if (!hosts.ok()) return std::nullopt;
     request.hosts = *hosts;
+    for (int spare = 0; spare < plan.spare_servers; ++spare) {
+      request.hosts.push_back({.name = fmt::format("spare{}", spare), .slots = 0});
+    }
     request.inside = job.inside;
   }
   return request;

@@ -15,8 +15,9 @@ namespace syncopate::experiments {
 // More take longer to simulate than a person waits for a prediction.
 inline constexpr int kMostWorkersBesideAPrediction = 64;
 
-// Returns the run of a few steps that is like the plan; none where no mode of this project is: BytePS's optimum,
-// servers on hosts of their own beside hosts with several workers, one worker alone, more than the most above. Pure.
+// Returns the run of a few steps that is like the plan; none where no mode of this project is: servers on hosts
+// of their own beside hosts with several workers, BytePS's optimum on one host, one worker alone, more than the most
+// above. Pure.
 std::optional<RunRequest> run_like(const ScaledJob& job, int workers, const prediction::ExchangePlan& plan,
                                    simulation::NetworkModel network);
 

@@ -14,14 +14,14 @@ namespace {
 constexpr std::size_t kMostRows = 16;
 constexpr double kUneven = 1.05;
 
-std::size_t largest_of(const ps::ShardLoads& loads) {
-  return static_cast<std::size_t>(std::ranges::max_element(loads.bytes) - loads.bytes.begin());
-}
+// What a shard is to hold.
+const char* measure_of(const ShardingReport& report) { return report.sharding.parts.empty() ? "the mean" : "its part"; }
 
 // Returns "server 1", or "server 1, shard 3" if a server has several; shards are numbered over all servers.
 std::string name_of_shard(const ShardingReport& report, std::size_t shard) {
-  const std::string server = fmt::format("server {}", shard / report.shards_per_server);
-  return report.shards_per_server == 1 ? server : fmt::format("{}, shard {}", server, shard);
+  const int server = report.group.server_of_shard(static_cast<int>(shard));
+  const std::string name = fmt::format("server {}", server);
+  return report.group.shards_of_server(server) == 1 ? name : fmt::format("{}, shard {}", name, shard);
 }
 
 }  // namespace
@@ -34,8 +34,8 @@ ShardingReport report_sharding(const ResolvedRun& config, const ParamLayout& lay
   ps::Sharding sharding = sharding_of(config);
   if (sharding.chunk_bytes == ps::kUncut) sharding.chunk_bytes = layout.dense().size() * sizeof(float);
   return {.sharding = sharding,
-          .shards_per_server = static_cast<std::size_t>(config.shards_per_server),
-          .loads = ps::loads_of(ps::shard_map(layout, shards_of(config), sharding))};
+          .group = ps_group_of(config),
+          .loads = ps::loads_of(ps::shard_map(layout, shards_of(config), sharding), sharding.parts)};
 }
 
 std::string to_text(const ShardingReport& report) {
@@ -50,18 +50,19 @@ std::string to_text(const ShardingReport& report) {
     for (std::size_t shard = 0; shard < shards; ++shard) add_row(shard);
   } else {
     add_row(static_cast<std::size_t>(std::ranges::min_element(loads.bytes) - loads.bytes.begin()));
-    add_row(largest_of(loads));
+    add_row(static_cast<std::size_t>(std::ranges::max_element(loads.bytes) - loads.bytes.begin()));
   }
-  return fmt::format("sharding {} over {} shard{}, chunks of at most {}, skew {:.2f} (largest over mean){}\n",
+  return fmt::format("sharding {} over {} shard{}, chunks of at most {}, skew {:.2f} ({}){}\n",
                      name_of(report.sharding.policy), shards, shards == 1 ? "" : "s",
                      format_bytes(static_cast<double>(report.sharding.chunk_bytes)), loads.skew,
+                     report.sharding.parts.empty() ? "largest over mean" : "fullest over its part",
                      shards <= kMostRows ? "" : "; the smallest and the largest:") +
          text_table(rows);
 }
 
 std::string hottest(const ShardingReport& report) {
-  return fmt::format("{}: {} holds {:.2f} x the mean", name_of(report.sharding.policy),
-                     name_of_shard(report, largest_of(report.loads)), report.loads.skew);
+  return fmt::format("{}: {} holds {:.2f} x {}", name_of(report.sharding.policy),
+                     name_of_shard(report, report.loads.fullest), report.loads.skew, measure_of(report));
 }
 
 bool matters(const ShardingReport& report) {

@@ -13,7 +13,7 @@ namespace syncopate::experiments {
 
 struct ShardingReport {
   ps::Sharding sharding;
-  std::size_t shards_per_server = 1;
+  ps::PsGroup group = {};
   ps::ShardLoads loads;
 };
 

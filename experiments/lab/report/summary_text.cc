@@ -310,6 +310,7 @@ std::string describe(const ResolvedRun& config) {
   }
   if (is_colocated(config)) {
     text += ", a server in each";
+    if (has_spare_servers(config)) text += fmt::format(" and {} besides", config.spare_servers);
   } else if (ps) {
     text += fmt::format(", {} server{}", config.servers, config.servers == 1 ? "" : "s");
   }

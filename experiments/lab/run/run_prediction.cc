@@ -44,7 +44,8 @@ std::optional<SharedHosts> shared_hosts(const ResolvedRun& config) {
     shared.workers = std::max(shared.workers, host.workers);
     (host.workers > 0 ? shared.holds_servers : has_servers_apart) |= host.servers > 0;
   }
-  return shared.holds_servers && has_servers_apart ? std::nullopt : std::optional(shared);
+  const bool is_mixed = shared.holds_servers && has_servers_apart && !has_spare_servers(config);
+  return is_mixed ? std::nullopt : std::optional(shared);
 }
 
 std::optional<Exchange> exchange_of(allreduce::ScheduleKind kind) {
@@ -68,11 +69,12 @@ bool set_servers(const ResolvedRun& config, FormOfRun& form) {
   form.is_asynchronous = consistency.to_string() == "async";
   if (!is_plain || (!form.is_asynchronous && consistency.to_string() != "sync")) return false;
   form.plan.exchange = Exchange::kServers;
-  form.plan.servers = config.servers;
+  if (has_spare_servers(config)) form.plan.spare_servers = config.spare_servers;
+  form.plan.servers = config.servers - form.plan.spare_servers;
   form.plan.aggregated = aggregates_on_hosts(config);
   form.plan.sharding =
       config.sharding == ps::ShardingPolicy::kWhole ? prediction::Sharding::kWhole : prediction::Sharding::kEven;
-  return true;
+  return form.plan.spare_servers == 0 || form.plan.sharding == prediction::Sharding::kEven;
 }
 
 bool set_allreduce(const ResolvedRun& config, FormOfRun& form) {

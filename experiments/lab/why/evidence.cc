@@ -135,9 +135,10 @@ std::string hot_text(const Waterfall& waterfall, const RunPace& pace) {
   if (pace.servers < 2) return "";
   if (exchange.of_servers.empty()) return "not recorded: the bytes of each server";
   const ServerLoad* hot = load_of(waterfall, exchange.hot_server);
-  if (hot == nullptr) return fmt::format("the largest server has {:.2f} x the mean", exchange.hottest_over_mean);
-  std::string text = fmt::format("server {} has {:.2f} x the mean: {} in a step", hot->server,
-                                 exchange.hottest_over_mean, bytes(hot->bytes_in));
+  const char* measure = pace.server_parts.empty() ? "the mean" : "its part";
+  if (hot == nullptr) return fmt::format("the largest server has {:.2f} x {}", exchange.hottest_over_mean, measure);
+  std::string text = fmt::format("server {} has {:.2f} x {}: {} in a step", hot->server, exchange.hottest_over_mean,
+                                 measure, bytes(hot->bytes_in));
   if (pace.link && !pace.host_link) text += fmt::format(", which take its link {}", each_way(hot->link_ms, pace));
   return text;
 }

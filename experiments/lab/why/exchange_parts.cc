@@ -74,8 +74,13 @@ void find_hot_shard(const ExchangeFigures& figures, const RunPace& pace, Exchang
   const std::vector<ServerLoad>& loads = parts.of_servers;
   const double mean_bytes = mean_of(loads, bytes_of);
   if (loads.size() < 2 || mean_bytes <= 0) return;
-  const auto hot = std::ranges::max_element(loads, {}, bytes_of);
-  parts.hottest_over_mean = bytes_of(*hot) / mean_bytes;
+  const auto fullness_of = [&](const ServerLoad& load) {
+    const double mean = bytes_of(load) / mean_bytes;
+    if (pace.server_parts.empty()) return mean;
+    return mean / (pace.server_parts[static_cast<std::size_t>(load.server)] * pace.servers);
+  };
+  const auto hot = std::ranges::max_element(loads, {}, fullness_of);
+  parts.hottest_over_mean = fullness_of(*hot);
   if (parts.hottest_over_mean < kHot) return;
   parts.hot_server = hot->server;
   // If all servers had as much, the workers' own links may be the full ones. What was hidden behind computing stays so.

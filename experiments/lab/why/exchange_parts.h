@@ -56,7 +56,7 @@ struct ExchangeParts {
   std::vector<ServerLoad> of_servers = {};  // by rank; empty: there are none, or nothing of them is recorded
   std::optional<int> hot_server;            // that has the most bytes, if it has far more than the mean
   std::optional<int> slowest_server;        // if slow_server is above 0
-  double hottest_over_mean = 1;             // bytes of the server with most, over the mean
+  double hottest_over_mean = 1;             // bytes of the server with most, over the mean; or over what it is to have
 };
 
 ExchangeParts divide_exchange(const ExchangeFigures& figures, const RunPace& pace);

@@ -101,8 +101,8 @@ void set_schedule(const ResolvedRun& config, RunPace& pace) {
   if (link.latency > 0) pace.delays_a_step = (seconds - link_seconds) / link.latency / meets_every;
 }
 
-// What of the bytes of processes that share a host crosses its link. Servers have equal parts of the model; a ring goes
-// from host to host once.
+// What of the bytes of processes that share a host crosses its link; a server's are the mean of all. Servers of a host
+// have equal parts of the model; a ring goes from host to host once.
 std::optional<RunPace::HostLink> host_link_of(const ResolvedRun& config, const std::vector<HostProcesses>& hosts) {
   if (is_hybrid(config)) return std::nullopt;
   if (sums_among_workers(config)) {
@@ -115,9 +115,11 @@ std::optional<RunPace::HostLink> host_link_of(const ResolvedRun& config, const s
   const auto load = [&](const RunPace::HostLink& link) {
     return link.of_workers + link.of_servers * workers / servers;
   };
+  const std::vector<double> parts = server_parts_of(config);
   for (const HostProcesses& host : hosts) {
-    const RunPace::HostLink link{.of_workers = host.workers * (1 - host.servers / servers),
-                                 .of_servers = host.servers * (1 - host.workers / workers)};
+    const double held = host.servers * (host.workers > 0 ? parts.front() : parts.back());
+    const RunPace::HostLink link{.of_workers = host.workers * (1 - held),
+                                 .of_servers = held * servers * (1 - host.workers / workers)};
     if (load(link) > load(busiest)) busiest = link;
   }
   return busiest;
@@ -179,7 +181,8 @@ RunPace pace_of(const ResolvedRun& config, const RunSummary& summary, std::size_
   if (has_servers(config)) {
     pace.servers = config.servers;
     pace.has_colocated_servers = is_colocated(config);
-    pace.shards_per_server = config.shards_per_server;
+    if (has_spare_servers(config)) pace.server_parts = server_parts_of(config);
+    pace.group = ps_group_of(config);
     pace.of_servers = report.servers;
   }
   pace.is_own_program = runs_command(config);

@@ -10,6 +10,7 @@
 
 #include "common/server_figures.h"
 #include "experiments/lab/report/machine_state.h"
+#include "ps/group.h"
 #include "worker/pipeline/pipeline_schedule.h"
 
 namespace syncopate::experiments {
@@ -57,7 +58,8 @@ struct RunPace {
   // Parameter servers; none otherwise.
   int servers = 0;
   bool has_colocated_servers = false;
-  int shards_per_server = 1;
+  std::vector<double> server_parts = {};  // of the weights, which each is to hold; empty: equal ones
+  ps::PsGroup group = {};
   bool compresses = false;                       // gradients, or what servers answer
   std::map<int, ServerFigures> of_servers = {};  // of the whole run; empty: not recorded
 

@@ -99,8 +99,9 @@ struct Sums {
 
 // The server whose responses ended the step's wait was the only one waited for, for so long.
 void add_alone(const StepRecord& step, double ms, const RunPace& pace, Sums& sums) {
-  const int shard = step.sync.last_shard, server = shard < 0 ? -1 : shard / std::max(1, pace.shards_per_server);
-  if (server >= 0 && server < pace.servers) sums.alone[static_cast<std::size_t>(server)] += ms;
+  const int shard = step.sync.last_shard;
+  if (shard < 0 || shard >= pace.group.shards() || pace.servers == 0) return;
+  sums.alone[static_cast<std::size_t>(pace.group.server_of_shard(shard))] += ms;
 }
 
 void add_wait(const StepOfWorker& waiting, const LateWorkers& late, const RunPace& pace, Sums& sums) {

@@ -51,14 +51,29 @@ TEST(CommandLine, TakesValuesBehindAnEqualsSignOrASpace) {
   EXPECT_TRUE(line->config.dry_run);
 }
 
+TEST(CommandLine, ReadsWhereServersAre) {
+  const auto servers_of = [](const char* text) {
+    const Result<CommandLine> line = parse({"--mode=ps", "--workers=4", text});
+    EXPECT_TRUE(line.ok()) << line.status().message();
+    return servers_text(line->config);
+  };
+  for (const std::string text : {"3", "colocated", "colocated+3"})
+    EXPECT_EQ(servers_of(("--servers=" + text).c_str()), text);
+}
+
 TEST(CommandLine, SaysWhatWouldBeRightForABadValue) {
-  EXPECT_EQ(refusal({"--mode=ps", "--servers=0"}), "--servers=0: parameter servers must be 1 to 1024, or colocated");
+  EXPECT_EQ(refusal({"--mode=ps", "--servers=0"}),
+            "--servers=0: parameter servers must be 1 to 1024, colocated or colocated+K");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=two"}),
-            "--servers=two: parameter servers must be 1 to 1024, or colocated");
+            "--servers=two: parameter servers must be 1 to 1024, colocated or colocated+K");
+  for (const std::string text : {"colocated+0", "colocated+", "colocated2", "colocated+1025", "+1", "colocated+x"}) {
+    EXPECT_EQ(refusal({"--mode=ps", "--workers=4", ("--servers=" + text).c_str()}),
+              "--servers=" + text + ": parameter servers must be 1 to 1024, colocated or colocated+K");
+  }
   EXPECT_EQ(refusal({"--workers=99999999999"}), "--workers=99999999999: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--workers=1025"}), "--workers=1025: workers must be 1 to 1024");
   EXPECT_EQ(refusal({"--mode=ps", "--servers=1025"}),
-            "--servers=1025: parameter servers must be 1 to 1024, or colocated");
+            "--servers=1025: parameter servers must be 1 to 1024, colocated or colocated+K");
   EXPECT_EQ(refusal({"--mode=pss"}),
             "--mode=pss: mode must be local, allreduce, sharded, ps or hybrid; did you mean ps?");
   EXPECT_EQ(refusal({"--timeout=nan"}),
@@ -624,7 +639,8 @@ TEST(CommandLine, ReadsAConfigFileBelowItsFlags) {
   std::ofstream(path) << "sevrers = 3\n";
   EXPECT_EQ(refusal({flag.c_str()}), path + ": sevrers: no such option; did you mean servers?");
   std::ofstream(path) << "servers = 0\n";
-  EXPECT_EQ(refusal({flag.c_str()}), path + ": --servers=0: parameter servers must be 1 to 1024, or colocated");
+  EXPECT_EQ(refusal({flag.c_str()}),
+            path + ": --servers=0: parameter servers must be 1 to 1024, colocated or colocated+K");
   std::remove(path.c_str());
   EXPECT_THAT(refusal({flag.c_str()}),
               testing::ContainsRegex("must be a file that can be read.*No such file or directory"));

@@ -31,7 +31,7 @@ TEST(HelpText, GivesEveryOptionItsDefaultAndRange) {
     EXPECT_FALSE(option.usual.empty()) << option.name;
     EXPECT_FALSE(option.range.empty()) << option.name;
   }
-  EXPECT_THAT(text, HasSubstr("[processes; 1 to 1024, or colocated; default 1]"));
+  EXPECT_THAT(text, HasSubstr("[processes; 1 to 1024, colocated or colocated+K; default 1]"));
 }
 
 TEST(HelpText, BeginsWithAPageThatFitsATerminal) {

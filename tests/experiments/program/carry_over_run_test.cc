@@ -79,6 +79,18 @@ TEST(CarriedOver, FromColocatedServersToThemselvesAndOthersIsBitEqualToGoingOnWh
   EXPECT_EQ(go_on(colocated + kSixty, served.checkpoint).weights, whole.program.weights());
 }
 
+TEST(CarriedOver, FromSpareServersToThemselvesAndOthersIsBitEqualToGoingOnWhole) {
+  const Flags three = kCarried + Flags{"--workers=3", "--batch-size=32", "--mode=ps", "--consistency=sync"};
+  const Flags spare = three + Flags{"--servers=colocated+2"}, colocated = three + Flags{"--servers=colocated"};
+  const Whole whole(spare), served(colocated);
+  ASSERT_FALSE(whole.program.weights().empty());
+  EXPECT_EQ(whole.program.weights(), served.program.weights());
+  EXPECT_EQ(go_on(spare + kSixty, whole.checkpoint).weights, whole.program.weights());
+  EXPECT_EQ(go_on(three + Flags{"--servers=colocated+1"} + kSixty, whole.checkpoint).weights, whole.program.weights());
+  EXPECT_EQ(go_on(three + Flags{"--servers=2"} + kSixty, whole.checkpoint).weights, whole.program.weights());
+  EXPECT_EQ(go_on(spare + kSixty, served.checkpoint).weights, whole.program.weights());
+}
+
 TEST(CarriedOver, ToAndFromServersOfTablesAloneIsBitEqualToGoingOnWhole) {
   const Flags tables = kTwoOf32 + Flags{"--model=ncf:8",        "--dataset=zipf-ratings", "--table-rows=500",
                                         "--train-samples=2000", "--test-samples=200",     "--optimizer=adam"};

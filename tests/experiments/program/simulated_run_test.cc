@@ -49,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Local", {"--mode=local"}},
         Case{"PsSync", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=2"}},
         Case{"PsSyncColocated", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=colocated"}},
+        Case{"PsSyncWithSpareServers", {"--mode=ps", "--consistency=sync", "--workers=3", "--servers=colocated+2"}},
         Case{"PsSyncOfTensors", {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--sharding=tensor"}},
         Case{"PsSyncOfWholeTensors",
              {"--mode=ps", "--consistency=sync", "--workers=2", "--servers=2", "--sharding=whole"}},

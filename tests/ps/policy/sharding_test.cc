@@ -307,6 +307,68 @@ TEST(Whole, LeavesTheServerOfVgg16sFc6Hot) {
   }
 }
 
+// Parts of 4 servers of which each but the last has half as much as it; of 7 eighths and one eighth; and drawn ones.
+std::vector<std::vector<double>> some_parts() {
+  std::vector<std::vector<double>> all{{0.2, 0.2, 0.2, 0.4}, {7, 1}, {1}};
+  Random random(3);
+  for (int i = 0; i < 20; ++i) {
+    std::vector<double> parts(1 + random.below(9));
+    for (double& part : parts) part = 1 + static_cast<double>(random.below(30));
+    all.push_back(parts);
+  }
+  return all;
+}
+
+TEST_P(EveryPolicy, ThatTakesPartsKeepsToThem) {
+  if (!takes_parts(GetParam())) GTEST_SKIP() << "it takes none";
+  Random random(2);
+  for (const std::vector<double>& parts : some_parts()) {
+    const std::size_t shards = parts.size();
+    const std::size_t chunk_bytes = 1 + random.below(std::uint64_t{1} << (6 + random.below(14)));
+    SCOPED_TRACE(fmt::format("{} shards, chunks of {}", shards, chunk_bytes));
+    const ParamLayout layout = drawn_layout(random);
+    const ShardMap map = shard_map(layout, shards, {GetParam(), chunk_bytes, parts});
+    ASSERT_THAT(map.chunks, SizeIs(shards));
+    expect_sound(layout, map, chunk_bytes);
+    if (GetParam() == ShardingPolicy::kWhole) continue;  // its largest tensor is on one server
+    const ShardMap large = shard_map(vgg16(), shards, {GetParam(), kUsualChunk, parts});
+    EXPECT_LT(loads_of(large, parts).skew, 1.03);
+  }
+}
+
+TEST_P(EveryPolicy, TakesEqualPartsAsNone) {
+  if (!takes_parts(GetParam()) || GetParam() == ShardingPolicy::kBalanced) GTEST_SKIP() << "it cuts otherwise";
+  const Sharding none{GetParam(), kUsualChunk};
+  for (const double part : {1.0, 1.0 / 3}) {
+    const Sharding equal{GetParam(), kUsualChunk, std::vector<double>(3, part)};
+    EXPECT_EQ(shard_map(vgg16(), 3, equal).chunks, shard_map(vgg16(), 3, none).chunks);
+  }
+}
+
+// 100 units of 16 floats in rounds of at most 4 for the largest: 10 of them, cut at 2, 4, 6 and 10 units.
+TEST(BalancedSharding, DealsAChunkARoundToEachShardWhereChunksAreUnequal) {
+  constexpr std::size_t kUnit = kAlignment;
+  const std::vector<double> parts{0.2, 0.2, 0.2, 0.4};
+  const ShardMap map =
+      shard_map(layout_of({100 * kUnit}), 4, {ShardingPolicy::kBalanced, 4 * kUnit * sizeof(float), parts});
+  for (std::size_t shard = 0; shard < 4; ++shard) {
+    ASSERT_THAT(map.chunks[shard], SizeIs(10));
+    for (std::size_t round = 0; round < 10; ++round) {
+      const std::size_t begin = (10 * round + 2 * shard) * kUnit;
+      EXPECT_EQ(map.chunks[shard][round], (Range{begin, begin + (shard == 3 ? 4 : 2) * kUnit}));
+    }
+  }
+}
+
+TEST(ShardLoads, MeasureAgainstPartsWhereTheyAreUnequal) {
+  const ShardMap map{{{{0, 16}}, {{16, 64}}}};
+  EXPECT_DOUBLE_EQ(loads_of(map).skew, 1.5);
+  EXPECT_EQ(loads_of(map).fullest, 1u);
+  const std::vector<double> parts{1, 4};
+  EXPECT_DOUBLE_EQ(loads_of(map, parts).skew, 1.25);
+  EXPECT_EQ(loads_of(map, parts).fullest, 0u);
+}
+
 TEST(ShardLoads, CountsBytesAndChunksAndTheSkew) {
   const ShardMap map{{{{0, 16}, {32, 64}}, {{16, 32}}, {}}};
   const ShardLoads loads = loads_of(map);

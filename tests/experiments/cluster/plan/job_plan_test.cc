@@ -201,6 +201,30 @@ TEST(JobPlan, HasColocatedServersWithinTheProcessesOfTheirWorkers) {
   EXPECT_THAT(to_text(plan, "syncopate"), testing::HasSubstr("server        2  box    in the process of worker 2\n"));
 }
 
+TEST(JobPlan, HasSpareServersOnHostsWithoutSlots) {
+  ResolvedRun config = over_two_hosts(Mode::kPs, 3);
+  config.servers = 5;
+  config.colocated = true;
+  config.spare_servers = 2;
+  Cluster cluster = kTwoHosts;
+  cluster.hosts.insert(cluster.hosts.begin(), {.name = "spare1", .slots = 0, .remote = true});
+  cluster.hosts.push_back({.name = "spare2", .slots = 0, .remote = true});
+  const JobPlan plan = make_plan(config, "run-7", cluster);
+  EXPECT_THAT(places(plan), ElementsAre("server 0 on node1", "server 1 on node1", "server 2 on box",
+                                        "server 3 on spare1", "server 4 on spare2", "worker 0 on node1",
+                                        "worker 1 on node1", "worker 2 on box", "evaluator on box"));
+  for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(plan.processes[rank].within, 5 + rank);
+  for (const std::size_t spare : {3, 4}) {
+    EXPECT_FALSE(plan.processes[spare].within);
+    EXPECT_TRUE(plan.processes[spare].remote);
+  }
+  // As hosts of namespaces are, one for each process.
+  cluster.server_hosts = {{.name = "own1"}, {.name = "own2"}};
+  EXPECT_THAT(places(make_plan(config, "run-7", cluster)), Contains("server 4 on own2"));
+  config.hosts.clear();
+  EXPECT_THAT(places(make_plan(config, "run-7", "here")), Contains("server 4 on here")) << "all on this machine";
+}
+
 TEST(JobPlan, PrintsATableWithALineForEachProcess) {
   EXPECT_EQ(to_text(plan_of(Mode::kLocal, 1, 1), "syncopate"),
             "role       rank  host  command\n"

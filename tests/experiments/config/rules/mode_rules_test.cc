@@ -18,10 +18,5 @@ TEST(ModeRules, WeightsInSharesAreNoGpusAndAreGatheredAfterTheSameStep) {
   EXPECT_TRUE(parse({"--mode=sharded", "--stage=3", "--evaluate-every=20"}).ok());
 }
 
-TEST(ModeRules, NoProcessOfMpirunIsBothAWorkerAndAServer) {
-  EXPECT_THAT(refusal({"--mode=ps", "--servers=colocated", "--launcher=mpirun"}),
-              StartsWith("--servers=colocated: a process of mpirun is a worker or a server"));
-}
-
 }  // namespace
 }  // namespace syncopate::experiments

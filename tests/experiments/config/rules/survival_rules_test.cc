@@ -29,10 +29,13 @@ TEST(RecoveryOf, ColocatedServersAreLostWithAnyWorker) {
   config.checkpoint_every = CheckpointInterval{.steps = 10};
   EXPECT_TRUE(recovery_of(config).goes_back);
   config.colocated = true;
-  EXPECT_FALSE(recovery_of(config).survives_workers);
-  EXPECT_FALSE(recovery_of(config).regroups());
-  EXPECT_FALSE(may_have_replicas(config));
-  EXPECT_FALSE(may_respawn(config));
+  for (config.spare_servers = 0; config.spare_servers < 2; ++config.spare_servers) {
+    EXPECT_FALSE(recovery_of(config).survives_workers);
+    EXPECT_FALSE(recovery_of(config).regroups());
+    EXPECT_FALSE(recovery_of(config).goes_back);
+    EXPECT_FALSE(may_have_replicas(config));
+    EXPECT_FALSE(may_respawn(config));
+  }
 }
 
 TEST(RecoveryOf, AllreduceDoesIfItIsElastic) {

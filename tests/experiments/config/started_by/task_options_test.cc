@@ -22,6 +22,7 @@ TEST(TaskOptions, MakeAWorkerOfEachTaskThatIsNoServer) {
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "2"}}, place_of(6)), "4");
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "2"}, {"replicas", "1"}}, place_of(6)), "2");
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "colocated"}}, place_of(6)), "6");
+  EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "colocated+2"}}, place_of(6)), "4");
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "2"}, {"workers", "4"}}, place_of(6)), "4");
 }
 
@@ -29,6 +30,8 @@ TEST(TaskOptions, RefuseANumberThatIsNotThatOfTheTasks) {
   EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "2"}, {"workers", "3"}}, place_of(6)),
             "--workers=3: mpirun has started 6 processes, of which 2 are servers; use --workers=4, or leave it out");
   EXPECT_THAT(workers_of({{"mode", "ps"}, {"servers", "4"}}, place_of(4)), HasSubstr("none is left for a worker"));
+  EXPECT_THAT(workers_of({{"mode", "ps"}, {"servers", "colocated+4"}}, place_of(4)),
+              testing::StartsWith("--servers=colocated+4: mpirun has started 4 processes, 4 of which"));
   EXPECT_THAT(workers_of({{"mode", "local"}}, place_of(4)), HasSubstr("--mode=local: trains in one process"));
 }
 
@@ -75,6 +78,8 @@ TEST(TaskOptions, TakeTheRolesThatTheEnvironmentGives) {
   EXPECT_EQ(given["servers"], "1");
   EXPECT_EQ(given["workers"], "3");
   EXPECT_THAT(workers_of({{"mode", "ps"}, {"servers", "2"}}, place), HasSubstr("--servers=2: TF_CONFIG has 1 ps"));
+  EXPECT_EQ(workers_of({{"mode", "ps"}, {"servers", "colocated+1"}}, place), "3");
+  EXPECT_THAT(workers_of({{"mode", "ps"}, {"servers", "colocated+2"}}, place), HasSubstr("TF_CONFIG has 1 ps"));
   EXPECT_THAT(workers_of({{"mode", "allreduce"}}, place), HasSubstr("--mode=allreduce: TF_CONFIG has 1 ps"));
   EXPECT_THAT(workers_of({{"mode", "ps"}, {"replicas", "1"}}, place), HasSubstr("no role for standbys"));
 }

@@ -75,6 +75,8 @@ TEST(Circumstances, WarnOfServersOnHostsThatOtherRowsDoNotHave) {
   base.hosts.clear();
   base.colocated = true;
   EXPECT_THAT(lines_beside_allreduce(), Not(Contains(HasSubstr("hosts of their own"))));
+  base.spare_servers = 1;
+  EXPECT_THAT(lines_beside_allreduce(), Contains(HasSubstr("ps runs on 5 hosts and not on its workers' 4")));
   base.colocated = false;
   base.cluster = ClusterKind::kReal;
   EXPECT_THAT(lines_beside_allreduce(), Not(Contains(HasSubstr("hosts of their own"))));

@@ -59,13 +59,38 @@ TEST(ARunLikeAPlan, HasHostsWhereWorkersShareThem) {
   EXPECT_EQ(run_like(resnet_job(), 4, colocated, NetworkModel::kFifo)->hosts.size(), 4u);
 }
 
+TEST(ARunLikeAPlan, HasSpareServersForBytepsOptimum) {
+  const auto like = [](const ScaledJob& job, int workers, int servers) {
+    const std::optional<RunRequest> run =
+        run_like(job, workers, {.exchange = Exchange::kByteps, .servers = servers}, NetworkModel::kFrames);
+    EXPECT_TRUE(run && check(*run).ok()) << (run ? check(*run).message() : "none");
+    return run.value_or(RunRequest());
+  };
+  const RunRequest one = like(resnet_job(), 4, 1);
+  EXPECT_TRUE(one.colocated);
+  EXPECT_EQ(one.spare_servers, 1);
+  EXPECT_EQ(one.hosts.size(), 5u);
+  const RunRequest hosts = like(resnet_job(2), 8, 2);
+  EXPECT_EQ(hosts.spare_servers, 2);
+  EXPECT_EQ(hosts.aggregation, Aggregation::kHost);
+  const RunRequest none = like(resnet_job(), 4, 0);
+  EXPECT_FALSE(none.colocated);
+  EXPECT_EQ(none.servers, 4);
+  EXPECT_EQ(none.hosts.size(), 4u);
+  const RunRequest all = like(resnet_job(), 4, 5);
+  EXPECT_FALSE(all.colocated);
+  EXPECT_EQ(all.servers, 5);
+  EXPECT_TRUE(all.hosts.empty());
+}
+
 TEST(ARunLikeAPlan, IsNotThereWhereNothingIsLikeIt) {
   const auto there = [](const ScaledJob& job, int workers, const ExchangePlan& plan) {
     return run_like(job, workers, plan, NetworkModel::kFifo).has_value();
   };
   EXPECT_FALSE(there(resnet_job(), 1, kRing)) << "one worker exchanges nothing";
   EXPECT_FALSE(there(resnet_job(), kMostWorkersBesideAPrediction + 1, kRing));
-  EXPECT_FALSE(there(resnet_job(), 4, {.exchange = Exchange::kByteps, .servers = 1}));
+  EXPECT_FALSE(there(resnet_job(4), 4, {.exchange = Exchange::kByteps, .servers = 1})) << "one host needs no time";
+  EXPECT_FALSE(there(resnet_job(2), 4, {.exchange = Exchange::kByteps, .servers = 2}));
   EXPECT_FALSE(there(resnet_job(2), 4, kServers)) << "servers stand on the workers' hosts, where these have several";
   EXPECT_FALSE(there(resnet_job(2), 5, kRing));
 }

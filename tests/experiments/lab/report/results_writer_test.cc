@@ -150,7 +150,7 @@ TEST_F(ResultsWriterTest, SummarisesRepeatsByTheirMedian) {
 TEST_F(ResultsWriterTest, RecordsWhatLaysOnWhichShard) {
   Result<ResultsWriter> writer = ResultsWriter::create(config_, {});
   ASSERT_TRUE(writer.ok());
-  const ShardingReport sharding{{ps::ShardingPolicy::kTensor, 4096}, 1, {{3000, 1000}, {2, 1}, 1.5}};
+  const ShardingReport sharding{{ps::ShardingPolicy::kTensor, 4096}, {.servers = 2}, {{3000, 1000}, {2, 1}, 1.5}};
   ASSERT_TRUE(writer->write_summary({}, {.run_id = "run-7", .sharding = sharding}).ok());
   const auto json = nlohmann::json::parse(contents(config_.output + "/summary.json"))["sharding"];
   EXPECT_EQ(json,

@@ -41,6 +41,25 @@ TEST(ShardingReport, NamesShardsBehindTheirServers) {
   EXPECT_FALSE(matters(report));
 }
 
+// 4 workers and 2 spare servers: (4 - 2) / (16 + 4) and 2 x 3 / (16 + 4) of all bytes, these on 3 shards each.
+TEST(ShardingReport, ComparesWithThePartsThatServersAreToHave) {
+  ResolvedRun config = ps_config(6, 1, ps::ShardingPolicy::kBalanced);
+  config.workers = 4;
+  config.colocated = true;
+  config.spare_servers = 2;
+  const ShardingReport even = report_sharding(config, two_tensors());
+  EXPECT_THAT(to_text(even), HasSubstr("over 10 shards, chunks of at most 262.14 kB, skew 1.00 (fullest over its "
+                                       "part)\n  server 0           123.26 kB  1 chunk\n"));
+  EXPECT_THAT(to_text(even), HasSubstr("  server 5, shard 9  123.33 kB  1 chunk\n"));
+  EXPECT_FALSE(matters(even));
+  config.shards_per_server = 64;
+  const ShardingReport most = report_sharding(config, two_tensors());
+  EXPECT_EQ(most.group.shards_per_spare, 64) << "and no more";
+  config.shards_per_server = 1;
+  config.sharding = ps::ShardingPolicy::kWhole;
+  EXPECT_EQ(hottest(report_sharding(config, two_tensors())), "whole: server 0 holds 9.97 x its part");
+}
+
 TEST(ShardingReport, ShowsTheSmallestAndTheLargestOfMany) {
   const ShardingReport report = report_sharding(ps_config(64, 64, ps::ShardingPolicy::kTensor), two_tensors());
   EXPECT_EQ(to_text(report),

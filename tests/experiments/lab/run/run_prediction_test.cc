@@ -86,6 +86,23 @@ TEST(FormOfARun, KnowsServersInTheWorkersProcesses) {
   EXPECT_TRUE(form_of(resolved(request)).value().plan.colocated);
 }
 
+TEST(FormOfARun, KnowsSpareServersBesideThoseOfWorkers) {
+  RunRequest request = simulated(Mode::kPs);
+  request.colocated = true;
+  request.spare_servers = 3;
+  const std::optional<FormOfRun> form = form_of(resolved(request));
+  ASSERT_TRUE(form);
+  EXPECT_TRUE(form->plan.colocated);
+  EXPECT_EQ(form->plan.servers, 8);
+  EXPECT_EQ(form->plan.spare_servers, 3);
+  request.workers = 3;
+  request.spare_servers = 1;
+  request.hosts = *parse_hosts("a,b,d:0,c");
+  EXPECT_EQ(form_of(resolved(request)).value().plan.spare_servers, 1);
+  request.sharding = ps::ShardingPolicy::kWhole;
+  EXPECT_FALSE(form_of(resolved(request))) << "whole tensors do not keep to the split";
+}
+
 TEST(FormOfARun, IsNoneWhereNoFormDescribesTheRun) {
   const auto has_form = [](const RunRequest& request) { return form_of(resolved(request)).has_value(); };
   RunRequest request = simulated(Mode::kAllreduce);
@@ -142,6 +159,24 @@ TEST(PredictedRate, OfColocatedServersIsItsFormula) {
     const ResolvedRun run = resolved(request);
     const double step = 2.0 * (workers - 1) / workers * 25'450 * 4.0 / run.shape->payload_bytes_per_second();
     EXPECT_NEAR(*predicted_rate(run, 1e-6), workers * run.batch_size / step, 0.005 * workers * run.batch_size / step);
+  }
+}
+
+// 2n(n - 1) M / ((n^2 + K(n - 2)) B) of Jiang et al. 2020.
+TEST(PredictedRate, OfSpareServersBesideColocatedOnesIsItsFormula) {
+  for (const int n : {2, 4, 8}) {
+    for (const int spare : {1, n - 1}) {
+      RunRequest request = simulated(Mode::kPs);
+      request.consistency = *ps::Consistency::parse("sync");
+      request.colocated = true;
+      request.spare_servers = spare;
+      request.workers = n;
+      request.shape = *LinkShape::parse("10mbit");
+      const ResolvedRun run = resolved(request);
+      const double bytes = 2.0 * n * (n - 1) / (n * n + spare * (n - 2)) * 25'450 * 4.0;
+      const double rate = n * run.batch_size / bytes * run.shape->payload_bytes_per_second();
+      EXPECT_NEAR(*predicted_rate(run, 1e-6), rate, 0.005 * rate) << n << " " << spare;
+    }
   }
 }
 

@@ -74,6 +74,18 @@ TEST(ExchangeParts, AreAHotShardsBeyondWhatEvenServersNeed) {
   EXPECT_NEAR(sum_of(parts), 90, kExact);
 }
 
+// As spare servers have more than colocated ones.
+TEST(ExchangeParts, AreNoHotShardsWhereAServerHasTheMoreThatItIsToHave) {
+  RunPace pace = servers_with({1000000, 1000000, 2000000});
+  pace.server_parts = {0.25, 0.25, 0.5};
+  const ExchangeFigures figures{.exposed_ms = 90, .bytes_out = 2e6, .bytes_in = 2e6, .rounds = 1};
+  EXPECT_NEAR(divide_exchange(figures, pace).hot_shard, 0, kExact);
+  EXPECT_NEAR(divide_exchange(figures, pace).hottest_over_mean, 1, kExact);
+  pace.server_parts = {0.1, 0.4, 0.5};
+  EXPECT_EQ(divide_exchange(figures, pace).hot_server, 0);
+  EXPECT_NEAR(divide_exchange(figures, pace).hottest_over_mean, 2.5, kExact);
+}
+
 // 30 of 60 ms each way are hidden behind computing, which would be enough for 26.7.
 TEST(ExchangeParts, AreAHotShardsAloneWhereEvenServersWouldBeHidden) {
   RunPace pace = servers_with({6000000, 1000000, 1000000});

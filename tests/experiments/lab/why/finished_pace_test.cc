@@ -70,6 +70,14 @@ TEST(FinishedPace, KnowsWhatHostsShareTheirLinksFor) {
   ASSERT_TRUE(on_real_processes.link && on_real_processes.host_link);
   EXPECT_DOUBLE_EQ(on_real_processes.host_link->of_workers, 7.0 / 8);
   EXPECT_TRUE(on_real_processes.has_colocated_servers);
+  // 2 spare servers: 6 / 76 of all on each worker's host and 14 / 76 on theirs, whose links are as full.
+  named.spare_servers = 2;
+  const RunPace spare = pace_of(resolved(named), summary, 0);
+  ASSERT_TRUE(spare.host_link);
+  EXPECT_NEAR(spare.host_link->of_workers + spare.host_link->of_servers * 8 / 10, 8 * 14.0 / 76, 1e-12);
+  ASSERT_EQ(spare.server_parts.size(), 10u);
+  EXPECT_DOUBLE_EQ(spare.server_parts.front(), 6.0 / 76);
+  EXPECT_DOUBLE_EQ(spare.server_parts.back(), 14.0 / 76);
   // Two servers apart, each of which all 8 workers reach; of the workers' hosts, a link carries 2 of them.
   const RunPace apart = pace_on("s0:0,s1:0,a:2,b:2,c:2,d:2", 2);
   ASSERT_TRUE(apart.host_link);

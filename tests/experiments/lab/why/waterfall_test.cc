@@ -244,7 +244,7 @@ TEST(Waterfall, GivesWaitsForAWorkerWhoseLastExchangeEndedLateToTheExchange) {
     }
   }
   RunPace pace = in_step(2);
-  pace.servers = 2;
+  pace.servers = pace.group.servers = 2;
   const auto waterfall = make_waterfall(recorded_of(rows), pace);
   EXPECT_NEAR(waterfall->part(PartKind::kImbalance), 0, kExact);
   EXPECT_NEAR(waterfall->exchange_ms, 4, kExact) << "8 ms, and as much for waiting, over four steps";
@@ -278,7 +278,7 @@ TEST(Waterfall, AddsUpWhateverTheSteps) {
       steps.step(draw(random));
     }
     RunPace pace = in_step(workers);
-    pace.servers = 3;
+    pace.servers = pace.group.servers = 3;
     for (int server = 0; server < 3; ++server) {
       pace.of_servers[server] = {
           .busy = std::chrono::milliseconds(10 * server), .bytes_in = 1000000 << server, .bytes_out = 1000000};
