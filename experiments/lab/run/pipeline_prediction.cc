@@ -1,9 +1,13 @@
 #include "experiments/lab/run/pipeline_prediction.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "common/text/format.h"
 #include "experiments/cluster/process/data_of.h"
 #include "experiments/cluster/process/part_of.h"
+#include "experiments/lab/report/text_table.h"
 #include "prediction/timed_model.h"
 #include "worker/pipeline/pipeline_time.h"
 
@@ -151,13 +155,37 @@ std::optional<PipelinePrediction> predict_pipeline(const ResolvedRun& config, co
 
 std::vector<double> seconds_to_next(const ResolvedRun& config, const prediction::ModelProfile& profile,
                                     double bytes_per_second) {
-  const std::optional<FormOfStages> stages =
-      form_of_stages(config, profile, {.bytes_per_second = bytes_per_second});
+  const std::optional<FormOfStages> stages = form_of_stages(config, profile, {.bytes_per_second = bytes_per_second});
   std::vector<double> seconds;
   for (std::size_t chunk = 0; stages && chunk < stages->times.size(); ++chunk) {
     seconds.push_back(chunk + 1 < stages->times.size() ? stages->times[chunk].to_next : 0);
   }
   return seconds;
+}
+
+std::string stages_text(const ResolvedRun& config, const prediction::ModelProfile& profile) {
+  const std::optional<FormOfStages> stages = form_of_stages(config, profile, {.bytes_per_second = 1});
+  if (!stages) return {};
+  // "dense1.weight" is of the layer dense1.
+  const auto layer_of = [](const std::string& tensor) { return tensor.substr(0, tensor.rfind('.')); };
+  std::vector<std::string> layers(stages->profiles.size());
+  std::vector<double> shares(layers.size());
+  for (std::size_t chunk = 0; chunk < stages->times.size(); ++chunk) {
+    const std::size_t stage = chunk % layers.size();
+    const std::string first = layer_of(profile.tensors[stages->cut.tensors[chunk]].name),
+                      last = layer_of(profile.tensors[stages->cut.tensors[chunk + 1] - 1].name);
+    layers[stage] +=
+        fmt::format("{}{}{}", layers[stage].empty() ? "" : ", ", first, first == last ? "" : " to " + last);
+    shares[stage] += stages->times[chunk].forward + stages->times[chunk].backward;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t stage = 0; stage < layers.size(); ++stage) {
+    rows.push_back({fmt::format("  stage {}", stage), layers[stage], format_bytes(stages->profiles[stage].bytes()),
+                    fmt::format("{:.1f} % of the computing", 100 * shares[stage])});
+  }
+  return fmt::format("pipeline of {} stages, cut by {}\n", layers.size(),
+                     config.cluster == ClusterKind::kSimulated ? "their time" : "FLOPs") +
+         text_table(rows);
 }
 
 }  // namespace syncopate::experiments

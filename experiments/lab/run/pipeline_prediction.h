@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "experiments/config/resolved_run.h"
@@ -26,6 +27,10 @@ struct PipelinePrediction {
 std::optional<PipelinePrediction> predict_pipeline(const ResolvedRun& config, const prediction::ModelProfile& profile,
                                                    double compute, const prediction::Network& network,
                                                    const prediction::ExchangePlan& plan);
+
+// Returns text for people, before the run: a line for each stage, with its layers, what it holds of the weights, and
+// its part of the computing. Empty if the layers cannot be cut so. Requires is_pipelined(config).
+std::string stages_text(const ResolvedRun& config, const prediction::ModelProfile& profile);
 
 // Returns for how many seconds a link carries the activations of a microbatch to the next chunk of the chain, by chunk;
 // empty if the layers cannot be cut so. Requires is_pipelined(config).

@@ -34,6 +34,7 @@
 #include "experiments/lab/run/recorder.h"
 #include "experiments/lab/run/resumption.h"
 #include "experiments/lab/run/run_environment.h"
+#include "experiments/lab/run/run_prediction.h"
 #include "worker/data/batch_loader.h"
 #include "worker/data/held_out.h"
 #include "worker/work.h"
@@ -361,6 +362,7 @@ JobResult run_job(const ResolvedRun& config, const Survey& survey, SoloTimes& so
     result.facts.sharding = report_sharding(result.config, job->layout);
     console.say(to_text(*result.facts.sharding));
   }
+  if (const std::string stages = stages_text(result.config); !stages.empty()) console.say(stages);
   for (int repeat = 0; repeat < result.config.repeat && result.exit == ExitCode::kSuccess; ++repeat) {
     if (result.config.repeat > 1) console.say(fmt::format("repeat {} of {}", repeat + 1, result.config.repeat));
     run_repeat(*job, survey, *resumption, repeat, *results, metrics_of(*metrics), solo, interrupts, console, result);
@@ -399,6 +401,7 @@ Result<std::string> dry_run_text(const ResolvedRun& config, const Survey& survey
   if (!job.ok()) return job.status();
   Console console;
   SYNCOPATE_RETURN_IF_ERROR(find_resumed(config, *job, dry.facts, console).status());
+  if (const std::string stages = stages_text(config); !stages.empty()) text += "\n" + stages;
   if (!reports_sharding(config)) return text;
   return text + "\n" + to_text(report_sharding(config, job->layout));
 }

@@ -151,6 +151,11 @@ std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config) 
   return profile;
 }
 
+std::string stages_text(const ResolvedRun& config) {
+  const std::optional<prediction::ModelProfile> profile = is_pipelined(config) ? profile_like(config) : std::nullopt;
+  return profile ? stages_text(config, *profile) : std::string();
+}
+
 std::vector<double> seconds_to_next(const ResolvedRun& config) {
   const std::optional<SharedHosts> hosts = shared_hosts(config);
   if (!is_pipelined(config) || !config.shape || config.shape->bits_per_second <= 0) return {};

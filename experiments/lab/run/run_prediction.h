@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "experiments/config/resolved_run.h"
@@ -34,6 +35,9 @@ std::optional<prediction::ModelProfile> profile_like(const ResolvedRun& config);
 // Returns for how many seconds a link carries the activations of a microbatch to the next chunk of a pipeline's chain,
 // by chunk; empty where the run is no pipeline, its links are not known, or are shared. Pure.
 std::vector<double> seconds_to_next(const ResolvedRun& config);
+
+// Returns stages_text(), if the run is a pipeline whose model can be read, and else nothing. Pure.
+std::string stages_text(const ResolvedRun& config);
 
 // Returns the predicted samples/s of all workers, whose step without any exchange takes `compute_seconds`; none where
 // there is no form, or the model cannot be read. A model that is no profile shares its step among its tensors by their

@@ -295,6 +295,15 @@ TEST(Pipeline, NamesAWorkerThatFallsSilent) {
   EXPECT_THAT(program.errors(), HasSubstr("worker 1"));
 }
 
+TEST(Pipeline, SaysBeforeItRunsWhatEachStageHas) {
+  const Flags job{"--mode=allreduce", "--workers=2", "--pipeline=2", "--model=mlp:784-64-64-64-10", "--dry-run"};
+  EXPECT_THAT(run_program(job).out, HasSubstr("pipeline of 2 stages, cut by FLOPs\n"
+                                              "  stage 0            dense1  200.96 kB  85.0 % of the computing\n"
+                                              "  stage 1  dense2 to dense4   35.88 kB  15.0 % of the computing\n"));
+  EXPECT_THAT(run_program(job + Flags{"--pipeline-schedule=interleaved"}).out,
+              HasSubstr("  stage 0  dense1, dense3  217.60 kB  "));
+}
+
 TEST(Pipeline, SaysThatAModelHasTooFewLayers) {
   const ProgramEnd end = run_program({"--mode=allreduce", "--workers=8", "--pipeline=8", "--model=mlp"});
   EXPECT_EQ(end.exit_code, 2);
