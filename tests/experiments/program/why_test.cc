@@ -186,6 +186,8 @@ TEST_P(WhyPredicts, WhatAChangeGains) {
 
 const Flags kAllreduce{"--mode=allreduce"}, kAsync{"--mode=ps"};
 const Flags kResNet{"--model=profile:resnet50", "--compute=150ms", "--steps=8", "--warmup-steps=2"};
+const Flags kFourStages{"--model=mlp:784-784-784-784-784-10", "--compute=20ms", "--batch-size=16", "--workers=4",
+                        "--pipeline=4"};
 const Flags kVgg{"--model=profile:vgg16", "--compute=400ms", "--steps=8", "--warmup-steps=2"};
 const Flags kSlowCodec{"--compress=int8", "--processing=encode:5MB/s,decode:5MB/s"};
 const Flags kSlowServers{"--processing=update:10MB/s,sum:10MB/s"};
@@ -312,6 +314,14 @@ INSTANTIATE_TEST_SUITE_P(
                kLarger,
                kSyncPs + Flags{"--workers=4", "--servers=2", "--shape=1gbit+5ms"},
                {"--batch-size=128", "--compute=10ms", "--train-samples=4096"}},
+        Change{"stages' messages",
+               "--pipeline-schedule=gpipe",
+               kAllreduce + kFourStages + Flags{"--shape=1gbit+1ms"},
+               {"--pipeline-schedule=gpipe"}},
+        Change{"pipeline bubble",
+               "--microbatches=16",
+               kAllreduce + kFourStages + Flags{"--shape=100gbit+1us"},
+               {"--microbatches=16"}},
         Change{"imbalance",
                kSeldomMeet,
                kAllreduce + Flags{"--workers=4", "--straggler=all:exp:5", "--steps=60"},
