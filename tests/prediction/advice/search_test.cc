@@ -93,9 +93,11 @@ TEST(Search, LeavesOutWhatDoesNotFitAndSaysWhatItNeeds) {
   EXPECT_DOUBLE_EQ(result.too_large.front().bytes, 1600);
 }
 
-// At each stage an eighth of more is on each of 8 workers.
+// At each stage an eighth of more is on each of 8 workers, but for one of four tensors, of 100 bytes.
 TEST(Search, FindsTheStagesThatFit) {
   AdvisedJob job = one_tensor_job();
+  const TensorProfile quarter{.name = "q", .shape = {25}, .parameters = 25, .forward_flops = 10};
+  job.profile.tensors.assign(4, quarter);
   job.state_floats = 2;
   const auto stages_within = [&](double bytes) {
     job.memory_bytes = bytes;
@@ -107,9 +109,9 @@ TEST(Search, FindsTheStagesThatFit) {
     return stages;
   };
   EXPECT_THAT(stages_within(900), testing::ElementsAre(1, 2, 3));
-  EXPECT_THAT(stages_within(550), testing::ElementsAre(2, 3));
-  EXPECT_THAT(stages_within(200), testing::ElementsAre(3));
-  EXPECT_THAT(stages_within(199), testing::IsEmpty());
+  EXPECT_THAT(stages_within(638), testing::ElementsAre(2, 3));
+  EXPECT_THAT(stages_within(375), testing::ElementsAre(3));
+  EXPECT_THAT(stages_within(374), testing::IsEmpty());
   SearchSpace whole = kSpace;
   whole.sharded = false;
   job.memory_bytes.reset();

@@ -66,9 +66,9 @@ TEST(AdviseText, FindsTheShardsThatFitWhereAnAllreduceDoesNot) {
   const std::string text = advised({"--profile=resnet50", "--workers=4", "--batch-size=4", "--step-time=2",
                                     "--shape=10gbit", "--memory=150MB", "--servers=8"});
   EXPECT_THAT(text, AllOf(HasSubstr("- Fastest among synchronous ways: sharded, stage 3, buckets of "),
-                          HasSubstr("102.24 MB"), HasSubstr("--mode=sharded --stage=3 --collective=ring"),
+                          HasSubstr("116.39 MB"), HasSubstr("--mode=sharded --stage=3 --collective=ring"),
                           HasSubstr("- Nothing of allreduce fits into memory.\n- Nothing of servers fits into memory."),
-                          HasSubstr("sharded, stage 2, which needs 178.91 MB at the least.")));
+                          HasSubstr("sharded, stage 2, which needs 185.99 MB at the least.")));
 }
 
 const std::vector<std::string> kJobWithLayers = {"--model=mlp:784-128-128-128-10",
