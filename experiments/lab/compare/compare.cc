@@ -123,10 +123,6 @@ class Comparison {
       }
       return out;
     };
-    const auto sums_something = [](RunRequest base) {
-      base.mode = Mode::kAllreduce;
-      return workers_of(base) > 1;
-    };
     std::optional<RunRequest> of_one_worker;  // which sums nothing
     const auto suits = [&](const RunRequest& base) {
       if (!cannot(base).empty()) return false;

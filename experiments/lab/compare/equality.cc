@@ -90,11 +90,6 @@ std::string names_of(const std::vector<Trained>& runs) {
   return names;
 }
 
-bool sums_something(RunRequest job) {
-  job.mode = Mode::kAllreduce;
-  return workers_of(job) > 1;
-}
-
 std::string settings_of(const RunRequest& job) {
   return fmt::format("{} steps of {} at a rate of {:g}{}", kSteps, name_of(job.optimizer), learning_rate_of(job),
                      job.weight_decay > 0 ? fmt::format(" and a weight decay of {:g}", job.weight_decay) : "");
@@ -161,6 +156,11 @@ EqualityGap equality_gap(const ParamLayout& layout, std::span<const float> initi
     if (!worst || outweighs(gap, *worst)) worst = gap;
   }
   return worst.value_or(EqualityGap{});
+}
+
+bool sums_something(RunRequest job) {
+  job.mode = Mode::kAllreduce;
+  return workers_of(job) > 1;
 }
 
 RunRequest equality_job(const RunRequest& base) {

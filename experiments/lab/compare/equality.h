@@ -50,6 +50,8 @@ EqualityGap equality_gap(const ParamLayout& layout, std::span<const float> initi
 // by its own size. Requires a request that
 // check() accepts.
 RunRequest equality_job(const RunRequest& base);
+// Whether its workers are several, without whom nothing is summed.
+bool sums_something(RunRequest job);
 
 struct EqualityOutcome {
   ExitCode exit = ExitCode::kSuccess;  // success also where equality could not be shown; `line` then says so
