@@ -232,15 +232,18 @@ std::string lead_in(int workers, const SimulatedSearch& search) {
                      own == nullptr ? "" : fmt::format(" (without: {})", name_of(own->family())));
 }
 
-std::string how_sure(const ScaledJob& job) {
-  return fmt::format(
-      "How sure: these are runs in virtual time, and the same at every call: each command above says what its row "
-      "says. They are of this project's own strategies, over links that are shared by --network=frames; processes of "
-      "one host share {} (--inside). Steps are equally long, and sums, updates, codecs, loss of packets and other "
-      "traffic take "
-      "no time. A lead is claimed from {} on. docs/simulated_cluster.md says how far such steps are from real ones.\n"
-      "Not searched: {}.\n",
-      job.inside.describe("inside it"), percent(kLeastLead), not_searched(job));
+std::vector<std::string> how_sure(const ScaledJob& job) {
+  return {
+      fmt::format(
+          "How sure: these are runs in virtual time, and the same at every call: each command above says what its row "
+          "says. They are of this project's own strategies, over links that are shared by --network=frames; processes "
+          "of "
+          "one host share {} (--inside). Steps are equally long, and sums, updates, codecs, loss of packets and other "
+          "traffic take "
+          "no time. A lead is claimed from {} on. docs/simulated_cluster.md says how far such steps are from real "
+          "ones.",
+          job.inside.describe("inside it"), percent(kLeastLead)),
+      fmt::format("Not searched: {}.", not_searched(job))};
 }
 
 }  // namespace syncopate::experiments

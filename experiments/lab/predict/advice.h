@@ -20,7 +20,7 @@ std::vector<std::string> advice(const AdviseRequest& request, int workers, const
 // hosts more", "4: allreduce and sharded by 3.0 %", "16: none", or "2: allreduce alone".
 std::string lead_in(int workers, const SimulatedSearch& search);
 
-// Says what the figures are and what they leave out; ends with a newline.
-std::string how_sure(const ScaledJob& job);
+// Says, in paragraphs, what the figures are, and what they leave out.
+std::vector<std::string> how_sure(const ScaledJob& job);
 
 }  // namespace syncopate::experiments

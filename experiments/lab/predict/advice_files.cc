@@ -1,6 +1,7 @@
 #include "experiments/lab/predict/advice_files.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -79,7 +80,7 @@ std::string advice_json(const AdviseRequest& request, const std::vector<AdvisedS
                                  {"goal", request.goal == prediction::Goal::kCheapest ? "cheapest" : "fastest"},
                                  {"sizes", nlohmann::ordered_json::array()},
                                  {"crossovers", nlohmann::ordered_json::array()},
-                                 {"how_sure", how_sure(request.job)}};
+                                 {"how_sure", fmt::format("{}", fmt::join(how_sure(request.job), " "))}};
   for (const AdvisedSize& size : sizes) {
     json["sizes"].push_back({{"workers", size.workers},
                              {"ways", rows_of(request, size)},
@@ -103,8 +104,8 @@ std::string advice_html(const AdviseRequest& request, const std::vector<AdvisedS
     body += fmt::format("<p>{}</p>\n", html_text(modes));
   body += html_charts(advice_charts(request, sizes));
   for (const AdvisedSize& size : sizes) body += size_html(request, size);
-  return html_page(fmt::format("Advice for {}", request.job.profile.model),
-                   body + fmt::format("<p>{}</p>\n", html_text(how_sure(request.job))));
+  for (const std::string& paragraph : how_sure(request.job)) body += fmt::format("<p>{}</p>\n", html_text(paragraph));
+  return html_page(fmt::format("Advice for {}", request.job.profile.model), body);
 }
 
 }  // namespace syncopate::experiments

@@ -65,7 +65,7 @@ std::string advise_text(const AdviseRequest& request, const std::vector<AdvisedS
     if (!best.empty()) text += commands_of(size.simulated.ways, best);
   }
   if (const std::string modes = modes_ahead(sizes); !modes.empty()) text += "\n" + modes + "\n";
-  return text + "\n" + how_sure(request.job);
+  return text + fmt::format("\n{}\n", fmt::join(how_sure(request.job), "\n"));
 }
 
 }  // namespace syncopate::experiments

@@ -164,7 +164,8 @@ Chart throughput_chart(const ReportedRun& run, int colour) {
     chart.series.push_back(level("predicted without " + cause.phrase, *cause.predicted_rate, kPredictedColour));
     chart.note = fmt::format("Predicted by: {}.", cause.by);
   }
-  chart.note = fmt::format("Ideal: {}, and nobody waits{}. {}", ideal_text(waterfall, run.explained.pace),
+  chart.note = fmt::format("Ideal: {}{}{}. {}", ideal_text(waterfall, run.explained.pace),
+                           run.explained.pace.pipeline ? "" : ", and nobody waits",
                            run.explained.predicted_rate ? "; the closed form begins with that" : "", chart.note);
   return chart;
 }

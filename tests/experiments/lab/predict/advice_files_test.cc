@@ -89,6 +89,7 @@ TEST_F(FilesOfAPrediction, HaveTheFiguresThatAdvicePrints) {
     EXPECT_THAT(file("report.html"), HasSubstr(std::to_string(size["workers"].get<int>()) + " workers</h2>"));
   }
   expect_alike("advice.csv", all);
+  EXPECT_THAT(file("report.html"), AllOf(HasSubstr("<p>Not searched: "), HasSubstr("are from real ones.</p>")));
   EXPECT_THAT(file("report.html"), AllOf(HasSubstr("The best of each mode, by workers"),
                                          HasSubstr("Where the faster mode changes"), HasSubstr("How sure: ")));
 }
